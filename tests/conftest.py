@@ -1,4 +1,4 @@
-"""What most tests need: an own data directory, an own clock, a scripted model, a running App."""
+"""Fixtures of most tests: data directory, clock, scripted model, running App."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ROOM = 2 * 10**9
 
 
 def log_plainly() -> None:
-    """Log as structlog does by itself, but for the pictures of tracebacks, which take longer than what failed."""
+    """Log as structlog does by default, but without formatted tracebacks, which are slow."""
     structlog.reset_defaults()
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
@@ -53,12 +53,12 @@ log_plainly()
 
 @pytest.hookimpl(optionalhook=True)  # so that the tests run without xdist, too
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: many tests wait for programs and for each other."""
+    """Use two more workers than cores, because many tests wait for processes."""
     return (os.cpu_count() or 1) + 2
 
 
 def pytest_configure() -> None:
-    """Have the folders of the tests in memory, where there is room: most of a test's time is waiting for the disk."""
+    """Put the folders of the tests in memory if there is room, because most of their time is disk access."""
     with contextlib.suppress(OSError):
         if shutil.disk_usage(_IN_MEMORY).free > _ROOM and os.access(_IN_MEMORY, os.W_OK):
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _IN_MEMORY)
@@ -66,7 +66,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the settings, the .env, the proxy or the language of the machine it runs on."""
+    """Hide the machine's settings, .env, proxy and language from all tests."""
     proxies, language = ("http_proxy", "https_proxy", "all_proxy"), ("lc_all", "lc_messages", "lang")
     for name in (*Settings.model_fields, "mneme_env_file", *proxies, *language):
         monkeypatch.delenv(name.upper(), raising=False)
@@ -82,7 +82,7 @@ def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def own_logging() -> Iterator[None]:
-    """Leaves logging as it was."""
+    """Restore the logging configuration after the test."""
     root = logging.getLogger()
     before = root.handlers, root.level
     levels = {
@@ -97,13 +97,13 @@ def own_logging() -> Iterator[None]:
 
 @pytest.fixture
 def clock() -> FakeClock:
-    """A clock that stands at 2026-02-07 12:15 UTC."""
+    """Return a clock that starts on 2026-02-07 12:15 UTC."""
     return FakeClock()
 
 
 @pytest.fixture(scope="session")
 def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with nothing in it, to be copied: making one takes longer than most tests."""
+    """Create an empty database to be copied, because creating one is slower than most tests."""
     path = tmp_path_factory.mktemp("blank") / "mneme.db"
 
     async def make() -> None:
@@ -114,7 +114,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copied(blank: Path, folder: Path) -> Path:
-    """Where the blank database is now, if the folder was not there."""
+    """Create the blank database if needed and return its path."""
     if not folder.exists():
         folder.mkdir(mode=0o700)
         shutil.copy(blank, folder)
@@ -123,7 +123,7 @@ def copied(blank: Path, folder: Path) -> Path:
 
 @pytest.fixture
 async def database(tmp_path: Path, blank: Path, clock: FakeClock) -> AsyncIterator[Database]:
-    """A fresh database."""
+    """Open a fresh database."""
     opened = await Database.open(copied(blank, tmp_path / "data"), clock=clock)
     yield opened
     await opened.close()
@@ -131,13 +131,13 @@ async def database(tmp_path: Path, blank: Path, clock: FakeClock) -> AsyncIterat
 
 @pytest.fixture
 async def model() -> AsyncIterator[ModelServer]:
-    """A scripted model."""
+    """Run a scripted model."""
     async with ModelServer() as server:
         yield server
 
 
 class OpenApp(Protocol):
-    """Opens an App on the test's data directory with the scripted model; again and again for restarts."""
+    """Return a function that opens an App on the test's data directory, repeatedly for restarts."""
 
     def __call__(self, window: int | None = None, **settings: object) -> AbstractAsyncContextManager[App]: ...
 
@@ -161,12 +161,12 @@ def start(model: ModelServer, clock: FakeClock, tmp_path: Path, blank: Path) -> 
 
 @pytest.fixture
 async def app(start: OpenApp) -> AsyncIterator[App]:
-    """A running App with the scripted model."""
+    """Open an App with the scripted model."""
     async with start() as running:
         yield running
 
 
 @pytest.fixture
 def person(app: App) -> Person:
-    """Somebody at the console of the running App."""
+    """Return a person at the console of the App."""
     return Person(app)

@@ -1,4 +1,4 @@
-"""deploy/cells.sh on a machine of its own below a folder: real bots, and a systemctl that knows just what is asked."""
+"""Tests of deploy/cells.sh below a folder, with real bots and a fake systemctl."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ MIGRATES = 'MIGRATIONS += (("CREATE TABLE later (x)",),)\n'
 
 @dataclass(slots=True)
 class Machine:
-    """A machine below a folder, with cells that talk to Telegrams of their own."""
+    """A machine below a folder with cells, each with its own Telegram."""
 
     prefix: Path
     telegrams: dict[str, BotApiServer]
 
     async def cells(self, *arguments: str, expect: int = 0) -> str:
-        """What the script says."""
+        """Run the script and return its output."""
         environment = os.environ | {"MNEME_PREFIX": str(self.prefix), "PATH": f"{self.prefix}/bin:{os.environ['PATH']}"}
         process = await asyncio.create_subprocess_exec(
             *(str(ROOT / "deploy" / "cells.sh"), *arguments),
@@ -86,7 +86,7 @@ class Machine:
         return said
 
     def release(self, name: str, more_schema: str = "") -> Path:
-        """A release of this program, or of one with other migrations besides."""
+        """Create a release of this program, optionally with more migrations."""
         folder, source = self.prefix / "opt/mneme/releases" / name, ROOT
         if more_schema:
             source = folder / "source"
@@ -103,7 +103,7 @@ class Machine:
         return folder
 
     async def answers(self, name: str, text: str) -> None:
-        """Have a cell answer."""
+        """Send a message to a cell and wait for the answer."""
         telegram = self.telegrams[name]
         telegram.user_says(text, chat_id=ANN)
         await telegram.wait_for(lambda: any(f"You said: {text}" in message.text for message in telegram.sent(ANN)))
@@ -111,7 +111,7 @@ class Machine:
 
 @pytest.fixture
 async def machine(tmp_path: Path, model: ModelServer) -> AsyncIterator[Machine]:
-    """With a first release and two cells, anna and boris, that run."""
+    """Create a machine with a first release and two running cells, anna and boris."""
     prefix = tmp_path / "machine"
     for folder in ("bin", "etc/mneme", "etc/systemd/system", "var/lib"):
         (prefix / folder).mkdir(parents=True)
@@ -141,7 +141,7 @@ async def machine(tmp_path: Path, model: ModelServer) -> AsyncIterator[Machine]:
                     os.killpg(int(pid.read_text(encoding="ascii")), signal.SIGKILL)
 
 
-async def test_cells_are_made_listed_backed_up_stopped_and_removed(machine: Machine) -> None:
+async def test_cells_are_created_listed_backed_up_stopped_and_removed(machine: Machine) -> None:
     dropin = machine.prefix / "etc/systemd/system/mneme@anna.service.d/cell.conf"
     assert {"MemoryMax=200M", "CPUQuota=50%"} <= set(dropin.read_text(encoding="utf-8").splitlines())
     await machine.answers("anna", "hello")
@@ -166,7 +166,7 @@ async def test_cells_are_made_listed_backed_up_stopped_and_removed(machine: Mach
     assert await machine.cells("list") == ""
 
 
-async def test_a_cell_is_upgraded_alone_and_one_that_fails_runs_its_former_version_while_the_others_answer(
+async def test_cell_that_fails_to_upgrade_runs_its_former_version(
     machine: Machine,
 ) -> None:
     for name in machine.telegrams:
@@ -184,7 +184,7 @@ async def test_a_cell_is_upgraded_alone_and_one_that_fails_runs_its_former_versi
     assert "boris runs 3." in said
     for name in machine.telegrams:
         await machine.answers(name, "and now?")
-    # a version that can't read what the newer one has migrated is brought back with the backup of before
+    # A version that can't read the migrated database is restored with the earlier backup.
     again = await machine.cells("upgrade", "boris", "--to", str(machine.prefix / "opt/mneme/releases/1"), expect=1)
     assert "run the former version: boris" in again
     await machine.answers("boris", "at last?")
@@ -204,9 +204,7 @@ async def test_a_cell_is_upgraded_alone_and_one_that_fails_runs_its_former_versi
         (["dance"], "dance is not known"),
     ],
 )
-async def test_what_is_not_known_is_refused_before_anything_is_done(
-    tmp_path: Path, arguments: list[str], said: str
-) -> None:
+async def test_invalid_arguments_are_refused_before_acting(tmp_path: Path, arguments: list[str], said: str) -> None:
     program = tmp_path / "opt/mneme/current/bin/mneme"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n", encoding="utf-8")

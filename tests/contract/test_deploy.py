@@ -1,4 +1,4 @@
-"""What lies in deploy/: checked as `make check` checks it, and in step with what the program does."""
+"""Tests of deploy/: its checks pass, and its values match the program."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reas
 needs_shellcheck = pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 
 
-async def checked(folder: Path) -> tuple[int, str]:
-    """What deploy/check.sh says of a folder."""
+async def run_check(folder: Path) -> tuple[int, str]:
+    """Run deploy/check.sh of a folder and return status and output."""
     process = await asyncio.create_subprocess_exec(
         folder / "check.sh", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
@@ -29,14 +29,14 @@ async def checked(folder: Path) -> tuple[int, str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the folder to break."""
+    """Copy the folder."""
     return Path(shutil.copytree(DEPLOY, tmp_path / "deploy"))
 
 
 @needs_systemd
 @needs_shellcheck
 async def test_scripts_and_units_pass_their_checks() -> None:
-    status, said = await checked(DEPLOY)
+    status, said = await run_check(DEPLOY)
     assert status == 0, said
     assert said.count("Overall exposure") == len(UNITS) == 4
 
@@ -50,7 +50,7 @@ async def test_scripts_and_units_pass_their_checks() -> None:
         ("NoNewPrivileges=yes", "", "Overall exposure"),
     ],
 )
-async def test_the_check_notices_a_broken_unit(copy: Path, line: str, instead: str, complaint: str) -> None:
+async def test_check_notices_a_broken_unit(copy: Path, line: str, instead: str, complaint: str) -> None:
     unit = copy / "mneme.service"
     text = unit.read_text(encoding="utf-8")
     if complaint == "Overall exposure":
@@ -58,21 +58,21 @@ async def test_the_check_notices_a_broken_unit(copy: Path, line: str, instead: s
             r"(?m)^(NoNewPrivileges|ProtectSystem|Private\w+|CapabilityBoundingSet|SystemCallFilter)=.*$", "", text
         )
     unit.write_text(text.replace(line, instead), encoding="utf-8")
-    status, said = await checked(copy)
+    status, said = await run_check(copy)
     assert status != 0
     assert complaint in said
 
 
 @needs_shellcheck
-async def test_the_check_notices_a_careless_script(copy: Path) -> None:
+async def test_check_notices_a_careless_script(copy: Path) -> None:
     with (copy / "install.sh").open("a", encoding="utf-8") as script:
         script.write("rm -rf $release/*\n")
-    status, said = await checked(copy)
+    status, said = await run_check(copy)
     assert status != 0
     assert "SC2086" in said
 
 
-def test_all_units_are_hardened_alike() -> None:
+def test_units_have_equal_hardening() -> None:
     def hardening(unit: Path) -> set[str]:
         lines = unit.read_text(encoding="utf-8").partition("# what it may see and do\n")[2].partition("\n\n")[0]
         return {line for line in lines.splitlines() if not line.startswith("RestrictAddressFamilies")}
@@ -82,7 +82,7 @@ def test_all_units_are_hardened_alike() -> None:
     assert all(hardening(unit) == first for unit in UNITS)
 
 
-async def test_the_installer_refuses_what_it_does_not_know_before_it_does_anything() -> None:
+async def test_installer_refuses_unknown_arguments_before_acting() -> None:
     for arguments, said in (
         (["--everything"], "--everything is not known"),
         (["--bot"], "--bot needs a value"),
@@ -99,7 +99,7 @@ async def test_the_installer_refuses_what_it_does_not_know_before_it_does_anythi
         assert complaint.count(b"\n") == 1
 
 
-def test_the_unit_waits_longer_for_a_stop_and_a_start_than_the_program_takes() -> None:
+def test_unit_timeouts_exceed_those_of_the_program() -> None:
     text = (DEPLOY / "mneme.service").read_text(encoding="utf-8")
     seconds = {
         name: int(value) for name, value in re.findall(r"^(Timeout\w+Sec|WatchdogSec)=(\d+)$", text, re.MULTILINE)

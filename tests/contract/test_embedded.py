@@ -35,7 +35,7 @@ from tests.support.fakes import Person
 from tests.support.servers.hub import serve_hub
 
 SMALLEST = load_catalogue().local("smollm2-135m")
-# The smallest model with the template of the larger ones: both write the same marks around messages.
+# The smallest model with the template of the larger ones. Both use the same marks around messages.
 WITH_TOOLS = replace(SMALLEST, chat_template="qwen2.5-tools")
 CLOCK: ChatCompletionToolParam = {
     "type": "function",
@@ -53,7 +53,7 @@ CLOCK: ChatCompletionToolParam = {
 
 @pytest.fixture(scope="session")
 def weights() -> Path:
-    """The real weights of the smallest model, fetched once and shared between runs."""
+    """Return the real weights of the smallest model, downloaded once and shared between runs."""
     shared = os.environ.get("MNEME_TEST_MODELS") or Path.home() / ".cache" / "mneme-tests"
     return pull(SMALLEST, Path(shared), lambda _: None)
 
@@ -69,8 +69,8 @@ def client(server: EmbeddedServer, base_url: str) -> AsyncOpenAI:
     return AsyncOpenAI(base_url=base_url, api_key=server.api_key)
 
 
-def ended(pid: int, seconds: float) -> bool:
-    """Whether a process is gone, waiting at most so long for it."""
+def has_ended(pid: int, seconds: float) -> bool:
+    """Return whether a process ends within a number of seconds."""
     try:
         watched = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -81,8 +81,8 @@ def ended(pid: int, seconds: float) -> bool:
         os.close(watched)
 
 
-async def rendered(server: EmbeddedServer, messages: list[dict[str, object]], *, tools: bool) -> str:
-    """What llama.cpp makes of a conversation with the server's chat template."""
+async def render_prompt(server: EmbeddedServer, messages: list[dict[str, object]], *, tools: bool) -> str:
+    """Render a conversation with llama.cpp and the server's chat template."""
     base_url = await server.start()
     async with httpx.AsyncClient(headers={"Authorization": f"Bearer {server.api_key}"}) as http:
         asked = {"messages": messages} | ({"tools": [CLOCK]} if tools else {})
@@ -91,7 +91,7 @@ async def rendered(server: EmbeddedServer, messages: list[dict[str, object]], *,
     return prompt
 
 
-async def test_the_model_starts_answers_in_pieces_and_is_gone_after_stop(server: EmbeddedServer) -> None:
+async def test_model_starts_streams_and_ends_with_stop(server: EmbeddedServer) -> None:
     base_url = await server.start()
     pid = server.pid
     assert pid is not None
@@ -112,10 +112,10 @@ async def test_the_model_starts_answers_in_pieces_and_is_gone_after_stop(server:
     assert 0 < usage.completion_tokens <= 12
     await server.stop()
     assert server.pid is None
-    assert ended(pid, 0)
+    assert has_ended(pid, 0)
 
 
-async def test_a_second_question_reuses_what_was_evaluated_for_the_first(server: EmbeddedServer) -> None:
+async def test_second_question_reuses_the_evaluated_prompt(server: EmbeddedServer) -> None:
     async with client(server, await server.start()) as model:
         long = "You know this. " + " ".join(f"The number after {n} is {n + 1}." for n in range(40))
         cached = []
@@ -132,7 +132,7 @@ async def test_a_second_question_reuses_what_was_evaluated_for_the_first(server:
     assert cached[1] > 0.9
 
 
-async def test_what_was_read_is_known_at_the_next_start_unless_it_was_forgotten(weights: Path, tmp_path: Path) -> None:
+async def test_prompt_state_is_restored_at_next_start_unless_forgotten(weights: Path, tmp_path: Path) -> None:
     question = [ChatCompletionUserMessageParam(role="user", content="The sea is wide and the boat is small. " * 14)]
 
     async def cached(*, forgetting: bool = False) -> int:
@@ -158,14 +158,14 @@ async def test_what_was_read_is_known_at_the_next_start_unless_it_was_forgotten(
     assert await cached() == 0
 
 
-async def test_a_question_that_is_given_up_is_no_longer_worked_on(server: EmbeddedServer) -> None:
+async def test_abandoned_question_stops_the_evaluation(server: EmbeddedServer) -> None:
     numbers = " ".join(str(number * 7919 % 1000) for number in range(200))
     asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": numbers}]
     async with client(server, await server.start()) as model:
         stream = await model.chat.completions.create(
             model="any", messages=asked, stream=True, extra_body={"return_progress": True}
         )
-        await anext(aiter(stream))  # the first report, long before the whole prompt is evaluated
+        await anext(aiter(stream))  # The first report comes long before the whole prompt is evaluated.
         await stream.close()
         again = await model.chat.completions.create(model="any", messages=asked, max_tokens=1)
     assert again.usage is not None
@@ -175,7 +175,7 @@ async def test_a_question_that_is_given_up_is_no_longer_worked_on(server: Embedd
 
 
 def asked_before(times: int) -> list[ChatCompletionMessageParam]:
-    """A conversation in which the clock was used so often that even the smallest model does it again."""
+    """Return a conversation with enough uses of the clock for the smallest model to imitate them."""
     conversation: list[ChatCompletionMessageParam] = []
     for number in range(times):
         conversation += [
@@ -197,7 +197,7 @@ def asked_before(times: int) -> list[ChatCompletionMessageParam]:
     return [*conversation, {"role": "user", "content": "What time is it?"}]
 
 
-async def test_a_tool_call_is_recognised_whole_and_in_pieces(server: EmbeddedServer) -> None:
+async def test_tool_call_is_recognised_whole_and_streamed(server: EmbeddedServer) -> None:
     asked = asked_before(3)
     async with client(server, await server.start()) as model:
         whole = await model.chat.completions.create(
@@ -219,10 +219,10 @@ async def test_a_tool_call_is_recognised_whole_and_in_pieces(server: EmbeddedSer
     assert json.loads("".join(piece.arguments or "" for piece in pieces)) == {"timezone": "UTC"}
 
 
-async def test_the_prompt_begins_with_the_tools_and_leaves_system_messages_where_they_are(
+async def test_prompt_begins_with_tools_and_keeps_system_messages_in_place(
     server: EmbeddedServer,
 ) -> None:
-    prompt = await rendered(
+    prompt = await render_prompt(
         server,
         [
             {"role": "system", "content": "FIRST"},
@@ -239,7 +239,7 @@ async def test_the_prompt_begins_with_the_tools_and_leaves_system_messages_where
     assert prompt.endswith("<|im_start|>assistant\n")
 
 
-async def test_the_prompt_shows_an_earlier_call_in_the_form_the_model_is_asked_for(
+async def test_prompt_shows_earlier_calls_in_the_requested_form(
     server: EmbeddedServer,
 ) -> None:
     call = {
@@ -247,7 +247,7 @@ async def test_the_prompt_shows_an_earlier_call_in_the_form_the_model_is_asked_f
         "type": "function",
         "function": {"name": "current_time", "arguments": '{"timezone": "UTC"}'},
     }
-    prompt = await rendered(
+    prompt = await render_prompt(
         server,
         [
             {"role": "user", "content": "What time is it?"},
@@ -261,12 +261,12 @@ async def test_the_prompt_shows_an_earlier_call_in_the_form_the_model_is_asked_f
     assert "It is noon.\n</tool_response>\nNow answer in plain words.<|im_end|>" in prompt
 
 
-async def test_without_tools_the_prompt_says_nothing_of_them(server: EmbeddedServer) -> None:
-    prompt = await rendered(server, [{"role": "user", "content": "Hi"}], tools=False)
+async def test_prompt_without_tools_mentions_none(server: EmbeddedServer) -> None:
+    prompt = await render_prompt(server, [{"role": "user", "content": "Hi"}], tools=False)
     assert prompt == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
 
 
-async def test_others_on_the_machine_cannot_use_the_port(server: EmbeddedServer) -> None:
+async def test_port_refuses_clients_without_the_key(server: EmbeddedServer) -> None:
     base_url = await server.start()
     assert base_url.startswith("http://127.0.0.1:")
     async with AsyncOpenAI(base_url=base_url, api_key="guessed") as stranger:
@@ -274,16 +274,16 @@ async def test_others_on_the_machine_cannot_use_the_port(server: EmbeddedServer)
             await stranger.chat.completions.create(model="any", messages=[{"role": "user", "content": "Hi"}])
 
 
-async def test_many_tasks_that_start_at_once_share_one_process(server: EmbeddedServer) -> None:
+async def test_concurrent_starts_share_one_process(server: EmbeddedServer) -> None:
     assert len(set(await asyncio.gather(*(server.start() for _ in range(5))))) == 1
 
 
-async def test_a_model_that_was_killed_is_started_again(server: EmbeddedServer) -> None:
+async def test_killed_model_is_started_again(server: EmbeddedServer) -> None:
     await server.start()
     killed = server.pid
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
-    assert ended(killed, 10)
+    assert has_ended(killed, 10)
     assert server.pid is None
     async with client(server, await server.start()) as model:
         assert [served.id async for served in await model.models.list()] == [SMALLEST.name]
@@ -299,7 +299,7 @@ async def test_a_model_that_was_killed_is_started_again(server: EmbeddedServer) 
         (signal.SIGILL, 0, "This machine's processor lacks instructions that the embedded model's engine needs: "),
     ],
 )
-async def test_a_model_that_dies_while_it_is_asked_is_an_error_with_the_cause(
+async def test_model_crash_during_a_request_is_explained(
     server: EmbeddedServer,
     number: signal.Signals,
     others_killed: int,
@@ -326,11 +326,11 @@ async def test_a_model_that_dies_while_it_is_asked_is_an_error_with_the_cause(
     assert str(raised.value).startswith(sentence)
 
 
-async def test_a_start_that_is_cancelled_leaves_no_process_and_can_be_repeated(
+async def test_cancelled_start_leaves_no_process_and_can_be_repeated(
     server: EmbeddedServer,
 ) -> None:
     loading = asyncio.create_task(server.start())
-    await asyncio.sleep(0)  # let it begin
+    await asyncio.sleep(0)  # Let it begin.
     loading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await loading
@@ -339,13 +339,13 @@ async def test_a_start_that_is_cancelled_leaves_no_process_and_can_be_repeated(
 
 
 def run_bot(text: str, weights: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run a program in place of the bot."""
+    """Run a Python program in place of the bot."""
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", text, str(weights)]
     return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed text
 
 
-def test_the_model_ends_with_a_bot_that_is_killed(weights: Path) -> None:
+def test_model_ends_with_a_killed_bot(weights: Path) -> None:
     bot = (
         "import asyncio, os, signal, sys\n"
         "from pathlib import Path\n"
@@ -361,35 +361,35 @@ def test_the_model_ends_with_a_bot_that_is_killed(weights: Path) -> None:
     )
     done = run_bot(bot, weights)
     assert done.returncode == -signal.SIGKILL
-    assert ended(int(done.stdout), 10)
+    assert has_ended(int(done.stdout), 10)
 
 
-async def failure(model: LocalModel, path: Path, load_seconds: float = 60) -> str:
+async def start_failing(model: LocalModel, path: Path, load_seconds: float = 60) -> str:
     with pytest.raises(EmbeddedModelError) as raised:
         await EmbeddedServer(model, path, threads=1, load_seconds=load_seconds).start()
     return str(raised.value)
 
 
-async def test_missing_weights_are_an_error_that_says_how_to_fetch_them(tmp_path: Path) -> None:
-    assert "fetch them with `mneme model pull`" in await failure(SMALLEST, tmp_path / "weights.gguf")
+async def test_missing_weights_error_says_how_to_fetch_them(tmp_path: Path) -> None:
+    assert "fetch them with `mneme model pull`" in await start_failing(SMALLEST, tmp_path / "weights.gguf")
 
 
-async def test_a_file_of_the_wrong_size_is_an_error_that_says_how_to_fetch_it_afresh(tmp_path: Path) -> None:
+async def test_wrong_size_error_says_how_to_fetch_the_file_again(tmp_path: Path) -> None:
     path = tmp_path / "weights.gguf"
     path.write_bytes(b"short")
-    assert "has 5 bytes instead of the 98362432 of smollm2-135m" in await failure(SMALLEST, path)
+    assert "has 5 bytes instead of the 98362432 of smollm2-135m" in await start_failing(SMALLEST, path)
 
 
-async def test_a_file_that_is_no_model_is_an_error_with_the_reason(tmp_path: Path) -> None:
+async def test_invalid_model_file_error_names_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "weights.gguf"
     path.write_bytes(b"garbage" * 100)
-    said = await failure(replace(SMALLEST, size_bytes=700), path)
+    said = await start_failing(replace(SMALLEST, size_bytes=700), path)
     assert "could not be loaded" in said
     assert "invalid magic" in said
     assert "`mneme model pull`" in said
 
 
-def test_too_little_memory_is_an_error_that_says_how_much_is_needed(weights: Path) -> None:
+def test_low_memory_error_says_how_much_is_needed(weights: Path) -> None:
     bot = (
         "import asyncio, dataclasses, resource, sys\n"
         "from pathlib import Path\n"
@@ -408,22 +408,20 @@ def test_too_little_memory_is_an_error_that_says_how_much_is_needed(weights: Pat
     )
 
 
-async def test_a_load_that_takes_too_long_is_given_up(weights: Path) -> None:
-    assert "was not loaded within 0.001 seconds" in await failure(SMALLEST, weights, load_seconds=0.001)
+async def test_slow_load_is_given_up(weights: Path) -> None:
+    assert "was not loaded within 0.001 seconds" in await start_failing(SMALLEST, weights, load_seconds=0.001)
 
 
-async def test_a_missing_package_is_an_error_that_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_package_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    assert "deploy/install.sh --local" in await failure(SMALLEST, tmp_path)
+    assert "deploy/install.sh --local" in await start_failing(SMALLEST, tmp_path)
 
 
-async def test_stopping_what_never_ran_does_nothing(tmp_path: Path) -> None:
+async def test_stop_without_a_start_does_nothing(tmp_path: Path) -> None:
     await EmbeddedServer(SMALLEST, tmp_path).stop()
 
 
-async def test_a_file_of_ones_own_talks_as_the_embedded_model(weights: Path, tmp_path: Path) -> None:
+async def test_model_file_of_the_user_is_served(weights: Path, tmp_path: Path) -> None:
     own = tmp_path / "My Own Model.gguf"
     own.symlink_to(weights)
     settings = Settings(llm_model=str(own), llm_context_tokens=2048, memory_enabled=False)
@@ -435,7 +433,7 @@ async def test_a_file_of_ones_own_talks_as_the_embedded_model(weights: Path, tmp
     assert answer.strip()
 
 
-async def test_pulled_file_of_hub_talks_as_the_embedded_model(
+async def test_model_file_pulled_from_the_hub_is_served(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "Someone/Small-GGUF/small-Q4_1.gguf"
@@ -447,6 +445,6 @@ async def test_pulled_file_of_hub_talks_as_the_embedded_model(
         pull_file(parse_hub_file(name), settings.models_dir, lambda _: None)
     async with open_app(settings) as app:
         answer = await Person(app).says("Say hello.")
-        # its header says 8192
+        # The header of the file says 8192.
         assert app.models.usual.window.max_input_tokens == 8192
     assert answer.strip()

@@ -1,4 +1,4 @@
-"""How much a model reads: what its endpoint says wins over the table, and a setting over both."""
+"""Tests of context windows: the endpoint overrides the table, and a setting overrides both."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ OLLAMA = {"parameters": 'stop "<|eot_id|>"', "model_info": {"general.basename": 
         ({}, SaidWindow()),
     ],
 )
-async def test_every_kind_of_server_is_understood(
+async def test_window_is_read_from_every_kind_of_server(
     model: ModelServer, pages: dict[str, object], said: SaidWindow
 ) -> None:
     model.pages = pages
     assert await ask_window(model.url, "key", "scripted") == said
 
 
-async def test_a_server_that_does_not_answer_costs_no_more_than_the_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_window_query_to_a_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(request: Request) -> Answer | None:
         await asyncio.Event().wait()
         return None
@@ -89,9 +89,7 @@ async def test_a_server_that_does_not_answer_costs_no_more_than_the_time_out(mon
         await server.stop()
 
 
-async def test_what_the_endpoint_says_is_known_before_the_first_request_and_after_a_restart(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_window_is_known_before_first_request_and_after_restart(start: OpenApp, model: ModelServer) -> None:
     model.pages = {"/v1/models": listing(max_model_len=5000)}
     async with start() as app:
         assert app.models.usual.window == DEFAULT
@@ -104,7 +102,7 @@ async def test_what_the_endpoint_says_is_known_before_the_first_request_and_afte
     assert model.visited == ["/v1/models"]
 
 
-async def test_it_is_asked_again_after_a_day(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
+async def test_window_is_queried_again_after_a_day(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     model.pages = {"/v1/models": listing(max_model_len=5000)}
     async with start() as app:
         person = Person(app)
@@ -118,9 +116,7 @@ async def test_it_is_asked_again_after_a_day(start: OpenApp, model: ModelServer,
         assert app.models.usual.window.max_input_tokens == 9000
 
 
-async def test_ollama_is_believed_to_read_little_until_it_has_loaded_the_model(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_window_of_ollama_is_small_until_the_model_is_loaded(start: OpenApp, model: ModelServer) -> None:
     model.pages = {"/v1/models": listing(), "/api/show": OLLAMA}
 
     def answer(request: ChatRequest) -> Says:
@@ -138,7 +134,7 @@ async def test_ollama_is_believed_to_read_little_until_it_has_loaded_the_model(
     assert model.visited.count("/api/show") == 2
 
 
-async def test_the_setting_overrides_all_and_nothing_is_asked(start: OpenApp, model: ModelServer) -> None:
+async def test_window_setting_overrides_all_without_a_query(start: OpenApp, model: ModelServer) -> None:
     model.pages = {"/v1/models": listing(max_model_len=5000)}
     async with start() as app:
         await Person(app).says("Hello")
@@ -150,14 +146,14 @@ async def test_the_setting_overrides_all_and_nothing_is_asked(start: OpenApp, mo
     assert model.visited == []
 
 
-async def test_an_endpoint_that_can_not_say_leaves_the_table_in_force(start: OpenApp, model: ModelServer) -> None:
+async def test_window_of_a_refusing_endpoint_is_from_the_table(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Fails(401)
     async with start() as app:
         await Person(app).says("Hello")
         assert app.models.usual.window == DEFAULT
 
 
-async def test_the_key_in_an_address_is_not_stored(start: OpenApp, model: ModelServer) -> None:
+async def test_key_in_an_address_is_not_stored(start: OpenApp, model: ModelServer) -> None:
     secret = model.url.replace("127.0.0.1", "olena:hunter2@127.0.0.1")
     async with start(openai_base_url=secret) as app:
         await Person(app).says("Hello")

@@ -1,4 +1,4 @@
-"""The embedded model's engine is tried before anything is fetched for it, and what it lacks is said."""
+"""Tests of the check of the embedded model's engine before a download."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ LIBGOMP = "libgomp.so.1: cannot open shared object file: No such file or directo
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of an engine that the child process finds in place of the real one; its text is the test's."""
+    """Return the path of a fake engine module that the child process imports instead of the real one."""
     package = tmp_path / "packages" / "xllamacpp.py"
     package.parent.mkdir()
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
     return package
 
 
-def complaint() -> str:
+def engine_error() -> str:
     with pytest.raises(EmbeddedModelError) as raised:
         check_engine()
     return str(raised.value)
 
 
-def test_the_real_engine_loads() -> None:
+def test_real_engine_loads() -> None:
     check_engine()
 
 
@@ -41,28 +41,30 @@ def test_the_real_engine_loads() -> None:
         ("no init function", "engine can't be loaded (ImportError: no init function): connect a model server with "),
     ],
 )
-def test_what_the_dynamic_loader_misses_is_said_with_its_remedy(engine: Path, said: str, sentence: str) -> None:
+def test_missing_library_is_reported_with_a_remedy(engine: Path, said: str, sentence: str) -> None:
     engine.write_text(f"raise ImportError({said!r})")
-    assert sentence in complaint()
+    assert sentence in engine_error()
 
 
-def test_a_processor_that_cannot_run_the_engine_is_said(engine: Path) -> None:
+def test_processor_that_can_not_run_the_engine_is_reported(engine: Path) -> None:
     engine.write_text("import os, signal; os.kill(os.getpid(), signal.SIGILL)")
-    assert complaint().startswith("This machine's processor lacks instructions that the embedded model's engine needs")
+    assert engine_error().startswith(
+        "This machine's processor lacks instructions that the embedded model's engine needs"
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists what the processor can do")
-def test_instructions_that_the_processor_lacks_are_named_before_the_engine_stumbles_over_them(
+def test_missing_processor_instructions_are_named_in_advance(
     engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.write_text("def get_system_info(): return 'CPU : SSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 0 | FMA = 1 |'")
     old = tmp_path / "cpuinfo"
     old.write_text("processor\t: 0\nflags\t\t: fpu sse2 ssse3 avx fma\n")
     monkeypatch.setattr("pipeline.local.engine._CPU_INFO", old)
-    assert "processor lacks AVX2 that" in complaint()
+    assert "processor lacks AVX2 that" in engine_error()
 
 
-def test_a_pull_fetches_nothing_when_the_engine_can_not_run(
+def test_pull_without_a_working_engine_fetches_nothing(
     engine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine.write_text(f"raise ImportError({LIBGOMP!r})")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-WEIGHTS = random.Random(2).randbytes(900_000)  # noqa: S311  # any bytes do
+WEIGHTS = random.Random(2).randbytes(900_000)  # noqa: S311  # Any bytes.
 NAME = "Someone/Some-Model-GGUF/some-model-Q4_K_M.gguf"
 FILE = parse_hub_file(NAME)
 
@@ -46,7 +46,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of local models."""
+    """Return the folder of local models."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return Settings().models_dir
 
@@ -57,7 +57,7 @@ def _engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Reports(list[PullProgress]):
-    """The reports of a pull. Raises an error once `interrupt_at` bytes are here."""
+    """Records progress, and raises an error at a number of bytes."""
 
     def __init__(self, interrupt_at: int | None = None, error: BaseException | None = None) -> None:
         self.interrupt_at = interrupt_at
@@ -74,7 +74,7 @@ class Reports(list[PullProgress]):
 
 
 def refusal(folder: Path, text: str = NAME) -> str:
-    """The sentence with which a pull ends."""
+    """Return the sentence with which a pull fails."""
     with pytest.raises(HubRefusal) as caught:
         pull_file(parse_hub_file(text), folder, Reports())
     sentence = str(caught.value)
@@ -140,7 +140,7 @@ def test_text_that_names_no_hub_file_is_refused(text: str, said: str) -> None:
 def test_hub_endpoint_that_is_no_address_is_named(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
     with pytest.raises(HubNameError, match="HF_ENDPOINT is no address"):
-        FILE.url  # noqa: B018  # it is made when it is asked for
+        FILE.url  # noqa: B018  # Evaluated on access.
 
 
 def test_pulled_file_is_checked_and_nothing_else_is_left(hub: Hub, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_resumed_pull_of_new_version_keeps_nothing_of_old(hub: Hub, tmp_path: Pa
 def test_resumed_pull_beyond_the_end_starts_again(hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         pull_file(FILE, tmp_path, Reports(interrupt_at=len(WEIGHTS) // 2))
-    hub.served[NAME] = WEIGHTS[:1000]  # the file host lags behind
+    hub.served[NAME] = WEIGHTS[:1000]  # The file host lags behind.
     assert "its file has 1000 bytes instead of 900000" in refusal(tmp_path)
     del hub.served[NAME]
     assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS
@@ -267,13 +267,11 @@ def test_file_with_wrong_hash_is_deleted(hub: Hub, tmp_path: Path) -> None:
         (f"{FILE.repository}/other.gguf", f"has no other.gguf): choose one of {FILE.path}."),
     ],
 )
-def test_file_that_is_missing_is_told_with_a_way_on(hub: Hub, tmp_path: Path, text: str, said: str) -> None:
+def test_missing_file_is_reported_with_a_hint(hub: Hub, tmp_path: Path, text: str, said: str) -> None:
     assert said in refusal(tmp_path, text)
 
 
-def test_repository_that_is_gated_is_told_with_its_page(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gated_repository_is_reported_with_its_page(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.gated.add(FILE.repository)
     assert f"is gated and a token is needed): accept its terms at {hub.url}/{FILE.repository}" in refusal(tmp_path)
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
@@ -327,13 +325,13 @@ def test_file_that_changed_on_hub_is_replaced_when_checked(hub: Hub, tmp_path: P
     hub.served[NAME] = WEIGHTS * 2 + b"!"
     reports = Reports()
     assert pull_file(FILE, tmp_path, reports) == path
-    assert path.read_bytes() == WEIGHTS  # the checked file stays until the new version is checked
+    assert path.read_bytes() == WEIGHTS  # The checked file stays until the new version is checked.
     del hub.served[NAME]
     assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS * 2
 
 
 def catalogued(hub: Hub, name: str, content: bytes = WEIGHTS) -> LocalModel:
-    """A model of the catalogue, which the hub has now."""
+    """Put a model of the catalogue on the hub."""
     model = load_catalogue().local(name)
     hub.files[model.hub_file.name] = content
     return model
@@ -355,7 +353,7 @@ def test_every_unmeasured_model_is_on_the_hub_alone() -> None:
         assert model.quality == "not measured here"
         assert (model.sha256, model.packages) == (None, None)
         assert catalogue.local(model.hub_file.name) == model
-        assert catalogue.known_local(model.name) is None  # a server runs it as it likes
+        assert catalogue.known_local(model.name) is None  # A server may run it in any way.
         assert model.file_name == model.hub_file.path
         assert set(model.tools) <= set(PULLED_TOOLS)
 
@@ -391,7 +389,7 @@ def test_pull_without_name_fetches_what_suits_memory(
     model = catalogued(hub, "smollm3-3b")
     pull_model(Settings(), None, if_needed=False)
     assert is_present(model, models)
-    # without a setting the bot runs what is here
+    # Without a setting the bot runs the model that exists.
     assert choose_local(Settings(), load_catalogue()).model.name == "smollm3-3b"
     assert "Set LLM_MODEL" not in capsys.readouterr().err
 
@@ -441,7 +439,7 @@ def test_catalogued_file_is_run_as_the_catalogue_says(hub: Hub, models: Path) ->
     for name in ("qwen3-0.6b", model.hub_file.name, str(path)):
         choice = choose_local(Settings.model_validate({"llm_model": name}), load_catalogue())
         assert (choice.model.name, choice.weights, choice.tools) == ("qwen3-0.6b", path, model.tools)
-        assert choice.model.size_bytes == len(WEIGHTS)  # of the file, not of the estimate
+        assert choice.model.size_bytes == len(WEIGHTS)  # The size of the file, not the estimate.
         assert choice.model.n_ctx == 8192
     settings = Settings.model_validate({"llm_model": "qwen3-0.6b", "llm_context_tokens": 4096})
     assert choose_local(settings, load_catalogue()).model.n_ctx == 4096
@@ -454,7 +452,7 @@ def test_file_of_ones_own_keeps_full_prompt_and_tools(models: Path, tmp_path: Pa
     assert (choice.style, choice.tools, choice.model.n_ctx) == ("full", None, 8192)
 
 
-def test_measured_model_that_is_here_stays_the_usual_one(hub: Hub, models: Path) -> None:
+def test_measured_model_that_exists_stays_the_default(hub: Hub, models: Path) -> None:
     pull(catalogued(hub, "qwen3-4b"), models, Reports())
     assert choose_local(Settings(), load_catalogue()).model.name == "qwen3-4b"
     default = load_catalogue().local()
@@ -463,7 +461,7 @@ def test_measured_model_that_is_here_stays_the_usual_one(hub: Hub, models: Path)
     assert choose_local(Settings(), load_catalogue()).model.name == default.name
 
 
-def test_list_of_models_has_pulled_files_and_a_recommendation(
+def test_list_of_models_includes_pulled_files_and_a_recommendation(
     hub: Hub, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "250")
@@ -481,7 +479,7 @@ def text(value: str) -> bytes:
 
 
 def gguf(context_length: int, before: bytes = b"", entries: int = 3) -> bytes:
-    """The beginning of a GGUF file. `before`: entries between the architecture and the window."""
+    """Return the beginning of a GGUF file, with optional entries between architecture and window."""
     head = b"GGUF" + struct.pack("<IQQ", 3, 0, entries)
     head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
     head += before

@@ -1,4 +1,4 @@
-"""Conversations with servers that refuse exactly as the providers' do: nothing is answered without memory or tools."""
+"""Tests of conversations with servers that refuse as real providers do, without losing memory or tools."""
 
 from __future__ import annotations
 

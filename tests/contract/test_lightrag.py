@@ -1,4 +1,4 @@
-"""LightRAG beside Mneme: exchanges go there, what it knows comes back, and its troubles stay its own."""
+"""Tests of LightRAG: exchanges are sent, its knowledge is used, and its failures have no effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LightRagServer:
-    """Behaves as LightRAG does: an API key, documents that are added, listed and deleted, and POST /query."""
+    """Server like LightRAG: an API key, adding, listing and deleting of documents, and POST /query."""
 
     def __init__(self) -> None:
         self.documents: list[dict[str, str]] = []
@@ -77,12 +77,12 @@ class LightRagServer:
         assert len(body["query"]) >= 3
         self.queries.append(body)
         if self.drips:
-            return Streamed(_drops(), "application/json")
+            return Streamed(_drip(), "application/json")
         return Answer(200, json.dumps(self.context).encode())
 
 
-async def _drops() -> AsyncIterator[bytes]:
-    """An answer that never ends and never pauses for long."""
+async def _drip() -> AsyncIterator[bytes]:
+    """Yield a response that never ends or pauses for long."""
     while True:
         yield b" "
         await asyncio.sleep(0.01)
@@ -99,16 +99,16 @@ async def graph() -> AsyncIterator[LightRagServer]:
 
 @pytest.fixture
 def start_beside(start: OpenApp, graph: LightRagServer) -> OpenApp:
-    """Opens an App that knows the LightRAG server."""
+    """Open an App that uses the LightRAG server."""
 
     def opened(window: int | None = None, **settings: object) -> object:
         settings = {"lightrag_url": graph.url, "lightrag_api_key": "graph-key", "memory_scope": "shared"} | settings
         return start(window, **settings)
 
-    return opened  # type: ignore[return-value]  # it gives what `start` gives
+    return opened  # type: ignore[return-value]  # It returns what `start` returns.
 
 
-async def test_an_answered_exchange_is_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
+async def test_answered_exchange_is_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
     async with start_beside() as app:
         await Person(app).says("My cat is called Murka")
     assert graph.documents == [
@@ -119,7 +119,7 @@ async def test_an_answered_exchange_is_indexed(start_beside: OpenApp, graph: Lig
     ]
 
 
-async def test_what_the_graph_knows_stands_right_after_the_message(
+async def test_graph_context_is_added_after_the_message(
     start_beside: OpenApp, graph: LightRagServer, model: ModelServer
 ) -> None:
     graph.context = {"response": "Murka is a cat.\n"}
@@ -132,7 +132,7 @@ async def test_what_the_graph_knows_stands_right_after_the_message(
     ]
 
 
-async def test_what_the_graph_said_is_not_kept_in_the_history(
+async def test_graph_context_is_not_kept_in_history(
     start_beside: OpenApp, graph: LightRagServer, model: ModelServer
 ) -> None:
     async with start_beside() as app:
@@ -143,7 +143,7 @@ async def test_what_the_graph_said_is_not_kept_in_the_history(
     assert "Murka is a cat." not in model.requests[1].prompt
 
 
-async def test_a_long_context_is_cut(start_beside: OpenApp, graph: LightRagServer, model: ModelServer) -> None:
+async def test_long_graph_context_is_cut(start_beside: OpenApp, graph: LightRagServer, model: ModelServer) -> None:
     graph.context = {"response": "Murka is a cat. " * 5_000}
     async with start_beside() as app:
         await Person(app).says("Who is Murka?")
@@ -163,7 +163,7 @@ async def test_a_long_context_is_cut(start_beside: OpenApp, graph: LightRagServe
         None,
     ],
 )
-async def test_a_graph_that_knows_nothing_adds_nothing(
+async def test_empty_graph_context_adds_nothing(
     start_beside: OpenApp, graph: LightRagServer, model: ModelServer, context: object
 ) -> None:
     graph.context = context
@@ -173,20 +173,20 @@ async def test_a_graph_that_knows_nothing_adds_nothing(
 
 
 @pytest.mark.parametrize("status", [0, 403, 404, 500])
-async def test_a_graph_in_trouble_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer, status: int) -> None:
+async def test_failing_graph_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer, status: int) -> None:
     graph.status = status
     async with start_beside() as app:
         assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
         assert await app.sessions.message_count("console:local") == 2
 
 
-async def test_a_graph_that_is_down_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer) -> None:
+async def test_unreachable_graph_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer) -> None:
     async with start_beside() as app:
         await graph.web.stop()
         assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
 
 
-async def test_a_graph_that_never_ends_its_answer_holds_a_turn_up_to_its_limit(
+async def test_endless_graph_answer_is_ended_by_the_timeout(
     start_beside: OpenApp, graph: LightRagServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.lightrag.QUERY_TIMEOUT_SECONDS", 0.3)
@@ -196,21 +196,21 @@ async def test_a_graph_that_never_ends_its_answer_holds_a_turn_up_to_its_limit(
     assert len(graph.queries) == 1
 
 
-async def test_a_wrong_key_is_told_though_health_is_answered_without_one(graph: LightRagServer) -> None:
+async def test_wrong_key_is_reported_although_health_is_public(graph: LightRagServer) -> None:
     for key, trouble in (("graph-key", None), ("wrong", "it refuses LIGHTRAG_API_KEY")):
         client = LightRag(graph.url, key, "mix")
         assert await client.check() == trouble
         await client.close()
 
 
-async def test_words_too_short_for_the_graph_are_not_asked(start_beside: OpenApp, graph: LightRagServer) -> None:
+async def test_text_too_short_for_the_graph_is_not_queried(start_beside: OpenApp, graph: LightRagServer) -> None:
     async with start_beside() as app:
         await Person(app).says("Hi")
     assert graph.queries == []
     assert len(graph.documents) == 1
 
 
-async def test_of_a_private_talk_it_is_neither_asked_nor_told(start_beside: OpenApp, graph: LightRagServer) -> None:
+async def test_private_talk_is_neither_queried_nor_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
     async with start_beside() as app:
         person = Person(app)
         await person.says("/private")
@@ -221,19 +221,19 @@ async def test_of_a_private_talk_it_is_neither_asked_nor_told(start_beside: Open
     assert (len(graph.queries), len(graph.documents)) == (1, 1)
 
 
-async def test_a_turn_that_failed_is_not_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
+async def test_failed_turn_is_not_indexed(start_beside: OpenApp, graph: LightRagServer) -> None:
     async with start_beside() as app:
         await Person(app).says(" ")
     assert graph.documents == []
 
 
-async def test_without_one_shared_memory_it_is_refused(start_beside: OpenApp) -> None:
+async def test_graph_without_shared_memory_is_refused(start_beside: OpenApp) -> None:
     with pytest.raises(ConfigurationError, match="LIGHTRAG_URL needs MEMORY_SCOPE=shared"):
         async with start_beside(memory_scope="chat"):
             pass
 
 
-async def test_all_chats_share_their_memory_then(start_beside: OpenApp, model: ModelServer) -> None:
+async def test_chats_share_their_memory_with_a_graph(start_beside: OpenApp, model: ModelServer) -> None:
     from memory.log.sessions import Address
 
     async with start_beside() as app:
@@ -242,7 +242,7 @@ async def test_all_chats_share_their_memory_then(start_beside: OpenApp, model: M
     assert "- I like tea" in model.requests[-1].system()
 
 
-async def test_forget_all_deletes_what_was_sent_and_nothing_else(start_beside: OpenApp, graph: LightRagServer) -> None:
+async def test_forget_all_deletes_only_documents_of_mneme(start_beside: OpenApp, graph: LightRagServer) -> None:
     graph.kept = {f"theirs-{number}": f"paper-{number}.pdf" for number in range(250)}
     async with start_beside() as app:
         person = Person(app)
@@ -254,7 +254,7 @@ async def test_forget_all_deletes_what_was_sent_and_nothing_else(start_beside: O
 
 
 @pytest.mark.parametrize("trouble", ["busy", "down"])
-async def test_what_lightrag_keeps_after_forget_all_is_said(
+async def test_documents_left_after_forget_all_are_reported(
     start_beside: OpenApp, graph: LightRagServer, trouble: str
 ) -> None:
     async with start_beside() as app:
@@ -266,9 +266,7 @@ async def test_what_lightrag_keeps_after_forget_all_is_said(
         assert await app.database.value("SELECT count(*) FROM messages") == 0
 
 
-async def test_with_memory_off_lightrag_is_neither_asked_nor_told_and_still_forgets(
-    start_beside: OpenApp, graph: LightRagServer
-) -> None:
+async def test_graph_without_memory_is_unused_but_still_erased(start_beside: OpenApp, graph: LightRagServer) -> None:
     async with start_beside() as app:
         await Person(app).says("My cat is called Murka")
     asked = len(graph.queries)
@@ -290,7 +288,7 @@ async def test_with_memory_off_lightrag_is_neither_asked_nor_told_and_still_forg
         (None, False),
     ],
 )
-async def test_only_what_comes_from_the_users_own_words_holds_at_once(
+async def test_graph_context_confirms_facts_only_from_typed_documents(
     start_beside: OpenApp, graph: LightRagServer, model: ModelServer, references: object, *, trusted: bool
 ) -> None:
     graph.context = {"response": "Murka is a striped cat.", "references": references}

@@ -1,4 +1,4 @@
-"""The real small model on this machine, in its own process; skipped where its package is not installed."""
+"""Tests of the real small embedding model in its process. Skipped if its package is not installed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def models() -> AsyncIterator[LocalEmbedder]:
     await opened.close()
 
 
-async def test_vectors_of_the_like_are_near_and_do_not_depend_on_what_was_asked_before(models: LocalEmbedder) -> None:
+async def test_similar_texts_have_near_vectors_independent_of_earlier_calls(models: LocalEmbedder) -> None:
     asked = (await models.embed([QUESTION], are_queries=True))[0]
     answer, other = await models.embed([SAID, DIARY[0]])
     assert len(asked) == 384
@@ -74,18 +74,18 @@ async def test_vectors_of_the_like_are_near_and_do_not_depend_on_what_was_asked_
     assert [list(vector) for vector in await models.embed([DIARY[0], SAID])] == [list(other), list(answer)]
 
 
-async def test_a_question_and_what_answers_it_are_given_other_vectors(models: LocalEmbedder) -> None:
+async def test_query_and_passage_have_different_vectors(models: LocalEmbedder) -> None:
     assert [*(await models.embed([SAID]))[0]] != [*(await models.embed([SAID], are_queries=True))[0]]
 
 
 @pytest.mark.parametrize("question", ["Welches Fleisch verträgt unser Haustier nicht?", "哪种肉我们的宠物不能吃？"])
-async def test_a_question_in_another_language_is_near_what_answers_it(models: LocalEmbedder, question: str) -> None:
+async def test_question_in_another_language_is_near_its_answer(models: LocalEmbedder, question: str) -> None:
     asked = (await models.embed([question], are_queries=True))[0]
     answer, *others = await models.embed([SAID, *DIARY])
     assert all(cosine(asked, answer) > cosine(asked, other) for other in others)
 
 
-async def test_the_process_is_started_when_needed_and_ends_when_nobody_asks() -> None:
+async def test_process_starts_on_demand_and_ends_when_idle() -> None:
     assert LocalEmbedder().pid is None
     models = LocalEmbedder(idle=0)
     await models.embed(["hello"])
@@ -97,7 +97,7 @@ async def test_the_process_is_started_when_needed_and_ends_when_nobody_asks() ->
     await models.close()
 
 
-async def test_a_killed_process_fails_one_request_at_most_and_is_started_again(models: LocalEmbedder) -> None:
+async def test_killed_process_fails_one_request_at_most(models: LocalEmbedder) -> None:
     before = await models.embed(["hello"])
     assert models.pid is not None
     os.kill(models.pid, signal.SIGKILL)
@@ -108,7 +108,7 @@ async def test_a_killed_process_fails_one_request_at_most_and_is_started_again(m
     assert [*after[0]] == [*before[0]]
 
 
-async def test_whoever_gives_up_gets_nobody_elses_answer(models: LocalEmbedder) -> None:
+async def test_cancelled_request_does_not_shift_later_answers(models: LocalEmbedder) -> None:
     wanted = await models.embed([QUESTION])
     given_up = asyncio.create_task(models.embed([DIARY[0]]))
     await asyncio.sleep(0)
@@ -116,7 +116,7 @@ async def test_whoever_gives_up_gets_nobody_elses_answer(models: LocalEmbedder) 
     assert [*(await models.embed([QUESTION]))[0]] == [*wanted[0]]
 
 
-async def test_files_that_are_not_the_known_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_with_a_wrong_hash_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.embedding.embedders._DIGEST", "0" * 64)
     models = LocalEmbedder()
     with pytest.raises(EmbedderError, match="is not the file that it should be"):
@@ -128,7 +128,7 @@ HOSTILE = ("\ufdfa" * 5_000, "\0", "", " ", "a\u0301" * 3_000, "\ud800", "\U0010
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-async def test_whatever_is_said_gets_a_vector(models: LocalEmbedder, text: str) -> None:
+async def test_any_text_gets_a_vector(models: LocalEmbedder, text: str) -> None:
     for are_queries in (True, False):
         (vector,) = await models.embed([text], are_queries=are_queries)
         assert len(vector) == 384
@@ -136,27 +136,27 @@ async def test_whatever_is_said_gets_a_vector(models: LocalEmbedder, text: str) 
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=2_000))
-def test_what_the_engine_is_given_is_short_and_in_normal_form(text: str) -> None:
+def test_text_for_the_engine_is_short_and_normalised(text: str) -> None:
     given_text = readable(text)
     assert len(given_text) <= MAX_TEXT_BYTES
     assert 0 not in given_text
     assert "\ufdfa" not in given_text.decode()
 
 
-def test_no_character_in_normal_form_becomes_more_than_the_engine_has_room_for() -> None:
+def test_no_normalised_character_exceeds_the_engines_buffer() -> None:
     assert "\ufdfa" not in {
         character for code in range(sys.maxunicode + 1) for character in unicodedata.normalize("NFKC", chr(code))
     }
 
 
-async def test_a_processor_that_lacks_what_the_engine_needs_is_named(models: LocalEmbedder) -> None:
+async def test_processor_without_required_instructions_is_named(models: LocalEmbedder) -> None:
     await models.embed(["hello"])
     assert models.pid is not None
     pid = models.pid
-    # so that it neither answers nor ends before it is asked: one that has ended is replaced
+    # Paused, it neither answers nor ends. A process that has ended would be replaced.
     os.kill(pid, signal.SIGSTOP)
     asking = asyncio.create_task(models.embed(["hello again"]))
-    for _ in range(5):  # until it was found alive
+    for _ in range(5):  # Until the liveness check has passed.
         await asyncio.sleep(0)
     os.kill(pid, signal.SIGILL)
     os.kill(pid, signal.SIGCONT)
@@ -164,9 +164,7 @@ async def test_a_processor_that_lacks_what_the_engine_needs_is_named(models: Loc
         await asking
 
 
-async def test_a_bot_with_the_local_model_finds_what_was_said_in_other_words(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_bot_with_the_local_embedder_finds_a_paraphrase(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model=LOCAL_EMBEDDER) as app:
         person = Person(app, Address("console", "local"))
         for text in (*DIARY, SAID):

@@ -1,4 +1,4 @@
-"""`mneme model`: what is listed, and that a model server near by is offered before anything is fetched."""
+"""Tests of `mneme model`: the list, and the offer of a local server before a download."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Terminal(io.StringIO):
-    """What a person types, or sees."""
+    """Input and output of a person at a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-class Fetched(Exception):  # not an error
+class Fetched(Exception):  # Not an error.
     """The weights would be fetched now."""
 
 
@@ -43,54 +43,52 @@ def _fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.local.model_files.pull", fetch)
 
 
-def types(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def type_input(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(text))
     monkeypatch.setattr(sys, "stderr", Terminal())
 
 
-def seen() -> str:
+def read_output() -> str:
     assert isinstance(sys.stderr, Terminal)
     return sys.stderr.getvalue()
 
 
 async def pull(model: ModelServer, env_file: Path, *names: str) -> None:
-    """`mneme model pull --if-needed` beside an Ollama that has these models."""
+    """Run `mneme model pull --if-needed` with an Ollama that has these models."""
     model.pages = {"/v1/models": {"data": [{"id": name} for name in names]}}
     port = int(model.url.split(":")[2].split("/")[0])
     await asyncio.to_thread(pull_model, Settings(), None, if_needed=True, env_file=env_file, ports={"Ollama": port})
 
 
-async def test_a_yes_connects_the_server_and_fetches_nothing(
+async def test_yes_connects_the_server_without_a_download(
     model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    types(monkeypatch, "y\n")
+    type_input(monkeypatch, "y\n")
     await pull(model, env_file, "qwen3:8b")
-    assert "Ollama runs on this machine and has qwen3:8b." in seen()
-    assert "Use it instead of fetching 1.1 GB?" in seen()
+    assert "Ollama runs on this machine and has qwen3:8b." in read_output()
+    assert "Use it instead of fetching 1.1 GB?" in read_output()
     settings = load_settings(env_file)
     assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "qwen3:8b")
     assert env_file.stat().st_mode & 0o777 == 0o600
 
 
-async def test_one_of_several_models_is_chosen_by_its_name(
-    model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    types(monkeypatch, "\nno-such\nllama3.2:3b\n")
+async def test_model_is_chosen_by_its_name(model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    type_input(monkeypatch, "\nno-such\nllama3.2:3b\n")
     await pull(model, env_file, "qwen3:8b", "llama3.2:3b")
-    assert "choose one of qwen3:8b, llama3.2:3b" in seen()
+    assert "choose one of qwen3:8b, llama3.2:3b" in read_output()
     assert load_settings(env_file).llm_model == "llama3.2:3b"
 
 
-async def test_a_no_writes_nothing_and_fetches_the_embedded_model(
+async def test_no_writes_nothing_and_pulls_the_embedded_model(
     model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    types(monkeypatch, "n\n")
+    type_input(monkeypatch, "n\n")
     with pytest.raises(Fetched):
         await pull(model, env_file, "qwen3:8b")
     assert not env_file.exists()
 
 
-async def test_without_a_person_it_is_said_in_a_line_and_the_embedded_model_is_fetched(
+async def test_pull_without_a_terminal_mentions_the_server(
     model: ModelServer, env_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(Fetched):
@@ -103,21 +101,21 @@ async def test_without_a_person_it_is_said_in_a_line_and_the_embedded_model_is_f
     assert not env_file.exists()
 
 
-async def test_a_server_without_a_model_is_not_offered(
+async def test_server_without_a_model_is_not_offered(
     model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    types(monkeypatch, "")
+    type_input(monkeypatch, "")
     with pytest.raises(Fetched):
         await pull(model, env_file)
 
 
-def test_nothing_is_looked_for_where_a_model_is_configured(env_file: Path, model: ModelServer) -> None:
+def test_configured_model_prevents_the_search_for_servers(env_file: Path, model: ModelServer) -> None:
     settings = Settings.model_validate({"openai_base_url": "http://localhost:1/v1", "llm_model": "mine"})
     pull_model(settings, None, if_needed=True, env_file=env_file, ports={"Ollama": 1})
     assert not offer_local_server(settings, env_file, {"Ollama": 1})
 
 
-def test_the_list_says_size_memory_licence_and_quality(
+def test_list_shows_size_memory_licence_and_quality(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")

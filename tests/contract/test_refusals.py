@@ -1,4 +1,4 @@
-"""Servers that refuse a part of a request: asked once more without it, and never again with it."""
+"""Tests of servers that refuse a part of a request: it is left out then and later."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ CONTENT_AS_IT_IS = {
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK's backoff starts at a thousandth of a second."""
+    """Start the SDK's backoff at one millisecond."""
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
 
 
 @pytest.mark.parametrize("server", [*SERVERS, *WORDLESS, *CONTENT_AS_IT_IS])
-async def test_a_server_with_a_refusal_answers_consolidates_and_compacts(
+async def test_server_with_a_refusal_answers_consolidates_and_compacts(
     start: OpenApp, model: ModelServer, server: str, tmp_path: Path
 ) -> None:
     model.refuses = (SERVERS | WORDLESS | CONTENT_AS_IT_IS)[server]
@@ -81,9 +81,7 @@ async def test_a_server_with_a_refusal_answers_consolidates_and_compacts(
     assert bool(model.refused) == (server not in CONTENT_AS_IT_IS)
 
 
-async def test_a_summary_asks_for_little_reasoning_and_a_server_that_knows_none_is_asked_once(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_refused_reasoning_effort_is_left_out_of_later_summaries(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda request: Says("They spoke of bees." if request.is_summary else "I see.")
     async with start() as app:
         person = Person(app)
@@ -95,20 +93,18 @@ async def test_a_summary_asks_for_little_reasoning_and_a_server_that_knows_none_
                 assert "Summarised" in await person.says("/compact 1")
     asked = [request.body.get("reasoning_effort") for request in model.requests if request.is_summary]
     assert asked == ["low", "low", None, None]
-    # The look at what was captured comes before the summary, and finds it out for both.
+    # The check of captured facts comes before the summary and discovers the refusal for both.
     assert len(model.refused) == 1
     assert {r.body.get("reasoning_effort") for r in model.requests if not r.is_summary} == {None}
 
 
-def accepted(model: ModelServer) -> list[ChatRequest]:
-    """The requests that the server liked."""
+def accepted_requests(model: ModelServer) -> list[ChatRequest]:
+    """Return the requests that the server accepted."""
     return [r for r in model.requests if not any(dislike.applies(r) for dislike in model.refuses)]
 
 
 @pytest.mark.parametrize("server", SERVERS)
-async def test_a_refusal_is_asked_for_once_also_after_a_restart(
-    start: OpenApp, model: ModelServer, server: str
-) -> None:
+async def test_refused_part_is_sent_once_also_after_a_restart(start: OpenApp, model: ModelServer, server: str) -> None:
     model.refuses = SERVERS[server]
 
     async def talk(person: Person) -> None:
@@ -133,14 +129,14 @@ async def test_a_refusal_is_asked_for_once_also_after_a_restart(
     ("refuses", "roles", "requests"),
     [
         ((QWEN,), "system user assistant user", 2),
-        ((QWEN_LLAMA_CPP,), "system user assistant user", 4),  # the SDK repeats what fails with 500 by itself
+        ((QWEN_LLAMA_CPP,), "system user assistant user", 4),  # The SDK repeats a request that fails with 500.
         ((MISTRAL,), "system user assistant user", 2),
         ((Refuses(Wrong.LATER_SYSTEM, status=422),), "user assistant user", 3),
         ((GEMMA,), "user assistant user", 3),
         ((LM_STUDIO,), "user assistant user", 3),
     ],
 )
-async def test_messages_are_rearranged_no_more_than_a_server_needs(
+async def test_messages_are_rearranged_only_as_needed(
     model: ModelServer, refuses: tuple[Refuses, ...], roles: str, requests: int
 ) -> None:
     now = FakeClock()()
@@ -162,9 +158,7 @@ async def test_messages_are_rearranged_no_more_than_a_server_needs(
     assert len(model.requests) == requests
 
 
-async def test_nothing_that_was_said_is_lost_where_the_messages_are_rearranged(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_rearranged_messages_lose_no_text(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Bees, you say.")
     sent: dict[str, list[Any]] = {}
     for kind, refuses in (("free", ()), ("strict", (GEMMA, MISTRAL))):
@@ -173,14 +167,14 @@ async def test_nothing_that_was_said_is_lost_where_the_messages_are_rearranged(
             person = Person(app)
             await person.says("I keep bees.")
             await person.says("What do I keep?")
-        sent[kind] = accepted(model)[-1].messages
+        sent[kind] = accepted_requests(model)[-1].messages
     assert [message["role"] for message in sent["strict"]] == ["user", "assistant", "user"]
     written = "\n".join(message["content"] for message in sent["strict"])
     for message in sent["free"]:
         assert message["content"] in written
 
 
-async def test_a_model_without_tools_is_not_expected_to_write_any_calls(start: OpenApp, model: ModelServer) -> None:
+async def test_model_without_tools_may_write_json_that_resembles_calls(start: OpenApp, model: ModelServer) -> None:
     model.refuses = (TOOLS,)
     call = '{"name": "memory_recall", "arguments": {"query": "bees"}}'
     model.script(Says(call))
@@ -192,9 +186,7 @@ async def test_a_model_without_tools_is_not_expected_to_write_any_calls(start: O
         assert "can't use tools here" not in await person.says("Thanks")
 
 
-async def test_an_error_that_is_about_nothing_in_the_request_costs_no_part_of_it(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_unrelated_error_removes_no_part_of_the_request(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Fails(400, "the request is not to my liking")
     async with start() as app:
         person = Person(app)
@@ -204,7 +196,7 @@ async def test_an_error_that_is_about_nothing_in_the_request_costs_no_part_of_it
     assert {"tools", "stream_options"} <= model.requests[-1].body.keys()
 
 
-async def test_tools_that_are_only_too_long_for_now_are_not_given_up(start: OpenApp, model: ModelServer) -> None:
+async def test_tools_refused_in_a_long_request_are_kept(start: OpenApp, model: ModelServer) -> None:
     def strict(request: ChatRequest) -> Says | Fails:
         return Fails(400, "no") if request.tokens > 7_000 and "tools" in request.body else Says("Fine.")
 
@@ -217,9 +209,7 @@ async def test_tools_that_are_only_too_long_for_now_are_not_given_up(start: Open
     assert "tools" in model.requests[-1].body
 
 
-async def test_after_a_month_an_upgraded_server_is_tried_again(
-    start: OpenApp, model: ModelServer, clock: FakeClock
-) -> None:
+async def test_refused_part_is_tried_again_after_a_month(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     model.refuses = (TOOLS,)
     async with start() as app:
         await Person(app).says("Hello")
@@ -234,7 +224,7 @@ async def test_after_a_month_an_upgraded_server_is_tried_again(
     assert "tools" in model.requests[-1].body
 
 
-async def test_what_one_model_refuses_is_still_said_to_another(start: OpenApp, model: ModelServer) -> None:
+async def test_part_refused_by_one_model_is_sent_to_another(start: OpenApp, model: ModelServer) -> None:
     model.refuses = (STREAM_OPTIONS,)
     async with start() as app:
         await Person(app).says("Hello")

@@ -1,4 +1,4 @@
-"""Settings: where they come from, what is refused and how that is said, and that `.env.example` tells the truth."""
+"""Tests of settings: sources, refusals and their wording, and that `.env.example` is accurate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / ".env.example"
 
 @dataclass(frozen=True, slots=True)
 class Documented:
-    """A setting in `.env.example`: the comment above it, whether its line is commented out, and its value."""
+    """A setting in `.env.example`: comment, whether it is commented out, and value."""
 
     name: str
     comment: str
@@ -27,7 +27,7 @@ class Documented:
     value: str
 
 
-def documented() -> list[Documented]:
+def parse_example() -> list[Documented]:
     found, comment = [], ""
     for line in EXAMPLE.read_text(encoding="utf-8").splitlines():
         if setting := re.fullmatch(r"(# )?([A-Z][A-Z0-9_]+)=(.*)", line):
@@ -36,78 +36,78 @@ def documented() -> list[Documented]:
     return found
 
 
-def written(*lines: str, encoding: str = "utf-8") -> Path:
-    """A `.env` in the working directory."""
+def write_env(*lines: str, encoding: str = "utf-8") -> Path:
+    """Write a `.env` in the working directory."""
     Path(".env").write_bytes("\n".join(lines).encode(encoding))
     return Path(".env")
 
 
-def refused(*lines: str) -> str:
-    """The one sentence with which a `.env` is refused."""
+def refusal_of(*lines: str) -> str:
+    """Load a `.env` that is refused and return the sentence."""
     with pytest.raises(ConfigurationError) as error:
-        load_settings(written(*lines))
+        load_settings(write_env(*lines))
     sentence = str(error.value)
     assert sentence.endswith(".")
     assert "\n" not in sentence
     return sentence
 
 
-def test_the_users_own_file_counts_where_there_is_none_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_user_settings_file_is_used_if_there_is_none_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     own = tmp_path / "config" / "mneme" / ".env"
     own.parent.mkdir(parents=True)
     own.write_text("LLM_MODEL=of-mine", encoding="utf-8")
     assert settings_file() == own
     assert load_settings().llm_model == "of-mine"
-    written("LLM_MODEL=of-the-working-directory")
+    write_env("LLM_MODEL=of-the-working-directory")
     assert load_settings().llm_model == "of-the-working-directory"
 
 
-def test_another_file_can_be_named_as_the_units_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    written("LLM_MODEL=of-the-working-directory")
+def test_settings_file_can_be_chosen_by_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    write_env("LLM_MODEL=of-the-working-directory")
     (tmp_path / "work.env").write_text("LLM_MODEL=of-the-unit", encoding="utf-8")
     monkeypatch.setenv("MNEME_ENV_FILE", str(tmp_path / "work.env"))
     assert load_settings().llm_model == "of-the-unit"
 
 
-def test_the_example_documents_every_setting_and_no_other() -> None:
-    assert [setting.name for setting in documented()] == setting_names()
+def test_example_documents_every_setting_and_no_other() -> None:
+    assert [setting.name for setting in parse_example()] == setting_names()
 
 
-def test_the_example_says_first_how_it_is_used() -> None:
+def test_example_begins_with_its_usage() -> None:
     first = EXAMPLE.read_text(encoding="utf-8").splitlines()[0]
     assert first == "# Copy this file to .env and fill in what you need, or run `mneme setup`, which asks for it."
 
 
-@pytest.mark.parametrize("setting", documented(), ids=lambda setting: setting.name)
-def test_each_setting_in_the_example_has_a_comment_and_says_what_happens_without_it(setting: Documented) -> None:
+@pytest.mark.parametrize("setting", parse_example(), ids=lambda setting: setting.name)
+def test_example_comment_states_what_happens_without_a_setting(setting: Documented) -> None:
     assert len(setting.comment) > 20
     has_value = setting.commented_out and Settings.model_fields[setting.name.lower()].default is not None
     assert has_value or "Default: " in setting.comment or "needed with" in setting.comment
 
 
-def test_there_is_no_setting_that_nothing_uses() -> None:
+def test_every_setting_is_used() -> None:
     folders = (EXAMPLE.parent / room for room in ("bot", "pipeline", "config"))
     text = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
     assert [name for name in Settings.model_fields if not re.search(rf"(?:settings|self)\.{name}\b", text)] == []
 
 
-def test_the_example_as_it_is_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_example_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MNEME_DATA_DIR")
-    assert load_settings(EXAMPLE).model_fields_set == {"timezone"}  # which the tests themselves set
+    assert load_settings(EXAMPLE).model_fields_set == {"timezone"}  # The tests set this themselves.
 
 
-def test_the_values_in_the_example_are_usable_and_defaults_are_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_values_are_usable_and_match_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIMEZONE")
-    examples = {setting.name.lower() for setting in documented() if setting.commented_out}
-    settings = load_settings(written(*(f"{s.name}={s.value}" for s in documented()), "LLM_MODEL=a-model"))
+    examples = {setting.name.lower() for setting in parse_example() if setting.commented_out}
+    settings = load_settings(write_env(*(f"{s.name}={s.value}" for s in parse_example()), "LLM_MODEL=a-model"))
     for name, field in Settings.model_fields.items():
         if name in examples and field.default_factory is None and field.default not in (None, {}, ()):
             assert getattr(settings, name) == field.default, name
     assert settings.model_fields_set - {"mneme_data_dir"} == examples - {"mneme_data_dir"} | {"llm_model"}
 
 
-def test_without_any_settings_there_are_the_defaults() -> None:
+def test_defaults_apply_without_any_settings() -> None:
     settings = load_settings(Path("absent.env"))
     assert settings.telegram_bot_token is None
     assert settings.telegram_allowed_ids == frozenset()
@@ -116,28 +116,28 @@ def test_without_any_settings_there_are_the_defaults() -> None:
     assert settings.memory_scope is MemoryScope.CHAT
 
 
-def test_the_environment_beats_the_file_and_the_file_beats_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    env_file = written("MEMORY_WINDOW=30", "MEMORY_RECENT_DAYS=3")
+def test_environment_overrides_file_and_file_overrides_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    env_file = write_env("MEMORY_WINDOW=30", "MEMORY_RECENT_DAYS=3")
     monkeypatch.setenv("MEMORY_WINDOW", "40")
     settings = load_settings(env_file)
     assert (settings.memory_window, settings.memory_recent_days, settings.turn_max_tool_calls) == (40, 3, 80)
 
 
 @pytest.mark.parametrize("empty", ["", " ", "''", '"  "'])
-def test_an_empty_value_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, empty: str) -> None:
+def test_empty_value_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, empty: str) -> None:
     names = [n for n in setting_names() if n != "TIMEZONE"]
     monkeypatch.delenv("MNEME_DATA_DIR")
-    assert load_settings(written(*(f"{name}={empty}" for name in names))).model_fields_set == {"timezone"}
+    assert load_settings(write_env(*(f"{name}={empty}" for name in names))).model_fields_set == {"timezone"}
 
 
-def test_an_empty_variable_leaves_the_files_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_variable_leaves_the_value_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_WINDOW", "")
-    assert load_settings(written("MEMORY_WINDOW=30")).memory_window == 30
+    assert load_settings(write_env("MEMORY_WINDOW=30")).memory_window == 30
 
 
 def test_values_may_be_quoted_spaced_and_in_any_case() -> None:
     settings = load_settings(
-        written(
+        write_env(
             "# a comment",
             "export MEMORY_WINDOW = 30",
             "LOG_LEVEL='Warning'  # loud enough",
@@ -156,8 +156,8 @@ def test_values_may_be_quoted_spaced_and_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_a_file_of_a_windows_editor_is_read(encoding: str) -> None:
-    env_file = written("MEMORY_WINDOW=30\r", "LLM_MODEL=модель\r", encoding=encoding)
+def test_file_of_a_windows_editor_is_read(encoding: str) -> None:
+    env_file = write_env("MEMORY_WINDOW=30\r", "LLM_MODEL=модель\r", encoding=encoding)
     settings = load_settings(env_file)
     assert (settings.memory_window, settings.llm_model) == (30, "модель")
 
@@ -173,14 +173,14 @@ def test_a_file_of_a_windows_editor_is_read(encoding: str) -> None:
         ("colour=blue", ".env sets colour, which no setting is called: see .env.example for the ones there are."),
     ],
 )
-def test_a_name_that_no_setting_has_is_refused_with_the_nearest(line: str, sentence: str) -> None:
+def test_unknown_name_is_refused_with_the_nearest(line: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(sentence) + "$"):
-        load_settings(written("MEMORY_WINDOW=30", line))
+        load_settings(write_env("MEMORY_WINDOW=30", line))
 
 
-def test_other_names_in_the_environment_are_none_of_our_business(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_names_in_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TELEGRAM_BOT_TOKN", "1")
-    load_settings(written("MEMORY_WINDOW=30"))
+    load_settings(write_env("MEMORY_WINDOW=30"))
 
 
 @pytest.mark.parametrize(
@@ -243,74 +243,72 @@ def test_other_names_in_the_environment_are_none_of_our_business(monkeypatch: py
         ),
     ],
 )
-def test_a_wrong_value_is_refused_with_the_setting_and_what_is_allowed(
+def test_invalid_value_is_refused_with_the_allowed_values(
     monkeypatch: pytest.MonkeyPatch, line: str, sentence: str
 ) -> None:
     monkeypatch.delenv(line.partition("=")[0], raising=False)
-    assert refused(line) == sentence
+    assert refusal_of(line) == sentence
 
 
 @pytest.mark.parametrize("ids", ["12, x", "12 13", "@olena", "12;13", "1_2", "٣", "1.5", "+12", "-", "9" * 20])
-def test_allowed_ids_are_numbers_and_nothing_like_them(ids: str) -> None:
-    assert refused(f"TELEGRAM_ALLOWED_IDS={ids}") == (
+def test_allowed_ids_accept_only_plain_numbers(ids: str) -> None:
+    assert refusal_of(f"TELEGRAM_ALLOWED_IDS={ids}") == (
         "TELEGRAM_ALLOWED_IDS is not usable: numeric ids of users and groups are needed, separated by commas, "
         "such as 12345,-100678."
     )
 
 
 @pytest.mark.parametrize("name", ["TELEGRAM_BOT_TOKEN", "OPENAI_API_KEY", "LIGHTRAG_API_KEY"])
-def test_a_secret_is_shown_neither_by_settings_nor_by_an_error(name: str) -> None:
-    env_file = written(f"{name}=open-sesame", "LLM_MODEL=m")
+def test_secret_is_in_neither_repr_nor_error(name: str) -> None:
+    env_file = write_env(f"{name}=open-sesame", "LLM_MODEL=m")
     assert "open-sesame" not in repr(load_settings(env_file))
-    assert "open-sesame" not in refused(f"{name}=open-sesame", "LLM_MODEL=m", "MEMORY_WINDOW=open-sesame")
+    assert "open-sesame" not in refusal_of(f"{name}=open-sesame", "LLM_MODEL=m", "MEMORY_WINDOW=open-sesame")
 
 
 @pytest.mark.parametrize("line", ["MEMORY_WINDOW", "MEMORY_WINDOW: 30", "= 30", "MEMORY WINDOW=30", "LLM_MODEL='a"])
-def test_a_line_that_is_no_setting_is_refused_by_its_number(line: str) -> None:
-    assert refused("# mine", "LOG_LEVEL=info", line) == "Line 3 of .env can't be read: write NAME=value."
+def test_line_that_is_no_setting_is_refused_by_number(line: str) -> None:
+    assert refusal_of("# mine", "LOG_LEVEL=info", line) == "Line 3 of .env can't be read: write NAME=value."
 
 
-def test_a_file_in_another_encoding_is_refused() -> None:
-    written("LLM_MODEL=модель", encoding="cp1251")
+def test_file_in_another_encoding_is_refused() -> None:
+    write_env("LLM_MODEL=модель", encoding="cp1251")
     with pytest.raises(ConfigurationError, match=r"^\.env can't be read: save it as UTF-8\.$"):
         load_settings()
 
 
-def test_a_folder_in_the_place_of_the_file_is_refused() -> None:
+def test_folder_in_place_of_the_file_is_refused() -> None:
     Path(".env").mkdir()
     with pytest.raises(ConfigurationError, match=r"^\.env can't be read: Is a directory\.$"):
         load_settings()
 
 
-def test_the_data_folder_is_absolute_wherever_it_was_given_from(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_data_folder_is_always_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MNEME_DATA_DIR")
-    assert load_settings(written("MNEME_DATA_DIR=data")).mneme_data_dir == tmp_path / "data"
-    assert load_settings(written("MNEME_DATA_DIR=~/data")).mneme_data_dir == tmp_path / "home" / "data"
-    assert load_settings(written("LOG_LEVEL=info")).mneme_data_dir.is_absolute()
+    assert load_settings(write_env("MNEME_DATA_DIR=data")).mneme_data_dir == tmp_path / "data"
+    assert load_settings(write_env("MNEME_DATA_DIR=~/data")).mneme_data_dir == tmp_path / "home" / "data"
+    assert load_settings(write_env("LOG_LEVEL=info")).mneme_data_dir.is_absolute()
 
 
 @pytest.mark.parametrize(("name", "zone"), [("Asia/Kathmandu", "Asia/Kathmandu"), ("local", "UTC"), (None, "UTC")])
-def test_without_a_zone_it_is_the_systems_or_utc_where_that_has_no_known_name(
+def test_default_zone_is_the_systems_or_utc_if_unknown(
     monkeypatch: pytest.MonkeyPatch, name: str | None, zone: str
 ) -> None:
     monkeypatch.delenv("TIMEZONE")
     monkeypatch.setattr(tzlocal, "get_localzone_name", lambda: name)
-    assert load_settings(written()).zone == ZoneInfo(zone)
+    assert load_settings(write_env()).zone == ZoneInfo(zone)
 
 
-def test_settings_cannot_be_changed_once_read() -> None:
+def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        load_settings(written()).memory_window = 3
+        load_settings(write_env()).memory_window = 3
 
 
 WEBHOOK = ("TELEGRAM_WEBHOOK_URL=https://bot.example.org/telegram", "TELEGRAM_WEBHOOK_SECRET=0123456789abcdef")
 
 
-def test_a_webhook_is_taken_with_a_secret_and_a_port() -> None:
-    settings = load_settings(written(*WEBHOOK, "METRICS_PORT=9464"))
+def test_webhook_with_secret_and_port_is_accepted() -> None:
+    settings = load_settings(write_env(*WEBHOOK, "METRICS_PORT=9464"))
     assert str(settings.telegram_webhook_url) == "https://bot.example.org/telegram"
     assert "0123456789abcdef" not in repr(settings)
 
@@ -326,5 +324,5 @@ def test_a_webhook_is_taken_with_a_secret_and_a_port() -> None:
         (("TELEGRAM_WEBHOOK_URL=https://bot.example.org/metrics",), "/metrics is taken"),
     ],
 )
-def test_half_a_webhook_is_refused(lines: tuple[str, ...], said: str) -> None:
-    assert said in refused(*lines)
+def test_incomplete_webhook_is_refused(lines: tuple[str, ...], said: str) -> None:
+    assert said in refusal_of(*lines)

@@ -1,4 +1,4 @@
-"""The local Bot API server does what Telegram does, asked by the client Mneme uses."""
+"""Tests of the local Bot API server against the behaviour of Telegram, with the client of Mneme."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def web(server: BotApiServer) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def refusal(server: BotApiServer, request: Awaitable[object]) -> str:
-    """How the server words its refusal of the request."""
+    """Return the server's description of its refusal."""
     with pytest.raises(TelegramError):
         await request
     response = server.calls[-1].response
@@ -93,7 +93,7 @@ async def refusal(server: BotApiServer, request: Awaitable[object]) -> str:
 
 
 async def raw_refusal(web: httpx.AsyncClient, method: str, **params: object) -> str:
-    """The same for a request the client would not send."""
+    """Send a request that the client would not send, and return the description of its refusal."""
     response = await web.post(method, json=params)
     assert response.status_code == 400
     return str(response.json()["description"])
@@ -103,15 +103,15 @@ def entity(kind: str, offset: object, length: object, **more: object) -> dict[st
     return {"type": kind, "offset": offset, "length": length, **more}
 
 
-# -- who may ask, and for what
+# Authorization and methods.
 
 
-async def test_the_right_token_learns_who_it_is(bot: ExtBot[None]) -> None:
+async def test_right_token_returns_the_bot(bot: ExtBot[None]) -> None:
     me = await bot.get_me()
     assert (me.id, me.username, me.is_bot) == (1234567, "mneme_test_bot", True)
 
 
-async def test_a_wrong_token_is_unauthorized(server: BotApiServer) -> None:
+async def test_wrong_token_is_unauthorized(server: BotApiServer) -> None:
     stranger = Bot("7654321:somebody-else", base_url=f"{server.url}/bot")
     with pytest.raises(InvalidToken):
         await stranger.initialize()
@@ -120,13 +120,13 @@ async def test_a_wrong_token_is_unauthorized(server: BotApiServer) -> None:
     assert server.calls[-1].response == expected
 
 
-async def test_an_unknown_method_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_unknown_method_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
     with pytest.raises(EndPointNotFound):
         await bot.do_api_request("makeCoffee")
     assert server.calls[-1].response == {"ok": False, "error_code": 404, "description": "Not Found"}
 
 
-async def test_a_path_that_is_no_method_is_not_found(server: BotApiServer, web: httpx.AsyncClient) -> None:
+async def test_path_without_a_method_is_not_found(server: BotApiServer, web: httpx.AsyncClient) -> None:
     assert (await web.get(f"{server.url}/")).status_code == 404
 
 
@@ -135,7 +135,7 @@ async def test_method_names_may_be_in_any_case(server: BotApiServer, web: httpx.
     assert server.calls[-1].method == "getMe"
 
 
-# -- parameters
+# Parameters.
 
 
 @pytest.mark.parametrize("encoding", ["query", "urlencoded", "multipart", "json"])
@@ -173,7 +173,7 @@ async def test_parameters_may_arrive_in_each_encoding(
         ("setMyCommands", {}, "can't parse commands JSON object"),
     ],
 )
-async def test_a_missing_parameter_is_refused(
+async def test_missing_parameter_is_refused(
     web: httpx.AsyncClient, method: str, params: dict[str, object], description: str
 ) -> None:
     assert await raw_refusal(web, method, **params) == f"Bad Request: {description}"
@@ -192,16 +192,16 @@ async def test_strings_must_be_utf8(server: BotApiServer, web: httpx.AsyncClient
     assert server.sent(ANN) == []
 
 
-async def test_a_lone_surrogate_in_a_button_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_lone_surrogate_in_a_button_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     broken = InlineKeyboardMarkup([[InlineKeyboardButton("\ud83e", callback_data="x")]])
     request = bot.send_message(ANN, "hello", reply_markup=broken)
     assert await refusal(server, request) == "Bad Request: strings must be encoded in UTF-8"
 
 
-# -- updates
+# Updates.
 
 
-async def test_what_a_user_says_arrives_as_an_update(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_message_of_a_user_arrives_as_an_update(server: BotApiServer, bot: ExtBot[None]) -> None:
     update_id = server.user_says("hello", chat_id=1002, first_name="Bo", username="bo_b", language_code="de")
     (update,) = await bot.get_updates()
     assert update.update_id == update_id
@@ -220,7 +220,7 @@ async def test_numbers_of_updates_and_messages_grow(server: BotApiServer, bot: E
     assert (await bot.send_message(ANN, "d")).message_id > said[2] > said[1] > said[0]
 
 
-async def test_updates_come_again_until_the_offset_passes_them(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_updates_repeat_until_the_offset_passes_them(server: BotApiServer, bot: ExtBot[None]) -> None:
     first, second, third = (server.user_says(text, chat_id=ANN) for text in "abc")
     assert [update.update_id for update in await bot.get_updates(limit=2)] == [first, second]
     assert [update.update_id for update in await bot.get_updates(offset=second)] == [second, third]
@@ -229,20 +229,20 @@ async def test_updates_come_again_until_the_offset_passes_them(server: BotApiSer
     assert await bot.get_updates() == ()
 
 
-async def test_a_negative_offset_keeps_only_the_last_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_negative_offset_keeps_only_the_last_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
     *_, last = (server.user_says(text, chat_id=ANN) for text in "abc")
     assert [update.update_id for update in await bot.get_updates(offset=-1)] == [last]
     assert server.pending_update_ids == [last]
 
 
-async def test_a_long_poll_ends_when_somebody_writes(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_long_poll_ends_with_a_new_update(server: BotApiServer, bot: ExtBot[None]) -> None:
     poll = asyncio.create_task(bot.get_updates(timeout=50))
     await server.wait_for(lambda: server.polled)
     update_id = server.user_says("hello", chat_id=ANN)
     assert [update.update_id for update in await poll] == [update_id]
 
 
-async def test_a_long_poll_ends_empty_after_its_timeout(bot: ExtBot[None]) -> None:
+async def test_long_poll_ends_empty_after_its_timeout(bot: ExtBot[None]) -> None:
     assert await bot.get_updates(timeout=1) == ()
 
 
@@ -253,7 +253,7 @@ async def test_only_allowed_updates_are_queued_from_then_on(server: BotApiServer
     assert [update.update_id for update in await bot.get_updates()] == [said]
 
 
-async def test_a_second_poller_ends_the_first_with_409(
+async def test_second_poller_ends_the_first_with_409(
     server: BotApiServer, bot: ExtBot[None], twin: ExtBot[None]
 ) -> None:
     first = asyncio.create_task(bot.get_updates(timeout=50))
@@ -270,7 +270,7 @@ async def test_a_second_poller_ends_the_first_with_409(
     assert [update.update_id for update in await second] == [update_id]
 
 
-async def test_a_client_that_leaves_its_poll_loses_no_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_client_that_abandons_its_poll_loses_no_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
     poll = asyncio.create_task(bot.get_updates(timeout=50))
     await server.wait_for(lambda: server.polled)
     poll.cancel()
@@ -280,7 +280,7 @@ async def test_a_client_that_leaves_its_poll_loses_no_updates(server: BotApiServ
     assert all(call.error_code is None for call in server.calls)
 
 
-async def test_a_process_killed_in_its_poll_loses_no_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_process_killed_in_its_poll_loses_no_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
     program = "import sys, urllib.request as web; web.urlopen(sys.argv[1])"
     poll = f"{server.url}/bot{BotApiServer.TOKEN}/getUpdates?timeout=50"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, poll)
@@ -301,7 +301,7 @@ async def test_a_process_killed_in_its_poll_loses_no_updates(server: BotApiServe
     ],
     ids=["in the head", "in the body", "not HTTP"],
 )
-async def test_a_client_that_leaves_in_the_middle_does_no_harm(
+async def test_client_that_disconnects_midway_does_no_harm(
     server: BotApiServer, bot: ExtBot[None], fragment: bytes
 ) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
@@ -311,7 +311,7 @@ async def test_a_client_that_leaves_in_the_middle_does_no_harm(
     await bot.get_me()
 
 
-# -- what people can do
+# Actions of users.
 
 
 async def test_commands_and_mentions_are_marked(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -324,7 +324,7 @@ async def test_commands_and_mentions_are_marked(server: BotApiServer, bot: ExtBo
     }
 
 
-async def test_a_group_message_in_a_thread_replies_to_the_bot(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_group_message_in_a_thread_replies_to_the_bot(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.user_says("hi", chat_id=FORUM, user_id=ANN, chat_type="supergroup", thread_id=7)
     sent = await bot.send_message(FORUM, "yes?", message_thread_id=7)
     server.user_says("again", chat_id=FORUM, user_id=ANN, chat_type="supergroup", thread_id=7, reply_to_bot=True)
@@ -337,7 +337,7 @@ async def test_a_group_message_in_a_thread_replies_to_the_bot(server: BotApiServ
     assert message.reply_to_message.from_user == bot.bot
 
 
-async def test_an_edited_message_keeps_its_number(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_edited_message_keeps_its_number(server: BotApiServer, bot: ExtBot[None]) -> None:
     said = server.message_id_of(server.user_says("helo", chat_id=ANN))
     server.user_says("hello", chat_id=ANN, edit_of=said)
     _, update = await bot.get_updates()
@@ -346,14 +346,14 @@ async def test_an_edited_message_keeps_its_number(server: BotApiServer, bot: Ext
     assert update.edited_message.edit_date is not None
 
 
-async def test_a_photo_comes_without_text(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_photo_comes_without_text(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.user_says(chat_id=ANN, photo=True, caption="look")
     (update,) = await bot.get_updates()
     assert update.message is not None
     assert (update.message.text, update.message.caption, len(update.message.photo)) == (None, "look", 5)
 
 
-async def test_a_forwarded_message_says_where_it_is_from(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_forwarded_message_has_an_origin(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.user_says("as they said", chat_id=ANN, forwarded=True)
     (update,) = await bot.get_updates()
     assert update.message is not None
@@ -361,7 +361,7 @@ async def test_a_forwarded_message_says_where_it_is_from(server: BotApiServer, b
     assert update.message.forward_origin.type == "user"
 
 
-async def test_a_pressed_button_comes_with_its_message(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_pressed_button_comes_with_its_message(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "saved", reply_markup=KEYBOARD)
     server.user_presses("undo:1", sent.message_id, ANN, ANN)
     (update,) = await bot.get_updates()
@@ -371,7 +371,7 @@ async def test_a_pressed_button_comes_with_its_message(server: BotApiServer, bot
     assert await query.answer("undone")
 
 
-async def test_a_press_is_answered_once(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_press_is_answered_once(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "saved", reply_markup=KEYBOARD)
     server.user_presses("undo:1", sent.message_id, ANN, ANN)
     server.user_presses("undo:1", sent.message_id, ANN, ANN)
@@ -387,7 +387,7 @@ async def test_a_press_is_answered_once(server: BotApiServer, bot: ExtBot[None])
     await second.answer()
 
 
-async def test_a_keyboard_may_have_a_hundred_buttons(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_keyboard_may_have_a_hundred_buttons(server: BotApiServer, bot: ExtBot[None]) -> None:
     buttons = [[InlineKeyboardButton("a", callback_data=str(n))] for n in range(101)]
     await bot.send_message(ANN, "many", reply_markup=InlineKeyboardMarkup(buttons[:100]))
     with pytest.raises(BadRequest, match=r"(?i)REPLY_MARKUP_TOO_LONG"):
@@ -400,7 +400,7 @@ async def test_a_keyboard_may_have_a_hundred_buttons(server: BotApiServer, bot: 
         )
 
 
-async def test_a_button_of_a_deleted_message_has_no_accessible_message(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_button_of_a_deleted_message_has_no_accessible_message(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "saved", reply_markup=KEYBOARD)
     await bot.delete_message(ANN, sent.message_id)
     server.user_presses("undo:1", sent.message_id, ANN, ANN)
@@ -410,10 +410,10 @@ async def test_a_button_of_a_deleted_message_has_no_accessible_message(server: B
     assert not update.callback_query.message.is_accessible
 
 
-# -- files
+# Files.
 
 
-async def test_a_file_is_told_by_get_file_and_downloaded_from_there(server: BotApiServer, filer: ExtBot[None]) -> None:
+async def test_file_is_downloaded_by_the_path_of_get_file(server: BotApiServer, filer: ExtBot[None]) -> None:
     server.user_says(chat_id=ANN, sends=document("note.txt", "words", "text/plain"))
     (update,) = await filer.get_updates()
     assert update.message is not None
@@ -423,7 +423,7 @@ async def test_a_file_is_told_by_get_file_and_downloaded_from_there(server: BotA
     assert await file.download_as_bytearray() == b"words"
 
 
-async def test_only_what_get_file_has_told_can_be_downloaded(server: BotApiServer, filer: ExtBot[None]) -> None:
+async def test_file_can_not_be_downloaded_before_get_file(server: BotApiServer, filer: ExtBot[None]) -> None:
     server.user_says(chat_id=ANN, sends=document("note.txt", "words"))
     (update,) = await filer.get_updates()
     assert update.message is not None
@@ -436,7 +436,7 @@ async def test_only_what_get_file_has_told_can_be_downloaded(server: BotApiServe
         assert (await web.get(f"/bot1:wrong/{path}")).status_code == 401
 
 
-async def test_a_file_that_is_unknown_or_too_large_is_refused(server: BotApiServer, filer: ExtBot[None]) -> None:
+async def test_unknown_or_too_large_file_is_refused(server: BotApiServer, filer: ExtBot[None]) -> None:
     server.user_says(chat_id=ANN, sends=Sent("document", b"x", "film.pdf", size=LARGEST + 1))
     (update,) = await filer.get_updates()
     assert update.message is not None
@@ -445,7 +445,7 @@ async def test_a_file_that_is_unknown_or_too_large_is_refused(server: BotApiServ
     assert await refusal(server, filer.get_file(update.message.document.file_id)) == "Bad Request: file is too big"
 
 
-async def test_what_telegram_could_not_do_is_an_error_of_the_test(server: BotApiServer) -> None:
+async def test_impossible_user_action_is_an_error_of_the_test(server: BotApiServer) -> None:
     with pytest.raises(ValueError, match="positive"):
         server.user_says("hello", chat_id=2002, user_id=ANN, chat_type="group")
     with pytest.raises(ValueError, match="a group"):
@@ -456,10 +456,10 @@ async def test_what_telegram_could_not_do_is_an_error_of_the_test(server: BotApi
         server.user_presses("undo", 99, ANN, ANN)
 
 
-# -- webhooks
+# Webhooks.
 
 
-async def test_a_webhook_keeps_updates_from_being_polled(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_webhook_prevents_polling(server: BotApiServer, bot: ExtBot[None]) -> None:
     poll = asyncio.create_task(bot.get_updates(timeout=50))
     await server.wait_for(lambda: server.polled)
     await bot.set_webhook("https://example.org/hook")
@@ -473,7 +473,7 @@ async def test_a_webhook_keeps_updates_from_being_polled(server: BotApiServer, b
     assert (await bot.get_webhook_info()).url == "https://example.org/hook"
 
 
-async def test_deleting_a_webhook_can_drop_what_is_pending(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_deleting_a_webhook_can_drop_pending_updates(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.set_webhook("https://example.org/hook")
     server.user_says("hello", chat_id=ANN)
     assert (await bot.get_webhook_info()).pending_update_count == 1
@@ -484,15 +484,15 @@ async def test_deleting_a_webhook_can_drop_what_is_pending(server: BotApiServer,
     assert await bot.get_updates() == ()
 
 
-async def test_a_webhook_needs_https(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_webhook_needs_https(server: BotApiServer, bot: ExtBot[None]) -> None:
     reason = await refusal(server, bot.set_webhook("http://example.org"))
     assert reason == "Bad Request: bad webhook: An HTTPS URL must be provided for webhook"
 
 
-# -- sending
+# Sending.
 
 
-async def test_a_sent_message_stands_in_the_chat(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_sent_message_is_in_the_chat(server: BotApiServer, bot: ExtBot[None]) -> None:
     said = server.message_id_of(server.user_says("hello", chat_id=ANN))
     sent = await bot.send_message(
         ANN,
@@ -510,7 +510,7 @@ async def test_a_sent_message_stands_in_the_chat(server: BotApiServer, bot: ExtB
 
 
 @pytest.mark.parametrize("text", ["", " ", " \n\t\n", "\u2003"])
-async def test_an_empty_text_is_refused(server: BotApiServer, bot: ExtBot[None], text: str) -> None:
+async def test_empty_text_is_refused(server: BotApiServer, bot: ExtBot[None], text: str) -> None:
     assert await refusal(server, bot.send_message(ANN, text)) == "Bad Request: message text is empty"
 
 
@@ -521,13 +521,13 @@ async def test_length_counts_utf16_units(server: BotApiServer, bot: ExtBot[None]
     assert await refusal(server, request) == "Bad Request: message is too long"
 
 
-async def test_an_overlong_edit_is_refused_in_other_words(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_overlong_edit_is_refused_in_other_words(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "short")
     request = bot.edit_message_text("x" * 4097, ANN, sent.message_id)
     assert await refusal(server, request) == "Bad Request: MESSAGE_TOO_LONG"
 
 
-async def test_blanks_around_a_text_are_trimmed_with_its_entities(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_blanks_around_a_text_are_trimmed_with_entities(server: BotApiServer, bot: ExtBot[None]) -> None:
     entities = [MessageEntity("bold", 3, 7)]
     sent = await bot.send_message(ANN, "\n a hello \n", entities=entities)
     assert sent.text == "a hello"
@@ -536,14 +536,14 @@ async def test_blanks_around_a_text_are_trimmed_with_its_entities(server: BotApi
     assert await refusal(server, request) == NOT_MODIFIED
 
 
-async def test_a_chat_nobody_wrote_from_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_chat_without_messages_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
     assert await refusal(server, bot.send_message(4004, "hello")) == "Bad Request: chat not found"
     assert await refusal(server, bot.send_message("@someone", "hello")) == "Bad Request: chat not found"
     server.user_says("hello", chat_id=4004)
     await bot.send_message(4004, "hello")
 
 
-async def test_a_reply_needs_its_message_unless_it_may_do_without(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_reply_needs_its_message_unless_told_otherwise(server: BotApiServer, bot: ExtBot[None]) -> None:
     request = bot.send_message(ANN, "hello", reply_parameters=ReplyParameters(99))
     assert await refusal(server, request) == "Bad Request: message to be replied not found"
     lenient = ReplyParameters(99, allow_sending_without_reply=True)
@@ -551,7 +551,7 @@ async def test_a_reply_needs_its_message_unless_it_may_do_without(server: BotApi
     assert sent.reply_to_message is None
 
 
-async def test_an_unknown_thread_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_unknown_thread_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.register_chat(FORUM, chat_type="supergroup", name="Forum")
     for request in (
         bot.send_message(FORUM, "hello", message_thread_id=7),
@@ -563,18 +563,18 @@ async def test_an_unknown_thread_is_not_found(server: BotApiServer, bot: ExtBot[
     assert [message.thread_id for message in server.sent(FORUM)] == [7]
 
 
-async def test_only_real_chat_actions_are_shown(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_unknown_chat_action_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     assert await bot.send_chat_action(ANN, "typing")
     request = bot.send_chat_action(ANN, "thinking")
     assert await refusal(server, request) == "Bad Request: wrong parameter action in request"
 
 
-async def test_a_button_needs_something_to_do(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_button_without_an_action_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     bare = InlineKeyboardMarkup([[InlineKeyboardButton("Undo")]])
     assert "Text buttons are unallowed" in await refusal(server, bot.send_message(ANN, "hello", reply_markup=bare))
 
 
-async def test_button_data_has_at_most_64_bytes(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_button_data_over_64_bytes_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     fits = InlineKeyboardMarkup([[InlineKeyboardButton("Undo", callback_data="é" * 32)]])
     await bot.send_message(ANN, "hello", reply_markup=fits)
     over = InlineKeyboardMarkup([[InlineKeyboardButton("Undo", callback_data="é" * 32 + "x")]])
@@ -582,7 +582,7 @@ async def test_button_data_has_at_most_64_bytes(server: BotApiServer, bot: ExtBo
     assert await refusal(server, request) == "Bad Request: BUTTON_DATA_INVALID"
 
 
-# -- entities
+# Entities.
 
 
 async def test_nested_entities_are_accepted(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -633,7 +633,7 @@ async def test_nested_entities_are_accepted(server: BotApiServer, bot: ExtBot[No
         "no object",
     ],
 )
-async def test_a_broken_entity_is_refused(web: httpx.AsyncClient, broken: object) -> None:
+async def test_broken_entity_is_refused(web: httpx.AsyncClient, broken: object) -> None:
     reason = await raw_refusal(web, "sendMessage", chat_id=ANN, text="a🦜bc ", entities=[broken])
     assert reason.startswith("Bad Request: can't parse entities: ")
 
@@ -662,14 +662,14 @@ async def test_badly_nested_entities_are_refused(web: httpx.AsyncClient, entitie
 
 
 @pytest.mark.parametrize("mode", ["BBCode", "HTML", "MarkdownV2"])
-async def test_a_parse_mode_is_refused(server: BotApiServer, bot: ExtBot[None], mode: str) -> None:
+async def test_parse_mode_is_refused(server: BotApiServer, bot: ExtBot[None], mode: str) -> None:
     assert await refusal(server, bot.send_message(ANN, "a", parse_mode=mode)) == "Bad Request: unsupported parse_mode"
 
 
-# -- editing and deleting
+# Editing and deleting.
 
 
-async def test_an_edit_replaces_text_and_buttons(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_edit_replaces_text_and_buttons(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "one", reply_markup=KEYBOARD)
     await bot.edit_message_text("two", ANN, sent.message_id)
     (message,) = server.sent(ANN)
@@ -677,7 +677,7 @@ async def test_an_edit_replaces_text_and_buttons(server: BotApiServer, bot: ExtB
     assert message.reply_markup is None
 
 
-async def test_an_edit_that_changes_nothing_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_edit_without_a_change_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "one", reply_markup=KEYBOARD)
     for request in (
         bot.edit_message_text("one", ANN, sent.message_id, reply_markup=KEYBOARD),
@@ -687,7 +687,7 @@ async def test_an_edit_that_changes_nothing_is_refused(server: BotApiServer, bot
     assert server.sent(ANN)[0].edited is False
 
 
-async def test_a_changed_entity_or_keyboard_alone_is_an_edit(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_changed_entity_or_keyboard_alone_is_an_edit(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "one", reply_markup=KEYBOARD)
     await bot.edit_message_text(
         "one", ANN, sent.message_id, entities=[MessageEntity("bold", 0, 3)], reply_markup=KEYBOARD
@@ -706,7 +706,7 @@ async def test_only_own_messages_can_be_edited(server: BotApiServer, bot: ExtBot
     assert await refusal(server, request) == "Bad Request: message to edit not found"
 
 
-async def test_a_deleted_message_is_gone(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_deleted_message_is_gone(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "one")
     await bot.delete_message(ANN, sent.message_id)
     assert server.sent(ANN) == []
@@ -717,52 +717,52 @@ async def test_a_deleted_message_is_gone(server: BotApiServer, bot: ExtBot[None]
     assert (await bot.send_message(ANN, "two")).message_id > sent.message_id
 
 
-async def test_a_bot_deletes_no_messages_of_others_in_a_group(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_group_message_of_others_can_not_be_deleted(server: BotApiServer, bot: ExtBot[None]) -> None:
     said = server.message_id_of(server.user_says("hi", chat_id=GROUP, user_id=ANN, chat_type="group"))
     request = bot.delete_message(GROUP, said)
     assert await refusal(server, request) == "Bad Request: message can't be deleted"
 
 
-async def test_an_unknown_callback_query_is_too_old(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_unknown_callback_query_is_too_old(server: BotApiServer, bot: ExtBot[None]) -> None:
     assert await refusal(server, bot.answer_callback_query("5")) == (
         "Bad Request: query is too old and response timeout expired or query ID is invalid"
     )
 
 
-# -- drafts
+# Drafts.
 
 
-async def test_drafts_are_kept_in_order_and_may_be_empty(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_drafts_are_ordered_and_may_be_empty(server: BotApiServer, bot: ExtBot[None]) -> None:
     for text in ("", "One", "One two"):
         assert await bot.send_message_draft(ANN, 17, text)
     assert server.drafts(ANN) == ["", "One", "One two"]
     assert server.sent(ANN) == []
 
 
-async def test_drafts_are_for_private_chats(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_draft_in_a_group_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     request = bot.send_message_draft(GROUP, 17, "One")
     assert await refusal(server, request) == "Bad Request: TEXTDRAFT_PEER_INVALID"
 
 
-async def test_a_draft_needs_a_number_that_is_not_zero(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_draft_with_number_zero_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     assert await refusal(server, bot.send_message_draft(ANN, 0, "One")) == "Bad Request: DRAFT_ID_INVALID"
 
 
-async def test_an_overlong_draft_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_overlong_draft_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     assert "TOO_LONG" in await refusal(server, bot.send_message_draft(ANN, 17, "x" * 4097))
 
 
-async def test_an_older_telegram_knows_no_drafts(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_older_telegram_has_no_drafts(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.drafts_supported = False
     with pytest.raises(TelegramError):
         await bot.send_message_draft(ANN, 17, "One")
     assert server.calls[-1].response == {"ok": False, "error_code": 404, "description": "Not Found"}
 
 
-# -- commands
+# Commands.
 
 
-async def test_commands_are_kept_for_each_audience(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_commands_are_stored_for_each_audience(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.set_my_commands([BotCommand("start", "Begin")])
     scope = BotCommandScopeAllPrivateChats()
     await bot.set_my_commands([BotCommand("los", "Beginnen")], scope=scope, language_code="de")
@@ -782,19 +782,19 @@ async def test_commands_are_kept_for_each_audience(server: BotApiServer, bot: Ex
         (BotCommand("start", "x" * 257), "BOT_COMMAND_DESCRIPTION_INVALID"),
     ],
 )
-async def test_a_bad_command_is_refused(
+async def test_invalid_command_is_refused(
     server: BotApiServer, bot: ExtBot[None], command: BotCommand, reason: str
 ) -> None:
     assert await refusal(server, bot.set_my_commands([command])) == f"Bad Request: {reason}"
 
 
-# -- trouble
+# Faults.
 
 
-async def test_flood_control_says_when_to_come_back(
+async def test_flood_control_returns_the_delay(
     server: BotApiServer, bot: ExtBot[None], web: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # without it, the client warns that the type of retry_after is going to change
+    # Without it, the client warns that the type of retry_after will change.
     monkeypatch.setenv("PTB_TIMEDELTA", "1")
     server.fault("sendMessage", retry_after=7, times=2)
     with pytest.raises(RetryAfter) as flood:
@@ -812,7 +812,7 @@ async def test_flood_control_says_when_to_come_back(
     assert len(server.sent(ANN)) == 1
 
 
-async def test_a_fault_can_last_until_it_is_cleared(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_fault_can_last_until_it_is_cleared(server: BotApiServer, bot: ExtBot[None]) -> None:
     words = "Forbidden: bot was blocked by the user"
     server.fault("sendmessage", error_code=403, description=words, times=None)
     for _ in range(3):
@@ -823,7 +823,7 @@ async def test_a_fault_can_last_until_it_is_cleared(server: BotApiServer, bot: E
     await bot.send_message(ANN, "hello")
 
 
-async def test_a_proxy_answers_with_a_page(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_proxy_fault_answers_with_a_page(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.fault("*", error_code=502, html=True)
     with pytest.raises(NetworkError, match=r"Bad Gateway \(502\)"):
         await bot.send_message(ANN, "hello")
@@ -832,7 +832,7 @@ async def test_a_proxy_answers_with_a_page(server: BotApiServer, bot: ExtBot[Non
 
 
 @pytest.mark.parametrize("applied", [False, True])
-async def test_a_dropped_call_has_taken_effect_or_not(server: BotApiServer, bot: ExtBot[None], applied: bool) -> None:
+async def test_dropped_call_takes_effect_or_not(server: BotApiServer, bot: ExtBot[None], applied: bool) -> None:
     server.fault("sendMessage", drop=True, applied=applied)
     with pytest.raises(NetworkError):
         await bot.send_message(ANN, "hello")
@@ -840,7 +840,7 @@ async def test_a_dropped_call_has_taken_effect_or_not(server: BotApiServer, bot:
     await bot.get_me()
 
 
-async def test_a_stalled_call_is_never_answered(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_stalled_call_is_never_answered(server: BotApiServer, bot: ExtBot[None]) -> None:
     server.fault("sendMessage", stall=True)
     with pytest.raises(TimedOut):
         await bot.send_message(ANN, "hello", read_timeout=0.05)
@@ -848,9 +848,7 @@ async def test_a_stalled_call_is_never_answered(server: BotApiServer, bot: ExtBo
     await bot.send_message(ANN, "hello")
 
 
-async def test_stopping_cuts_connections_and_starting_again_keeps_everything(
-    server: BotApiServer, bot: ExtBot[None]
-) -> None:
+async def test_stop_cuts_connections_and_restart_keeps_everything(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.send_message(ANN, "before")
     address = server.url
     poll = asyncio.create_task(bot.get_updates(timeout=50))
@@ -866,17 +864,17 @@ async def test_stopping_cuts_connections_and_starting_again_keeps_everything(
     assert [message.text for message in server.sent(ANN)] == ["before", "after"]
 
 
-# -- waiting
+# Waiting.
 
 
-async def test_a_wait_ends_with_what_it_found(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_wait_returns_its_result(server: BotApiServer, bot: ExtBot[None]) -> None:
     request = asyncio.create_task(bot.send_message(ANN, "hello"))
     found = await server.wait_for(lambda: server.sent(ANN))
     assert found[0].text == "hello"
     await request
 
 
-async def test_a_wait_in_vain_tells_what_was_called(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_wait_that_fails_lists_the_calls(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.send_message(ANN, "hello")
     await refusal(server, bot.send_message(4004, "hello"))
     with pytest.raises(AssertionError) as failure:
@@ -886,7 +884,7 @@ async def test_a_wait_in_vain_tells_what_was_called(server: BotApiServer, bot: E
     assert "-> 400 Bad Request: chat not found" in told
 
 
-async def test_a_call_is_kept_with_its_outcome(server: BotApiServer, bot: ExtBot[None]) -> None:
+async def test_call_is_recorded_with_its_outcome(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.send_message(ANN, "42", disable_notification=True)
     (call,) = server.calls_to("sendMessage")
     assert call.params == {"chat_id": ANN, "text": "42", "disable_notification": True}

@@ -1,4 +1,4 @@
-"""Small models write a tool call into their answer; it runs as the call that it is."""
+"""Tests of tool calls that small models write into their answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALL = (
 @pytest.mark.parametrize(
     "written", [CALL, f"```json\n{CALL}\n```", f"Tool call:\n```json\n{CALL}\n```", f"```\n{CALL}```\n"]
 )
-async def test_a_call_that_is_the_whole_answer_runs(
+async def test_call_that_is_the_whole_answer_runs(
     person: Person, model: ModelServer, tmp_path: Path, written: str
 ) -> None:
     model.script(Says(written), Says("Noted."))
@@ -41,9 +41,7 @@ async def test_a_call_that_is_the_whole_answer_runs(
         "{not json}",
     ],
 )
-async def test_an_answer_that_only_looks_like_a_call_stays_an_answer(
-    person: Person, model: ModelServer, answer: str
-) -> None:
+async def test_answer_resembling_a_call_stays_an_answer(person: Person, model: ModelServer, answer: str) -> None:
     model.script(Says(answer))
     assert await person.says("Show me a call") == answer
     assert len(model.requests) == 1

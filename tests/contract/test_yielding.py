@@ -1,4 +1,4 @@
-"""What a person waits for goes first: background work gives way, and /new does not wait for a slow model."""
+"""Tests that background work yields to people, and that /new doesn't wait for a slow model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LIVES = ("home city", "The user lives in Kyiv.")
 
 @pytest.fixture
 async def yielding(model: ModelServer) -> AsyncIterator[YieldingModel]:
-    """A model with one slot, in front of the scripted server."""
+    """Return a model with one slot in front of the scripted server."""
 
     async def connect() -> Endpoint:
         return Endpoint(model.url, "none")
@@ -54,9 +54,7 @@ def request(text: str, *, background: bool = False) -> ModelRequest:
     return ModelRequest([Message(Role.USER, text, datetime(2026, 2, 7, tzinfo=UTC))], background=background)
 
 
-async def test_a_request_of_a_person_ends_the_one_in_the_background_at_once(
-    yielding: YieldingModel, model: ModelServer
-) -> None:
+async def test_request_of_a_person_ends_a_background_request(yielding: YieldingModel, model: ModelServer) -> None:
     model.script(Holds(""), Says("Here you are."))
     behind = asyncio.create_task(yielding.complete(request("sort", background=True)))
     await model.wait_for(lambda: len(model.requests) == 1)
@@ -66,7 +64,7 @@ async def test_a_request_of_a_person_ends_the_one_in_the_background_at_once(
     await model.wait_for(lambda: model.disconnects == 1)
 
 
-async def test_while_a_person_waits_nothing_begins_in_the_background(
+async def test_background_request_is_postponed_while_a_person_waits(
     yielding: YieldingModel, model: ModelServer
 ) -> None:
     held = Holds("A long answer")
@@ -83,9 +81,7 @@ async def test_while_a_person_waits_nothing_begins_in_the_background(
     assert len(model.requests) == 2
 
 
-async def test_a_cancelled_request_in_the_background_is_cancelled_and_not_postponed(
-    yielding: YieldingModel, model: ModelServer
-) -> None:
+async def test_cancelled_background_request_is_not_postponed(yielding: YieldingModel, model: ModelServer) -> None:
     model.script(Holds(""))
     behind = asyncio.create_task(yielding.complete(request("sort", background=True)))
     await model.wait_for(lambda: len(model.requests) == 1)
@@ -95,7 +91,7 @@ async def test_a_cancelled_request_in_the_background_is_cancelled_and_not_postpo
     await model.wait_for(lambda: model.disconnects == 1)
 
 
-async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
+async def test_postponed_consolidation_stays_due(
     database: Database, clock: FakeClock, tmp_path: Path, yielding: YieldingModel, model: ModelServer
 ) -> None:
     async def prompt(text: str, seconds: float) -> Completion:
@@ -126,7 +122,7 @@ async def test_what_gave_way_is_neither_done_nor_given_up_and_comes_later(
     assert await bench.service.pending() == []
 
 
-async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told_later(
+async def test_new_returns_while_a_slow_model_consolidates(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bot.jobs.background, "ANSWER_SECONDS", 0)
@@ -140,20 +136,18 @@ async def test_new_answers_while_a_slow_model_still_sorts_and_the_lesson_is_told
         assert said.startswith("New conversation.")
         assert said.endswith("I'm still going through what was said; I'll say what I learned under a later answer.")
         late.release.set()
-        await told(app)
+        await wait_for_notice(app)
         assert "_Learned: The user lives in Kyiv (/undo takes it back)_" in await person.says("And now?")
 
 
-async def told(app: App) -> None:
-    """Wait until something is to be told."""
+async def wait_for_notice(app: App) -> None:
+    """Wait for a notice."""
     async with asyncio.timeout(20):
-        while not await app.database.value("SELECT count(*) FROM notices"):  # noqa: ASYNC110  # nothing says when
+        while not await app.database.value("SELECT count(*) FROM notices"):  # noqa: ASYNC110  # There is no event to wait for.
             await asyncio.sleep(0)
 
 
-async def test_a_stopped_new_ends_no_conversation_and_what_it_sorted_is_sorted_later(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_stopped_new_keeps_the_conversation_and_its_consolidation(start: OpenApp, model: ModelServer) -> None:
     replies: Iterator[Reply] = iter([Holds(""), Says(answered("They spoke of Kyiv.", None, LIVES))])
     model.consolidation = lambda _: next(replies)
     async with start() as app:

@@ -1,4 +1,4 @@
-"""What the tests of the whole Telegram bot need: a local Telegram, and the bot at it."""
+"""Fixtures of the Telegram tests: a local Telegram and the bot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails is tried again after a twentieth of the time, by the same rule, and given up at the end as soon."""
+    """Retry after a twentieth of the usual delays."""
     whole = Backoff.next
     # but not before the server says that it may be
     monkeypatch.setattr(Backoff, "next", lambda self, at_least=0: max(at_least, whole(self) / 20))
@@ -34,31 +34,31 @@ def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def telegram() -> AsyncIterator[BotApiServer]:
-    """A local Telegram."""
+    """Run a local Telegram."""
     async with BotApiServer() as server:
         yield server
 
 
 @pytest.fixture
 def serve(start: OpenApp, telegram: BotApiServer) -> Serve:
-    """Runs the bot for as long as the context is open; keyword arguments are settings."""
+    """Return a function that runs the bot while its context is open. Keyword arguments are settings."""
     return serving(start, telegram)
 
 
 class WallClock:
-    """How far the machine's clock is off, as APScheduler reads it."""
+    """The offset of the machine's clock as APScheduler reads it."""
 
     def __init__(self) -> None:
         self.off = timedelta()
 
     def forward(self, **by: float) -> None:
-        """Set it, forward or back, by `timedelta(**by)`."""
+        """Move the clock forward or back by `timedelta(**by)`."""
         self.off += timedelta(**by)
 
 
 @pytest.fixture
 def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
-    """The clock that APScheduler reads, which may be set; what the program itself reads is the tests' own."""
+    """Return the clock that APScheduler reads. The program itself reads the test clock."""
     wall = WallClock()
 
     class Read(datetime):
@@ -73,5 +73,5 @@ def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
 
 @pytest.fixture
 def reminded_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is due is looked for again soon, since the tests' clock moves when it is told to."""
+    """Look for due reminders often, because the test clock is moved by hand."""
     monkeypatch.setattr("bot.jobs.scheduled.REMINDERS_INTERVAL_SECONDS", 0.05)

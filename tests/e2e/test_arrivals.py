@@ -1,4 +1,4 @@
-"""What comes in Telegram besides text and files, what gets a sentence, and what gets nothing."""
+"""Tests of other kinds of Telegram messages: what is described, explained or ignored."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ STORY = {"chat": {"id": 7, "type": "private", "first_name": "Bob"}, "id": 3}
         ({"poll": POLL}, "[file] [poll: Tea or coffee?]\n- Tea (2)\n- Coffee (1)"),
     ],
 )
-async def test_what_is_no_text_is_told_in_words(
+async def test_message_without_text_is_described_in_words(
     serve: Serve, telegram: BotApiServer, model: ModelServer, fields: dict[str, Any], told: str
 ) -> None:
     async with serve():
@@ -82,7 +82,7 @@ ANSWERED = RICH | {
 }
 
 
-async def test_a_rich_message_is_read_and_so_is_one_that_is_answered(
+async def test_rich_message_and_replied_rich_message_are_read(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve():
@@ -103,7 +103,7 @@ async def test_a_rich_message_is_read_and_so_is_one_that_is_answered(
         (None, {"hologram": {"colour": "blue"}}, "this kind of message"),
     ],
 )
-async def test_what_nobody_can_read_gets_a_clear_sentence(
+async def test_unsupported_message_is_explained(
     serve: Serve,
     telegram: BotApiServer,
     model: ModelServer,
@@ -130,7 +130,7 @@ async def test_what_nobody_can_read_gets_a_clear_sentence(
         {"users_shared": {"request_id": 1, "users": [{"user_id": 7}]}},
     ],
 )
-async def test_what_telegram_tells_by_itself_gets_nothing(
+async def test_service_message_is_ignored(
     serve: Serve, telegram: BotApiServer, model: ModelServer, fields: dict[str, Any]
 ) -> None:
     async with serve() as app:
@@ -143,9 +143,7 @@ async def test_what_telegram_tells_by_itself_gets_nothing(
     assert model.requests[0].said == ["hello"]
 
 
-async def test_a_location_that_is_shared_live_is_answered_once(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_live_location_is_answered_once(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve() as app:
         sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
         await telegram.wait_for(lambda: telegram.sent(ANN))
@@ -158,7 +156,7 @@ async def test_a_location_that_is_shared_live_is_answered_once(
     assert texts(telegram) == ["You said: [location: 50.45010, 30.52340]", "You said: hello"]
 
 
-async def test_a_live_location_that_moves_before_its_turn_is_still_answered(
+async def test_live_location_moved_before_its_turn_is_answered(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     hold = Holds("thinking")
@@ -186,7 +184,7 @@ async def test_a_live_location_that_moves_before_its_turn_is_still_answered(
         ({"type": "chat", "sender_chat": {"id": -101, "type": "supergroup", "title": "The Choir"}}, "The Choir"),
     ],
 )
-async def test_a_forward_tells_whom_it_is_from(
+async def test_forwarded_message_names_its_origin(
     serve: Serve, telegram: BotApiServer, model: ModelServer, origin: dict[str, Any], name: str
 ) -> None:
     async with serve():
@@ -195,7 +193,7 @@ async def test_a_forward_tells_whom_it_is_from(
     assert model.requests[0].said == [f"[forwarded] (from {name}) Buy milk"]
 
 
-async def test_a_download_that_fails_is_tried_again(
+async def test_download_that_failed_is_retried(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "Backoff", lambda _longest: Backoff(0.0, 0.0))
@@ -207,7 +205,7 @@ async def test_a_download_that_fails_is_tried_again(
     assert "The key is under the mat" in model.requests[0].said[0]
 
 
-async def test_a_download_that_fails_for_good_is_said(
+async def test_download_that_fails_permanently_is_explained(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "Backoff", lambda _longest: Backoff(0.0, 0.0))
@@ -226,7 +224,7 @@ async def test_a_download_that_fails_for_good_is_said(
     assert texts(telegram)[2] == "Telegram no longer has this document: send it again."
 
 
-async def test_a_download_that_hangs_holds_up_no_other_chat_and_can_be_stopped(
+async def test_download_that_hangs_delays_nothing_and_can_be_stopped(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
@@ -248,7 +246,7 @@ async def test_a_download_that_hangs_holds_up_no_other_chat_and_can_be_stopped(
     assert "The key is under the mat" in model.requests[-1].said[0]
 
 
-async def test_files_of_many_chats_are_fetched_side_by_side(
+async def test_files_of_many_chats_are_fetched_concurrently(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     people = range(1, 2 * calls.MAX_CONCURRENT_FILES)

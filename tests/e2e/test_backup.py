@@ -1,4 +1,4 @@
-"""Backups: whole and checked, made while turns are written; restored whole or not at all."""
+"""Tests of backups: consistent while turns are written, and restored completely or not at all."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ shell = CliRunner()
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The data directory of the bot."""
+    """Return the data directory of the bot."""
     return tmp_path / "data"
 
 
 @pytest.fixture
 def backup(data: Path, clock: FakeClock) -> Backup:
-    """Backs the bot up."""
+    """Return the backup of the bot."""
     return Backup(data / "mneme.db", data / "memory", clock)
 
 
@@ -56,7 +56,7 @@ def restore_into(folder: Path, clock: FakeClock) -> Restore:
 
 @pytest.fixture
 async def lived(start: OpenApp, data: Path) -> Path:
-    """A data directory with something in it; the bot has ended."""
+    """Fill a data directory and end the bot."""
     async with start() as app:
         person = Person(app)
         await person.says("My bees are called Berta and Bruno.")
@@ -67,33 +67,33 @@ async def lived(start: OpenApp, data: Path) -> Path:
 
 @pytest.fixture
 def archive(lived: Path, backup: Backup, tmp_path: Path) -> Path:
-    """A backup of it."""
+    """Write a backup of the filled data directory."""
     path = tmp_path / "away" / "mneme.zip"
     backup.write(path)
     return path
 
 
-async def exported(folder: Path, to: Path) -> dict[str, str]:
-    """What `mneme export` writes of a data directory, by the files' names."""
+async def export_contents(folder: Path, to: Path) -> dict[str, str]:
+    """Export a data directory and return its files by name."""
     database = await Database.open(folder / "mneme.db")
     await Portable(database, folder / "memory").export(to)
     await database.close()
     return {str(path.relative_to(to)): path.read_text("utf-8") for path in sorted(to.rglob("*")) if path.is_file()}
 
 
-async def test_a_backup_restored_elsewhere_exports_the_same(
+async def test_backup_restored_elsewhere_exports_the_same(
     lived: Path, archive: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     done = restore_into(tmp_path / "new", clock).run(archive, replace=False)
     assert done.kept is None
     assert done.manifest.rows["messages"] == 2
     assert done.manifest.made_at == "2026-02-07T12:15:00.000Z"
-    before = await exported(lived, tmp_path / "export-before")
-    assert before == await exported(tmp_path / "new", tmp_path / "export-after")
+    before = await export_contents(lived, tmp_path / "export-before")
+    assert before == await export_contents(tmp_path / "new", tmp_path / "export-after")
     assert "memory/console:local/MEMORY.md" in before
 
 
-def test_only_the_owner_can_read_a_backup_and_what_is_restored(
+def test_backup_and_restored_files_are_private_to_their_owner(
     archive: Path, lived: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     restore_into(tmp_path / "new", clock).run(archive, replace=False)
@@ -107,7 +107,7 @@ def test_only_the_owner_can_read_a_backup_and_what_is_restored(
     assert [path.name for path in archive.parent.iterdir()] == ["mneme.zip"]
 
 
-def test_models_and_settings_are_not_in_a_backup(lived: Path, backup: Backup, tmp_path: Path) -> None:
+def test_backup_excludes_models_and_settings(lived: Path, backup: Backup, tmp_path: Path) -> None:
     (lived / "models").mkdir()
     (lived / "models" / "large.gguf").write_bytes(b"weights")
     (lived / ".env").write_text("TELEGRAM_BOT_TOKEN=x")
@@ -115,7 +115,7 @@ def test_models_and_settings_are_not_in_a_backup(lived: Path, backup: Backup, tm
     assert all(name == "mneme.db" or name.startswith("memory/") for name in manifest.files)
 
 
-async def test_a_backup_under_load_holds_whole_turns_only(
+async def test_backup_under_load_contains_only_whole_turns(
     app: App, person: Person, model: ModelServer, backup: Backup, tmp_path: Path, clock: FakeClock
 ) -> None:
     done = asyncio.Event()
@@ -148,13 +148,13 @@ async def test_a_backup_under_load_holds_whole_turns_only(
         assert note.read_bytes().endswith(b"\n")
 
 
-def test_rotation_keeps_the_newest_and_touches_nothing_else(
+def test_rotation_keeps_the_newest_and_unrelated_files(
     lived: Path, backup: Backup, tmp_path: Path, clock: FakeClock
 ) -> None:
     folder = tmp_path / "nightly"
     folder.mkdir()
     (folder / "mneme-by-hand.zip").write_bytes(b"mine")
-    (folder / ".mneme-2026-02-01T000000.000000Z.zip.abc").mkdir()  # of a backup that was killed
+    (folder / ".mneme-2026-02-01T000000.000000Z.zip.abc").mkdir()  # Left by a killed backup.
     for _ in range(5):
         clock.forward(days=1)
         made, removed = backup.rotate(folder, 3)
@@ -168,7 +168,7 @@ def test_rotation_keeps_the_newest_and_touches_nothing_else(
     ]
 
 
-def test_a_failed_backup_removes_no_older_one(lived: Path, backup: Backup, tmp_path: Path, clock: FakeClock) -> None:
+def test_failed_backup_removes_no_older_one(lived: Path, backup: Backup, tmp_path: Path, clock: FakeClock) -> None:
     made, _ = backup.rotate(tmp_path / "nightly", 1)
     database = (lived / "mneme.db").read_bytes()
     (lived / "mneme.db").write_bytes(database[:4096] + b"\xff" * (len(database) - 4096))
@@ -187,16 +187,14 @@ def test_a_failed_backup_removes_no_older_one(lived: Path, backup: Backup, tmp_p
         ("letter.txt/backup.zip", "can't be written"),
     ],
 )
-def test_a_backup_that_would_do_harm_is_refused(
-    lived: Path, backup: Backup, tmp_path: Path, target: str, said: str
-) -> None:
+def test_harmful_backup_target_is_refused(lived: Path, backup: Backup, tmp_path: Path, target: str, said: str) -> None:
     (tmp_path / "letter.txt").write_text("Dear Ann")
     with pytest.raises(StoreError, match=said):
         backup.write(tmp_path / target)
     assert (tmp_path / "letter.txt").read_text() == "Dear Ann"
 
 
-def test_a_place_that_can_not_even_be_looked_at_is_said_in_one_sentence(
+def test_inaccessible_backup_target_is_one_sentence(
     lived: Path, backup: Backup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = Path.stat
@@ -211,7 +209,7 @@ def test_a_place_that_can_not_even_be_looked_at_is_said_in_one_sentence(
         backup.write(tmp_path / "b.zip")
 
 
-def test_a_later_backup_takes_the_place_of_an_earlier_one(lived: Path, backup: Backup, archive: Path) -> None:
+def test_later_backup_replaces_an_earlier_one(lived: Path, backup: Backup, archive: Path) -> None:
     (lived / "memory" / "console:local" / "MEMORY.md").write_text("new")
     manifest = backup.write(archive)
     with zipfile.ZipFile(archive) as again:
@@ -219,24 +217,24 @@ def test_a_later_backup_takes_the_place_of_an_earlier_one(lived: Path, backup: B
     assert manifest.files["memory/console:local/MEMORY.md"].size == 3
 
 
-# -- restoring -------------------------------------------------------------------------------------------------
+# Restoring.
 
 
-async def test_what_is_there_is_replaced_only_if_asked_and_then_kept_aside(
+async def test_existing_data_is_replaced_only_on_request_and_kept_aside(
     lived: Path, archive: Path, clock: FakeClock, tmp_path: Path
 ) -> None:
     (lived / "memory" / "console:local" / "MEMORY.md").write_text("later")
-    before = await exported(lived, tmp_path / "before")
+    before = await export_contents(lived, tmp_path / "before")
     with pytest.raises(StoreError, match=r"is not empty: add --yes"):
         restore_into(lived, clock).run(archive, replace=False)
-    assert await exported(lived, tmp_path / "still") == before
+    assert await export_contents(lived, tmp_path / "still") == before
     done = restore_into(lived, clock).run(archive, replace=True)
     assert (lived / "memory" / "console:local" / "MEMORY.md").read_text() == "# Bees\nBerta, Bruno\n"
     assert done.kept is not None
-    assert await exported(done.kept, tmp_path / "kept") == before
+    assert await export_contents(done.kept, tmp_path / "kept") == before
 
 
-def test_a_damaged_installation_can_be_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
+def test_damaged_installation_can_be_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
     (lived / "mneme.db").write_bytes(b"This is a letter, not a database. " * 200)
     done = restore_into(lived, clock).run(archive, replace=True)
     assert done.kept is not None
@@ -245,12 +243,12 @@ def test_a_damaged_installation_can_be_restored_over(lived: Path, archive: Path,
         assert restored.execute("SELECT count(*) FROM messages").fetchone() == (2,)
 
 
-def test_the_data_of_a_forked_bot_is_not_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
+def test_data_of_a_running_bot_is_not_restored_over(lived: Path, archive: Path, clock: FakeClock) -> None:
     with lock_data_dir(lived), pytest.raises(StoreError, match=r"A bot is running on .*: stop it first"):
         restore_into(lived, clock).run(archive, replace=True)
 
 
-async def test_what_another_program_has_open_is_not_restored_over(
+async def test_data_open_in_another_program_is_not_restored_over(
     lived: Path, archive: Path, clock: FakeClock, start: OpenApp
 ) -> None:
     async with start():
@@ -260,8 +258,8 @@ async def test_what_another_program_has_open_is_not_restored_over(
     assert not list(lived.glob("before-restore-*/*"))
 
 
-def rewritten(archive: Path, damage: Callable[[dict[str, bytes], dict[str, object]], None]) -> Path:
-    """A backup with other contents, as somebody would make it by hand."""
+def write_modified(archive: Path, damage: Callable[[dict[str, bytes], dict[str, object]], None]) -> Path:
+    """Write a backup with modified contents."""
     with zipfile.ZipFile(archive) as whole:
         contents = {name: whole.read(name) for name in whole.namelist()}
     manifest = json.loads(contents.pop("manifest.json"))
@@ -274,8 +272,8 @@ def rewritten(archive: Path, damage: Callable[[dict[str, bytes], dict[str, objec
     return path
 
 
-def listed(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
-    """Make the manifest true again for the files."""
+def update_manifest(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+    """Update the list of files in the manifest."""
     manifest["files"] = {
         name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in contents.items()
@@ -284,17 +282,17 @@ def listed(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
 
 def _escapes(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["memory/../../escaped.md"] = b"out"
-    listed(contents, manifest)
+    update_manifest(contents, manifest)
 
 
 def _absolute(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["/etc/escaped.md"] = b"out"
-    listed(contents, manifest)
+    update_manifest(contents, manifest)
 
 
 def _elsewhere(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents[".env"] = b"TELEGRAM_BOT_TOKEN=theirs"
-    listed(contents, manifest)
+    update_manifest(contents, manifest)
 
 
 def _unlisted(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
@@ -327,12 +325,12 @@ def _early(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
 
 def _no_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     del contents["mneme.db"]
-    listed(contents, manifest)
+    update_manifest(contents, manifest)
 
 
 def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["mneme.db"] = contents["mneme.db"][:8192]
-    listed(contents, manifest)
+    update_manifest(contents, manifest)
 
 
 @pytest.mark.parametrize(
@@ -352,7 +350,7 @@ def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) ->
         (_broken_database, "is damaged"),
     ],
 )
-def test_a_file_that_is_not_what_was_backed_up_is_refused_and_restores_nothing(
+def test_modified_backup_is_refused_and_restores_nothing(
     archive: Path,
     damage: Callable[[dict[str, bytes], dict[str, object]], None],
     said: str,
@@ -360,13 +358,13 @@ def test_a_file_that_is_not_what_was_backed_up_is_refused_and_restores_nothing(
     clock: FakeClock,
 ) -> None:
     with pytest.raises(StoreError, match=said) as refused:
-        restore_into(tmp_path / "new", clock).run(rewritten(archive, damage), replace=True)
+        restore_into(tmp_path / "new", clock).run(write_modified(archive, damage), replace=True)
     assert "\n" not in str(refused.value)
     assert [path.name for path in (tmp_path / "new").glob("*")] in ([], ["run.lock"])
     assert not list(tmp_path.rglob("escaped.md"))
 
 
-def test_a_link_in_a_backup_is_refused(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
+def test_backup_with_a_link_is_refused(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
     link = zipfile.ZipInfo("memory/link.md")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(archive, "a") as more:
@@ -376,13 +374,13 @@ def test_a_link_in_a_backup_is_refused(archive: Path, tmp_path: Path, clock: Fak
 
 
 @pytest.mark.parametrize("length", [0, 10, 1000, -1])
-def test_a_backup_that_was_cut_off_is_refused(archive: Path, tmp_path: Path, clock: FakeClock, length: int) -> None:
+def test_backup_that_was_cut_off_is_refused(archive: Path, tmp_path: Path, clock: FakeClock, length: int) -> None:
     archive.write_bytes(archive.read_bytes()[:length])
     with pytest.raises(StoreError, match="is damaged, or no file of Mneme"):
         restore_into(tmp_path / "new", clock).run(archive, replace=True)
 
 
-def test_every_flipped_byte_is_noticed_or_harmless(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
+def test_flipped_byte_is_noticed_or_harmless(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
     whole = archive.read_bytes()
     with closing(sqlite3.connect(tmp_path / "data" / "mneme.db")) as before:
         said = before.execute("SELECT content FROM messages ORDER BY id").fetchall()
@@ -399,17 +397,17 @@ def test_every_flipped_byte_is_noticed_or_harmless(archive: Path, tmp_path: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_what_root_restores_belongs_to_whom_the_folder_belongs(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
+def test_restore_by_root_keeps_the_owner_of_the_folder(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
     (tmp_path / "new").mkdir()
     os.chown(tmp_path / "new", 12345, 54321)
     restore_into(tmp_path / "new", clock).run(archive, replace=False)
     assert {(p.stat().st_uid, p.stat().st_gid) for p in (tmp_path / "new").rglob("*")} == {(12345, 54321)}
 
 
-# -- from the shell --------------------------------------------------------------------------------------------
+# From the shell.
 
 
-def test_the_shell_backs_up_restores_and_says_what_it_did(lived: Path, tmp_path: Path) -> None:
+def test_shell_commands_back_up_and_restore_with_a_report(lived: Path, tmp_path: Path) -> None:
     made = shell.invoke(cli, ["backup", "now.zip"])
     assert made.exit_code == 0, made.output
     assert " files are in now.zip." in made.output
@@ -426,24 +424,24 @@ def test_the_shell_backs_up_restores_and_says_what_it_did(lived: Path, tmp_path:
     assert len(list((tmp_path / "nightly").iterdir())) == 1
 
 
-def test_without_a_terminal_nothing_is_replaced_unasked(lived: Path) -> None:
+def test_restore_without_a_terminal_needs_a_flag(lived: Path) -> None:
     shell.invoke(cli, ["backup", "now.zip"])
     refused = shell.invoke(cli, ["restore", "now.zip"])
     assert isinstance(refused.exception, StoreError)
     assert "add --yes" in str(refused.exception)
 
 
-def test_nothing_to_back_up_is_said(tmp_path: Path) -> None:
+def test_backup_of_nothing_is_refused(tmp_path: Path) -> None:
     refused = shell.invoke(cli, ["backup", "now.zip"])
     assert isinstance(refused.exception, StoreError)
     assert "to back up" in str(refused.exception)
     shutil.rmtree(tmp_path / "data", ignore_errors=True)
 
 
-async def test_a_restore_that_fails_at_the_last_step_leaves_what_was_there(
+async def test_restore_that_fails_at_the_last_step_changes_nothing(
     lived: Path, archive: Path, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = await exported(lived, tmp_path / "before")
+    before = await export_contents(lived, tmp_path / "before")
     rename = type(lived).rename
 
     def fails(self: Path, target: Path) -> Path:
@@ -455,4 +453,4 @@ async def test_a_restore_that_fails_at_the_last_step_leaves_what_was_there(
         patched.setattr(type(lived), "rename", fails)
         with pytest.raises(StoreError, match=r"can't be written \(No space left on device\): nothing was changed"):
             restore_into(lived, clock).run(archive, replace=True)
-    assert await exported(lived, tmp_path / "after") == before
+    assert await export_contents(lived, tmp_path / "after") == before

@@ -1,4 +1,4 @@
-"""Buttons under replies: what is pressed is done once, by whom it is for, also after a restart."""
+"""Tests of the buttons below replies, also after a restart."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ GUEST = 4004
 REFUSED = "In a group such a button is for its administrators, or for whoever asked."
 
 
-async def noted(telegram: BotApiServer, what: str = "tea") -> None:
-    """Ann says what she prefers, which is noted with a button below."""
+async def note_preference(telegram: BotApiServer, what: str = "tea") -> None:
+    """State a preference as Ann, which is noted with a button below."""
     telegram.user_says(f"Remember that I prefer {what} in the morning.", chat_id=ANN)
     await said(telegram, f"I prefer {what} in the morning")
 
 
-async def test_a_button_under_a_quiet_line_takes_back_what_it_tells(serve: Serve, telegram: BotApiServer) -> None:
+async def test_undo_button_reverts_the_noted_memory(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
-        await noted(telegram)
+        await note_preference(telegram)
         assert labels(telegram) == ["Undo", "Edit"]
         press(telegram, "Undo")
         await said(telegram, "Undone: I prefer tea in the morning")
@@ -44,9 +44,9 @@ async def test_a_button_under_a_quiet_line_takes_back_what_it_tells(serve: Serve
         await telegram.wait_for(lambda: toasts(telegram) == [None])
 
 
-async def test_a_button_takes_back_its_own_change_and_not_the_newest(serve: Serve, telegram: BotApiServer) -> None:
+async def test_undo_button_reverts_its_own_change_and_not_the_newest(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
-        await noted(telegram)
+        await note_preference(telegram)
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         await said(telegram, "Remembered")
         press(telegram, "Undo", which=0)
@@ -55,9 +55,9 @@ async def test_a_button_takes_back_its_own_change_and_not_the_newest(serve: Serv
     assert [row["content"] for row in left] == ["The spare key is at Ann's."]
 
 
-async def test_what_was_changed_since_is_not_taken_back_by_half(serve: Serve, telegram: BotApiServer) -> None:
+async def test_undo_button_refuses_if_entry_changed_since(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
-        await noted(telegram)
+        await note_preference(telegram)
         telegram.user_says("Actually, I prefer coffee in the morning.", chat_id=ANN)
         await said(telegram, "(was: I prefer tea in the morning")
         first = telegram.sent(ANN)[0]
@@ -67,11 +67,11 @@ async def test_what_was_changed_since_is_not_taken_back_by_half(serve: Serve, te
         assert await app.database.value("SELECT count(*) FROM entries") == 2
 
 
-async def test_a_press_twice_does_the_thing_once(serve: Serve, telegram: BotApiServer) -> None:
+async def test_button_pressed_repeatedly_acts_once(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         await said(telegram, "Remembered")
-        await noted(telegram)
+        await note_preference(telegram)
         for _ in range(3):
             press(telegram, "Undo")
         await telegram.wait_for(lambda: len(toasts(telegram)) == 3)
@@ -84,19 +84,19 @@ async def test_a_press_twice_does_the_thing_once(serve: Serve, telegram: BotApiS
     assert len(telegram.calls_to("editMessageReplyMarkup")) == 1
 
 
-async def test_a_button_works_after_a_restart(serve: Serve, telegram: BotApiServer) -> None:
+async def test_button_works_after_restart(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
-        await noted(telegram)
+        await note_preference(telegram)
     async with serve():
         press(telegram, "Undo")
         await said(telegram, "Undone")
 
 
-async def test_a_press_that_was_received_and_not_carried_out_is_carried_out_after_a_restart(
+async def test_pending_press_is_carried_out_after_restart(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
-        await noted(telegram)
+        await note_preference(telegram)
         held = Holds("thinking")
         model.script(held)
         telegram.user_says("A long question", chat_id=ANN)
@@ -109,10 +109,9 @@ async def test_a_press_that_was_received_and_not_carried_out_is_carried_out_afte
         assert await app.database.value("SELECT count(*) FROM entries") == 0
 
 
-async def test_28_in_a_group_a_button_is_for_whoever_asked_and_who_may_manage(
+async def test_28_group_button_works_for_asker_and_managers_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    """F28: any group member could press a button."""
     asker, owner = 5005, 6006
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         model.script(Fails(404))
@@ -138,7 +137,7 @@ async def test_28_in_a_group_a_button_is_for_whoever_asked_and_who_may_manage(
         await said(telegram, "You said", GROUP)
 
 
-async def test_28_who_asked_may_not_do_by_button_what_they_may_not_type(serve: Serve, telegram: BotApiServer) -> None:
+async def test_28_button_grants_asker_no_more_than_typed_commands(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         telegram.user_says(
             "@mneme_test_bot Remember that I prefer tea in the morning.",
@@ -153,11 +152,9 @@ async def test_28_who_asked_may_not_do_by_button_what_they_may_not_type(serve: S
         assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
-async def test_28_a_button_of_another_chat_and_one_that_never_was_do_nothing(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_28_button_of_another_chat_or_unknown_button_does_nothing(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GUEST}") as app:
-        await noted(telegram)
+        await note_preference(telegram)
         message = telegram.sent(ANN)[0]
         assert message.reply_markup is not None
         of_ann = message.reply_markup["inline_keyboard"][0][0]["callback_data"]
@@ -171,9 +168,7 @@ async def test_28_a_button_of_another_chat_and_one_that_never_was_do_nothing(
     assert labels(telegram) == ["Undo", "Edit"]
 
 
-async def test_a_stranger_who_presses_is_answered_and_nothing_of_it_is_kept(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_press_by_a_stranger_is_answered_and_not_stored(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=str(STRANGER)):
         telegram.user_says("hello", chat_id=STRANGER)
         await telegram.wait_for(lambda: telegram.sent(STRANGER))
@@ -184,7 +179,7 @@ async def test_a_stranger_who_presses_is_answered_and_nothing_of_it_is_kept(
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
 
 
-async def test_in_a_private_chat_nobody_else_s_press_counts(serve: Serve, telegram: BotApiServer) -> None:
+async def test_button_in_private_chat_ignores_other_users(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GUEST}") as app:
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         await telegram.wait_for(lambda: labels(telegram) == ["Undo", "Edit"])
@@ -196,7 +191,7 @@ async def test_in_a_private_chat_nobody_else_s_press_counts(serve: Serve, telegr
         await said(telegram, "Undone")
 
 
-async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotApiServer) -> None:
+async def test_button_in_topic_answers_in_the_topic(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says(
             "@mneme_test_bot Remember that I prefer tea in the morning.",
@@ -211,12 +206,12 @@ async def test_the_buttons_of_a_topic_answer_in_it(serve: Serve, telegram: BotAp
     assert [message.thread_id for message in telegram.sent(GROUP)] == [7, 7]
 
 
-def unsettled(telegram: BotApiServer) -> list[str]:
-    """The buttons that neither take anything back nor edit it."""
+def other_labels(telegram: BotApiServer) -> list[str]:
+    """Return the labels of the buttons other than Undo and Edit."""
     return [label for label in labels(telegram) if label not in ("Undo", "Edit")]
 
 
-async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Serve, telegram: BotApiServer) -> None:
+async def test_right_and_wrong_buttons_settle_their_own_entry(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         for text in ("Ann's cat is called Tom.", "Ann moves to Lviv in May."):
             telegram.user_says(f"/remember {text}", chat_id=ANN)
@@ -231,20 +226,18 @@ async def test_right_and_wrong_settle_what_is_not_sure_each_by_its_row(serve: Se
         await PendingNotices(app.database).add(f"telegram:{ANN}", Notice("Not sure: two things", rows))
         telegram.user_says("hello", chat_id=ANN)
         await said(telegram, "Not sure: two things")
-        assert unsettled(telegram) == ["Right: the cat", "Wrong", "Right: the move", "Wrong"]
+        assert other_labels(telegram) == ["Right: the cat", "Wrong", "Right: the move", "Wrong"]
         press(telegram, "Right: the cat")
         await said(telegram, "Confirmed: Ann's cat is called Tom.")
-        await telegram.wait_for(lambda: unsettled(telegram) == ["Right: the move", "Wrong"])
+        await telegram.wait_for(lambda: other_labels(telegram) == ["Right: the move", "Wrong"])
         press(telegram, "Wrong")
         await said(telegram, "Forgotten")
-        await telegram.wait_for(lambda: unsettled(telegram) == [])
+        await telegram.wait_for(lambda: other_labels(telegram) == [])
         held = await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL AND unconfirmed IS NULL")
     assert [row["content"] for row in held] == ["Ann's cat is called Tom."]
 
 
-async def test_forget_all_asks_by_button_and_its_answer_takes_the_place_of_the_question(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_forget_all_button_replaces_the_question_with_its_answer(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         for press_this, answer, left in (
             ("Keep it", "Nothing was deleted.", 1),
@@ -257,26 +250,26 @@ async def test_forget_all_asks_by_button_and_its_answer_takes_the_place_of_the_q
             await telegram.wait_for(lambda: "Delete everything" in labels(telegram))
             press(telegram, press_this)
             await said(telegram, answer)
-            assert unsettled(telegram) == []
+            assert other_labels(telegram) == []
             assert await app.database.value("SELECT count(*) FROM entries") == left
     assert not any("for good" in text for text in texts(telegram))
 
 
-async def test_the_button_that_deletes_everything_can_be_pressed_for_ten_minutes(
+async def test_forget_all_button_expires_after_ten_minutes(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         telegram.user_says("/forget all", chat_id=ANN)
-        await telegram.wait_for(lambda: unsettled(telegram))
+        await telegram.wait_for(lambda: other_labels(telegram))
         clock.forward(minutes=11)
         press(telegram, "Delete everything")
         await telegram.wait_for(lambda: toasts(telegram) == ["This button has expired: ask again."])
-        await telegram.wait_for(lambda: unsettled(telegram) == ["Keep it"])
+        await telegram.wait_for(lambda: other_labels(telegram) == ["Keep it"])
         assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
-async def test_a_failed_answer_can_be_tried_again_by_button_until_something_else_was_said(
+async def test_retry_button_works_until_the_next_message(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve():
@@ -286,7 +279,7 @@ async def test_a_failed_answer_can_be_tried_again_by_button_until_something_else
         press(telegram, "Try again")
         await said(telegram, "Here it is.")
         await telegram.wait_for(lambda: labels(telegram) == [])
-        assert len(texts(telegram)) == 1  # in the place of the failure
+        assert len(texts(telegram)) == 1  # The retried answer replaced the failure.
         telegram.user_says("Another", chat_id=ANN)
         await telegram.wait_for(lambda: labels(telegram) == ["Try again"])
         telegram.user_says("And now?", chat_id=ANN)
@@ -296,9 +289,7 @@ async def test_a_failed_answer_can_be_tried_again_by_button_until_something_else
     assert sum(request.last == "A question" for request in model.requests) == 2
 
 
-async def test_a_press_is_answered_when_telegram_stalls_over_the_group_and_holds_up_nobody(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_press_is_answered_while_telegram_stalls_in_the_group(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says(
             "@mneme_test_bot Remember that I prefer tea in the morning.",
@@ -320,9 +311,9 @@ async def test_a_press_is_answered_when_telegram_stalls_over_the_group_and_holds
         )
 
 
-async def test_a_press_that_telegram_no_longer_waits_for_is_carried_out(serve: Serve, telegram: BotApiServer) -> None:
+async def test_expired_callback_query_is_still_carried_out(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
-        await noted(telegram)
+        await note_preference(telegram)
         for method in ("answerCallbackQuery", "editMessageReplyMarkup"):
             telegram.fault(method, error_code=400, description="Bad Request: query is too old")
         press(telegram, "Undo")
@@ -330,21 +321,21 @@ async def test_a_press_that_telegram_no_longer_waits_for_is_carried_out(serve: S
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_where_several_rows_stand_each_says_what_it_is_about(count: int) -> None:
+def test_button_labels_name_their_entry_if_there_are_several_rows(count: int) -> None:
     lines = [Notice("noted", ((Button("Undo", f"/undo_{n}", "a long story " * n),),)) for n in range(1, count + 1)]
     shown = [row[0].label for row in rows_of(lines)]
     expected = ["Undo: a long story", "Undo: a long story a long stor…", "Undo: a long story a long stor…"]
     assert shown == (expected if count > 1 else ["Undo"])
 
 
-async def test_without_notices_there_are_no_buttons(start: OpenApp, serve: Serve, telegram: BotApiServer) -> None:
+async def test_buttons_are_absent_without_notices(start: OpenApp, serve: Serve, telegram: BotApiServer) -> None:
     async with serve(memory_notices=False):
         telegram.user_says("Never use emojis.", chat_id=ANN)
         await said(telegram, "You said")
     assert labels(telegram) == []
 
 
-async def test_a_stranger_reaches_the_owner_who_lets_them_in(
+async def test_stranger_is_let_in_by_the_owner_with_a_button(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
     telegram.register_chat(ANN)
@@ -356,7 +347,7 @@ async def test_a_stranger_reaches_the_owner_who_lets_them_in(
         await said(telegram, f"{STRANGER} can use me now")
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
         await said(telegram, "You said: hello", STRANGER)
-        # who was let in lets nobody in, and looks after no group
+        # An admitted user can't admit others or manage groups.
         telegram.user_says("/letin 4004", chat_id=STRANGER, first_name="Bob")
         await said(telegram, "/letin is for the bot's owner.", STRANGER)
         assert not await AccessList(app.database, "telegram", app.clock).is_member(GUEST)
@@ -364,9 +355,7 @@ async def test_a_stranger_reaches_the_owner_who_lets_them_in(
     assert b"strange secret" not in kept
 
 
-async def test_a_stranger_whom_the_owner_keeps_out_is_not_asked_about_again(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_declined_stranger_is_not_asked_about_again(serve: Serve, telegram: BotApiServer) -> None:
     telegram.register_chat(ANN)
     async with serve():
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
@@ -381,7 +370,7 @@ async def test_a_stranger_whom_the_owner_keeps_out_is_not_asked_about_again(
     assert sum("would like to use this bot" in text for text in texts(telegram)) == 1
 
 
-async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_each(
+async def test_owner_is_asked_about_each_stranger_once_and_few_hourly(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.telegram.access.MAX_PER_MINUTE", 100)
@@ -404,7 +393,7 @@ async def test_the_owner_is_asked_about_few_strangers_in_an_hour_and_once_about_
         assert len(set(await strangers(200))) == 2 * MAX_QUESTIONS_PER_HOUR
 
 
-async def test_whoever_claimed_the_bot_is_asked_and_not_who_was_let_in(serve: Serve, telegram: BotApiServer) -> None:
+async def test_access_request_goes_to_claiming_owner_not_to_members(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids="") as app:
         access = AccessList(app.database, "telegram", app.clock)
         assert await access.claim(ANN, await access.new_claim_code())
@@ -421,7 +410,7 @@ async def shows(telegram: BotApiServer, *buttons: str) -> None:
     await telegram.wait_for(lambda: labels(telegram) == list(buttons))
 
 
-async def test_memory_is_browsed_in_one_message_down_to_an_entry_its_quote_and_its_undo(
+async def test_memory_browser_opens_entry_quote_and_undo_in_one_message(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
@@ -451,9 +440,7 @@ async def test_memory_is_browsed_in_one_message_down_to_an_entry_its_quote_and_i
         assert await entries.holder(f"telegram:{ANN}", "home") is not None
 
 
-async def test_what_is_not_sure_is_settled_in_the_browser(
-    serve: Serve, telegram: BotApiServer, clock: FakeClock
-) -> None:
+async def test_memory_browser_settles_unconfirmed_entry(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     async with serve() as app:
         entries = Store.over(app.database, clock).entries
         unsure = NewEntry("Ann has a cat", name="cat", kind=Kind.FACT, unconfirmed="you did not say so")
@@ -467,9 +454,7 @@ async def test_what_is_not_sure_is_settled_in_the_browser(
         assert await entries.unconfirmed(f"telegram:{ANN}") == []
 
 
-async def test_what_remember_keeps_is_taken_back_by_button(
-    serve: Serve, telegram: BotApiServer, clock: FakeClock
-) -> None:
+async def test_remember_command_offers_undo_button(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     async with serve() as app:
         telegram.user_says("/remember The spare key is at Ann's.", chat_id=ANN)
         await shows(telegram, "Undo", "Edit")
@@ -478,7 +463,7 @@ async def test_what_remember_keeps_is_taken_back_by_button(
         assert await app.database.value("SELECT count(*) FROM entries") == 0
 
 
-async def test_words_of_letters_of_any_kind_fit_on_a_button(
+async def test_button_label_in_any_alphabet_fits_the_byte_limit(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
@@ -488,7 +473,7 @@ async def test_words_of_letters_of_any_kind_fit_on_a_button(
         await shows(telegram, "ї" * 29 + "…", "All kinds")
 
 
-async def test_start_has_two_buttons_to_try_it(serve: Serve, telegram: BotApiServer) -> None:
+async def test_start_offers_two_buttons(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/start", chat_id=ANN)
         await shows(telegram, "What can you do?", "Settings")
@@ -503,11 +488,9 @@ async def test_start_has_two_buttons_to_try_it(serve: Serve, telegram: BotApiSer
 @pytest.mark.parametrize(
     "spoilt", [{"message": {"message_id": 1, "chat": {"id": ANN}}}, {"message": 7}, {"from": {"id": ANN}}]
 )
-async def test_a_press_that_can_not_be_read_is_answered_all_the_same(
-    serve: Serve, telegram: BotApiServer, spoilt: dict[str, object]
-) -> None:
+async def test_unreadable_press_is_answered(serve: Serve, telegram: BotApiServer, spoilt: dict[str, object]) -> None:
     async with serve() as app:
-        await noted(telegram)
+        await note_preference(telegram)
         ((field, value),) = spoilt.items()
         telegram.spoil(press(telegram, "Undo"), field, value)
         await telegram.wait_for(lambda: toasts(telegram))
@@ -516,15 +499,13 @@ async def test_a_press_that_can_not_be_read_is_answered_all_the_same(
         assert await app.database.value("SELECT count(*) FROM set_aside") == 0
     assert toasts(telegram)[0] in (
         "That button didn't work: send the command instead, /help lists them.",
-        "This bot is private.",  # where it can't be read who presses, or where
+        "This bot is private.",  # The user or the chat of the press can't be read.
     )
 
 
-async def test_presses_of_strangers_that_can_not_be_read_are_answered_once(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_unreadable_presses_of_strangers_are_answered_once(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
-        await noted(telegram)
+        await note_preference(telegram)
         for _ in range(3):
             message = telegram.sent(ANN)[0].message_id
             telegram.spoil(telegram.user_presses("x", message, ANN, STRANGER), "message", 7)
@@ -534,9 +515,7 @@ async def test_presses_of_strangers_that_can_not_be_read_are_answered_once(
     assert toasts(telegram) == ["This bot is private."]
 
 
-async def test_memory_offers_the_page_where_it_is_served_and_not_in_a_group(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_memory_offers_page_button_in_private_chats_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}", web_url="https://memory.example.org"):
         for text in ("/remember The boat is red.", "/memory"):
             telegram.user_says(text, chat_id=ANN)

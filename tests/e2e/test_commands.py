@@ -1,4 +1,4 @@
-"""The slash commands: what they say, and that their figures are right."""
+"""Tests of the slash commands and their figures."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
         ("say /help", ("", "")),
     ],
 )
-def test_a_command_is_told_from_other_words(text: str, parsed: tuple[str, str]) -> None:
+def test_command_is_distinguished_from_other_text(text: str, parsed: tuple[str, str]) -> None:
     assert parse_command(text) == parsed
 
 
 @given(st.text())
-def test_any_text_can_be_parsed(text: str) -> None:
+def test_any_text_can_be_parsed_as_a_command(text: str) -> None:
     name, argument = parse_command(text)
     assert name or not argument
 
@@ -80,7 +80,7 @@ async def test_help_lists_every_command(app: App, person: Person, model: ModelSe
         ({"memory_enabled": False}, "not remembered", "/undo"),
     ],
 )
-async def test_start_says_in_three_lines_what_is_different_and_promises_no_more_than_the_settings_keep(
+async def test_start_message_matches_the_settings(
     start: OpenApp, settings: dict[str, Any], told: str, untold: str
 ) -> None:
     async with start(**settings) as app:
@@ -91,16 +91,14 @@ async def test_start_says_in_three_lines_what_is_different_and_promises_no_more_
     assert untold not in first
 
 
-async def test_an_unknown_command_is_named_and_the_nearest_one_is_suggested(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_unknown_command_is_answered_with_the_nearest(app: App, person: Person, model: ModelServer) -> None:
     assert await person.says("/Frobnicate it") == "There is no command /frobnicate: /help lists them all."
     assert await person.says("/memry") == "There is no command /memry: did you mean /memory?"
     assert model.requests == []
     assert await app.sessions.message_count("console:local") == 0
 
 
-async def test_a_new_conversation_says_what_stays(app: App, person: Person, model: ModelServer) -> None:
+async def test_new_says_what_is_kept(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Remember that I like tea")
     await person.says("Hello")
     assert await person.says("/new") == (
@@ -112,7 +110,7 @@ async def test_a_new_conversation_says_what_stays(app: App, person: Person, mode
     assert len(await app.database.rows("SELECT id FROM messages")) == 6
 
 
-async def test_compact_keeps_as_many_messages_as_it_is_told(app: App, person: Person, model: ModelServer) -> None:
+async def test_compact_keeps_the_given_number_of_messages(app: App, person: Person, model: ModelServer) -> None:
     for n in range(5):
         await person.says(f"message {n}")
     model.script(Says("Five messages about nothing at all."))
@@ -124,7 +122,7 @@ async def test_compact_keeps_as_many_messages_as_it_is_told(app: App, person: Pe
     assert [m.content for m in transcript.messages][::2] == ["message 3", "message 4"]
 
 
-async def test_compact_keeps_ten_messages_without_a_number(person: Person, model: ModelServer) -> None:
+async def test_compact_keeps_ten_messages_by_default(person: Person, model: ModelServer) -> None:
     for n in range(6):
         await person.says(f"message {n}")
     model.script(Says("A summary."))
@@ -133,9 +131,7 @@ async def test_compact_keeps_ten_messages_without_a_number(person: Person, model
     assert said.endswith(". Kept as they are: 10.")
 
 
-async def test_compact_without_a_model_says_that_the_archive_is_an_extract(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_compact_without_a_model_announces_an_extract(app: App, person: Person, model: ModelServer) -> None:
     for n in range(3):
         await person.says(f"message {n}")
     model.script(Fails(404))
@@ -145,21 +141,19 @@ async def test_compact_without_a_model_says_that_the_archive_is_an_extract(
 
 
 @pytest.mark.parametrize("argument", ["0", "101", "-1", "ten", "1.5", "5 6", "٣٣٣", "9" * 5000])
-async def test_compact_refuses_what_is_no_number_of_messages(person: Person, model: ModelServer, argument: str) -> None:
+async def test_compact_with_an_invalid_number_is_refused(person: Person, model: ModelServer, argument: str) -> None:
     assert await person.says(f"/compact {argument}") == ("/compact takes a number from 1 to 100, such as /compact 10.")
     assert model.requests == []
 
 
-async def test_there_may_be_nothing_to_compact(person: Person, model: ModelServer) -> None:
+async def test_compact_with_nothing_to_do_says_so(person: Person, model: ModelServer) -> None:
     assert await person.says("/compact") == "Nothing to compact."
     await person.says("Hello")
     assert await person.says("/compact 1") == "Nothing to compact."
     assert len(model.requests) == 1
 
 
-async def test_status_is_exact_and_the_same_after_a_restart(
-    start: OpenApp, model: ModelServer, clock: FakeClock
-) -> None:
+async def test_status_is_exact_also_after_a_restart(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     async with start(memory_recent_days=2) as app:
         person = Person(app)
         await person.says("Remember that I like tea")
@@ -207,7 +201,7 @@ async def test_status_is_exact_and_the_same_after_a_restart(
     assert after["Queue"]["uptime"] == "0 s"
 
 
-async def test_status_mentions_what_needs_a_look(app: App, person: Person, clock: FakeClock) -> None:
+async def test_status_mentions_problems(app: App, person: Person, clock: FakeClock) -> None:
     store = Store.over(app.database, clock)
     for name, content in (("one", "Always answer in German"), ("two", "Always answer in English")):
         await store.entries.add("console:local", NewEntry(content, name=name, kind=Kind.POLICY))
@@ -242,7 +236,7 @@ async def test_status_mentions_what_needs_a_look(app: App, person: Person, clock
         ("Call me Tom", "Always add a summary", False),
     ],
 )
-def test_rules_that_differ_in_a_value_may_contradict(rule: str, other: str, doubtful: bool) -> None:
+def test_rules_that_differ_in_a_value_are_contradictions(rule: str, other: str, doubtful: bool) -> None:
     assert may_contradict(rule, other) is doubtful
 
 
@@ -254,7 +248,7 @@ async def test_status_of_an_empty_installation(person: Person) -> None:
     assert shown["Memory"]["MEMORY.md"] == "0 bytes"
 
 
-async def test_no_line_of_the_figures_is_wider_than_a_telephone(person: Person) -> None:
+async def test_status_lines_fit_on_a_phone(person: Person) -> None:
     await person.says("Remember that I like tea")
     inside = (await person.says("/status")).split("```")[1::2]
     lines = [line for block in inside for line in block.strip("\n").splitlines()]
@@ -263,7 +257,7 @@ async def test_no_line_of_the_figures_is_wider_than_a_telephone(person: Person) 
 
 
 def used(prompt: int, cached: int, completion: int) -> Streams:
-    """An answer whose provider reports these tokens."""
+    """Return an answer with this reported usage."""
     said = {"index": 0, "delta": {"role": "assistant", "content": "Well."}, "finish_reason": "stop"}
     usage = {
         "prompt_tokens": prompt,
@@ -274,7 +268,7 @@ def used(prompt: int, cached: int, completion: int) -> Streams:
     return Streams(({"choices": [said]}, {"choices": [], "usage": usage}))
 
 
-async def test_status_tells_what_the_day_has_cost_by_the_prices_of_the_catalogue(
+async def test_status_shows_todays_cost_by_catalogue_prices(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
     async with start(llm_model="gpt-4o-mini") as app:
@@ -282,7 +276,7 @@ async def test_status_tells_what_the_day_has_cost_by_the_prices_of_the_catalogue
         assert "cost" not in figures(await person.says("/status"))["Today, in all chats"]
         model.script(used(20_000, 8_000, 100))
         await person.says("Hello")
-        # 12,000 at 0.15, 8,000 at 0.075 and 100 at 0.60 dollars a million
+        # 12,000 at 0.15, 8,000 at 0.075 and 100 at 0.60 dollars per million.
         assert await app.database.value("SELECT cost FROM usage") == pytest.approx(0.00246)
         assert figures(await person.says("/status"))["Today, in all chats"] == {
             "tokens": "20,100",
@@ -290,7 +284,7 @@ async def test_status_tells_what_the_day_has_cost_by_the_prices_of_the_catalogue
         }
         model.script(used(800_000, 0, 10_000))
         await person.says("And now?")
-    # another model talks from now on, of which nothing is known: its tokens are counted and not priced
+    # From now on a model without a known price answers. Its tokens are counted but not priced.
     async with start(llm_model="some-model") as app:
         person = Person(app)
         model.script(used(1_000, 0, 500))
@@ -313,7 +307,7 @@ async def test_start_with_cost_limit_names_models_without_price(start: OpenApp) 
     assert line["reason"].endswith("set CHAT_DAILY_TOKENS, which limits every model.")
 
 
-async def test_commands_right_after_a_restart_know_the_conversation(start: OpenApp, model: ModelServer) -> None:
+async def test_commands_right_after_a_restart_use_the_conversation(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         for n in range(3):
             await Person(app).says(f"message {n}")
@@ -326,29 +320,29 @@ async def test_commands_right_after_a_restart_know_the_conversation(start: OpenA
         assert "The last one (6 messages) can still be searched" in await Person(app).says("/new")
 
 
-async def remembered(app: App, kind: Kind, content: str, name: str, **new: object) -> None:
+async def add_entry(app: App, kind: Kind, content: str, name: str, **new: object) -> None:
     store = EntryStore(app.database, ledger_over(app.database, app.clock))
-    await store.add("console:local", NewEntry(content, name=name, kind=kind, **new))  # type: ignore[arg-type]  # by name
+    await store.add("console:local", NewEntry(content, name=name, kind=kind, **new))  # type: ignore[arg-type]  # Keyword arguments.
 
 
-def activated(status: str) -> dict[str, str]:
+def parse_activation(status: str) -> dict[str, str]:
     return figures(status)["Used for the last answer"]
 
 
-async def test_status_and_why_show_what_activated_also_after_a_restart(start: OpenApp, model: ModelServer) -> None:
+async def test_status_and_why_show_activations_also_after_restart(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         person = Person(app)
         assert await person.says("/memory why") == "No memory was used for your last message."
-        await remembered(app, Kind.POLICY, "Answer in one sentence", "short")
-        await remembered(app, Kind.FACT, "Likes green tea", "tea")
-        await remembered(app, Kind.FACT, "Works as a nurse", "work")
-        await remembered(app, Kind.WORKFLOW, "Brewing tea: boil, wait", "brew")
+        await add_entry(app, Kind.POLICY, "Answer in one sentence", "short")
+        await add_entry(app, Kind.FACT, "Likes green tea", "tea")
+        await add_entry(app, Kind.FACT, "Works as a nurse", "work")
+        await add_entry(app, Kind.WORKFLOW, "Brewing tea: boil, wait", "brew")
         await person.says("Is there tea?")
-        before = activated(await person.says("/status"))
+        before = parse_activation(await person.says("/status"))
     assert (before["rules"], before["memories"], before["workflows"]) == ("1", "2", "1")
     async with start() as app:
         person = Person(app)
-        assert activated(await person.says("/status")) == before
+        assert parse_activation(await person.says("/status")) == before
         why = (await person.says("/memory WHY")).splitlines()
         assert why[0] == "4 memories were used for the last answer:"
         by_hand = ", you wrote it, 2026-02-07)"
@@ -368,8 +362,8 @@ async def test_status_and_why_show_what_activated_also_after_a_restart(start: Op
         assert await person.says("/memory why") == "No memory was used for your last message."
 
 
-async def test_each_chat_has_its_own_last_activation(app: App, person: Person) -> None:
-    await remembered(app, Kind.POLICY, "Answer in one sentence", "short")
+async def test_last_activation_is_separate_for_each_chat(app: App, person: Person) -> None:
+    await add_entry(app, Kind.POLICY, "Answer in one sentence", "short")
     await person.says("Hello")
     other = Person(app, Address("telegram", "2"))
     await other.says("Hello")
@@ -377,8 +371,8 @@ async def test_each_chat_has_its_own_last_activation(app: App, person: Person) -
     assert await other.says("/memory why") == "No memory was used for your last message."
 
 
-async def test_status_says_how_many_rules_there_was_no_room_for(app: App, person: Person) -> None:
-    await remembered(app, Kind.POLICY, "Rule 0", "rule")
+async def test_status_counts_rules_over_the_budget(app: App, person: Person) -> None:
+    await add_entry(app, Kind.POLICY, "Rule 0", "rule")
     async with app.database.transaction() as connection:
         columns = "owner_id, kind, priority, content, last_reinforced_at, valid_from, author, created_at"
         await connection.execute(
@@ -392,20 +386,20 @@ async def test_status_says_how_many_rules_there_was_no_room_for(app: App, person
             " SELECT owner_id, 'r' || id, 'r' || id, id FROM entries WHERE id > 1"
         )
     await person.says("Hello")
-    last = activated(await person.says("/status"))
+    last = parse_activation(await person.says("/status"))
     shown, of, rules = last["rules"].partition(" of ")
     assert 50 < int(shown) < 200
     assert (of, rules, last["memories"]) == (" of ", "10,000", "0")
 
 
-async def test_status_says_how_far_compaction_is(person: Person) -> None:
+async def test_status_shows_the_distance_to_compaction(person: Person) -> None:
     await person.says("Hello")
     left = figures(await person.says("/status"))["Until the next summary"]
     assert re.fullmatch(r"≈ [\d,]+ of [\d,]+", left["tokens"])
     assert left["messages"] == "2 of 50"
 
 
-async def test_status_says_when_memory_and_compaction_are_off(start: OpenApp) -> None:
+async def test_status_shows_that_memory_and_compaction_are_off(start: OpenApp) -> None:
     async with start(memory_enabled=False, compaction_enabled=False) as app:
         person = Person(app)
         await person.says("Hello")

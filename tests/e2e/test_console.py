@@ -1,4 +1,4 @@
-"""The console channel as a person and a script use it: another process, its output and its exit status."""
+"""Tests of the console channel in a separate process: output and exit status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CODE = Path(bot.__file__).parent.parent
 
 @pytest.fixture
 def environment(model: ModelServer) -> dict[str, str]:
-    """What the program finds in its environment; its working directory is the test's own."""
+    """Return the environment of the program."""
     return {**os.environ, "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "PYTHONPATH": str(CODE)}
 
 
@@ -38,7 +38,7 @@ class Mneme:
         self._environment = environment
 
     async def __call__(self, *arguments: str | bytes, stdin: bytes = b"", **changes: str) -> tuple[int, str, str]:
-        """Its exit status, and what it wrote to standard output and to standard error."""
+        """Return exit status, standard output and standard error."""
         if "LC_ALL" not in changes:
             environment = self._environment | changes
             return await asyncio.to_thread(run_mneme, *arguments, environment=environment, stdin=stdin)
@@ -62,7 +62,7 @@ def mneme(environment: dict[str, str]) -> Mneme:
     return Mneme(environment)
 
 
-async def test_one_message_is_answered_and_remembered_by_the_next_run(mneme: Mneme, model: ModelServer) -> None:
+async def test_message_is_answered_and_remembered_by_the_next_run(mneme: Mneme, model: ModelServer) -> None:
     assert await mneme("chat", "-m", "Olena is what they call me") == (0, "You said: Olena is what they call me\n", "")
     await mneme("chat", "-m", "What is my name?")
     assert [m["content"] for m in model.requests[1].messages[1:3]] == [
@@ -73,14 +73,14 @@ async def test_one_message_is_answered_and_remembered_by_the_next_run(mneme: Mne
     assert "Olena" not in model.requests[2].prompt
 
 
-async def test_a_turn_that_fails_is_said_on_standard_error(mneme: Mneme, model: ModelServer) -> None:
+async def test_failed_turn_is_reported_on_standard_error(mneme: Mneme, model: ModelServer) -> None:
     model.script(Fails(401))
     status, out, err = await mneme("chat", "-m", "Hello")
     assert (status, out) == (1, "")
     assert err == f"The model at {model.url} refuses the key: check OPENAI_API_KEY.\n"
 
 
-async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, model: ModelServer) -> None:
+async def test_commands_work_and_retry_sets_the_exit_status(mneme: Mneme, model: ModelServer) -> None:
     model.script(Says("Fine."), Fails(404))
     status, out, err = await mneme("chat", stdin=b"Hello\n/retry\n")
     assert (status, out) == (1, "Fine.\n")
@@ -92,7 +92,7 @@ async def test_commands_work_and_a_retry_is_judged_by_its_turn(mneme: Mneme, mod
     assert figures(shown)["Context"]["messages"] == "2"
 
 
-async def test_what_one_run_could_not_sort_the_next_one_sorts_after_its_answer(
+async def test_consolidation_failed_in_one_run_is_retried_by_another(
     mneme: Mneme, model: ModelServer, tmp_path: Path
 ) -> None:
     history = tmp_path / "data" / "memory" / "console:local" / "HISTORY.md"
@@ -105,7 +105,7 @@ async def test_what_one_run_could_not_sort_the_next_one_sorts_after_its_answer(
     await mneme("chat", "--session", "other", "-m", "Hello")
     assert len(model.consolidations) == 1, "whose conversation it was sorts it"
     nexts = (("chat", "-m", "Hello again"), ("chat", "-m", "/new"), ("chat",))
-    for number, arguments in enumerate(nexts, 1):  # each from what the first runs left
+    for number, arguments in enumerate(nexts, 1):  # Each starts from the state of the first runs.
         data = shutil.copytree(tmp_path / "data", tmp_path / f"data-{number}")
         status, _, err = await mneme(*arguments, stdin=b"Hello again\n", MNEME_DATA_DIR=str(data))
         assert (status, err) == (0, "")
@@ -114,7 +114,7 @@ async def test_what_one_run_could_not_sort_the_next_one_sorts_after_its_answer(
         assert len(model.consolidations) == 1 + number
 
 
-async def test_while_no_model_answers_nothing_is_given_up(mneme: Mneme, model: ModelServer) -> None:
+async def test_consolidation_is_not_given_up_while_the_model_fails(mneme: Mneme, model: ModelServer) -> None:
     await mneme("chat", "-m", "I live in Kyiv.")
     model.consolidation = lambda _: Fails(401)
     await mneme("chat", "-m", "/new")
@@ -123,21 +123,19 @@ async def test_while_no_model_answers_nothing_is_given_up(mneme: Mneme, model: M
     assert len(model.consolidations) == 1
 
 
-async def test_every_line_of_a_pipe_is_answered_and_one_failure_told_by_the_exit_status(
-    mneme: Mneme, model: ModelServer
-) -> None:
+async def test_each_line_of_a_pipe_is_answered_despite_failures(mneme: Mneme, model: ModelServer) -> None:
     model.script(Says("Один."), Fails(404))
     status, out, err = await mneme("chat", stdin="Привіт\n\n  \ntwo\n你好\n/stop\n".encode())
     assert (status, out) == (1, "Один.\nYou said: 你好\nNothing is running.\n")
     assert "is not known" in err
 
 
-async def test_two_runs_that_start_at_once_on_a_fresh_data_directory_both_answer(mneme: Mneme) -> None:
+async def test_two_runs_in_a_fresh_data_directory_both_answer(mneme: Mneme) -> None:
     runs = [mneme("chat", "--session", name, "-m", name) for name in "ab"]
     assert list(await asyncio.gather(*runs)) == [(0, f"You said: {name}\n", "") for name in "ab"]
 
 
-async def test_bytes_that_are_no_utf_8_do_no_harm_in_any_locale(mneme: Mneme) -> None:
+async def test_invalid_utf8_is_accepted_in_any_locale(mneme: Mneme) -> None:
     told = (0, "You said: caf\ufffd\n", "")
     assert await mneme("chat", "-m", b"caf\xe9", LC_ALL="C") == told
     assert await mneme("chat", stdin=b"caf\xe9\n", LC_ALL="C.UTF-8") == told
@@ -152,7 +150,7 @@ async def test_bytes_that_are_no_utf_8_do_no_harm_in_any_locale(mneme: Mneme) ->
         ("LIGHTRAG_URL=http://localhost:9621", "LIGHTRAG_URL needs MEMORY_SCOPE=shared"),
     ],
 )
-async def test_a_wrong_setting_is_one_line_and_status_2(
+async def test_wrong_setting_is_one_line_and_status_2(
     mneme: Mneme, environment: dict[str, str], line: str, sentence: str
 ) -> None:
     environment.pop("TIMEZONE")
@@ -163,24 +161,24 @@ async def test_a_wrong_setting_is_one_line_and_status_2(
     assert err.count("\n") == 1
 
 
-async def test_a_local_model_that_there_is_not_is_a_wrong_setting(mneme: Mneme) -> None:
+async def test_unknown_local_model_is_a_wrong_setting(mneme: Mneme) -> None:
     status, out, err = await mneme("chat", "-m", "Hello", OPENAI_BASE_URL="", LLM_MODEL="gpt-4o")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "no local model called 'gpt-4o'" in err
 
 
-async def test_a_file_of_weights_that_is_not_there_is_a_wrong_setting(mneme: Mneme, tmp_path: Path) -> None:
+async def test_missing_weights_file_is_a_wrong_setting(mneme: Mneme, tmp_path: Path) -> None:
     path = tmp_path / "my-own.gguf"
     status, out, err = await mneme("chat", "-m", "hello", OPENAI_BASE_URL="", LLM_MODEL=str(path))
     assert (status, out) == (2, "")
     assert err == f"mneme: LLM_MODEL names {path}, which can't be read (No such file or directory).\n"
 
 
-async def test_wrong_use_is_status_2(mneme: Mneme) -> None:
+async def test_wrong_usage_is_status_2(mneme: Mneme) -> None:
     assert (await mneme("chat", "--nonsense"))[0] == 2
 
 
-async def test_a_data_directory_that_can_not_be_used_is_one_sentence_and_status_1(mneme: Mneme, tmp_path: Path) -> None:
+async def test_unusable_data_directory_is_one_sentence_and_status_1(mneme: Mneme, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     status, out, err = await mneme("chat", "-m", "Hello", MNEME_DATA_DIR=str(tmp_path / "file" / "data"))
     assert (status, out) == (1, "")
@@ -188,10 +186,10 @@ async def test_a_data_directory_that_can_not_be_used_is_one_sentence_and_status_
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65, ".." + "/.."])
-def test_a_chat_has_a_plain_name(name: str) -> None:
+def test_chat_name_must_be_plain(name: str) -> None:
     with pytest.raises(InvalidChatName, match="--session takes up to 64 letters"):
         console_address(name)
 
 
-def test_the_console_is_one_session_for_each_name() -> None:
+def test_console_has_one_session_for_each_name() -> None:
     assert console_address("local").session_id == "console:local"

@@ -1,4 +1,4 @@
-"""Consolidation: what a conversation leaves behind, and that nothing gets lost whatever goes wrong."""
+"""Tests of consolidation: what a conversation leaves behind, and how failures are handled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIVES = ("home city", "The user lives in Kyiv.")
 
 @dataclass(slots=True)
 class Scripted:
-    """A PromptFn that gives one answer after the other; a function is called first, an exception raised."""
+    """Prompt function that returns its scripted answers in turn; functions are called, exceptions raised."""
 
     answers: list[str | Exception | Callable[[], str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -75,8 +75,8 @@ def entries_in(text: str) -> int:
     return sum(line.startswith("## ") for line in text.splitlines())
 
 
-async def ended(bench: Bench, said: str = "I live in Kyiv.") -> Consolidated | None:
-    """A conversation of one exchange, ended."""
+async def end_conversation(bench: Bench, said: str = "I live in Kyiv.") -> Consolidated | None:
+    """Hold a conversation of one exchange and end it."""
     session = await bench.store.session()
     await bench.store.exchange(session, said, "I see.")
     return await bench.end_conversation(session)
@@ -92,7 +92,7 @@ def history_of(bench: Bench) -> str:
     return path.read_text() if path.exists() else ""
 
 
-# what it leaves behind
+# What a conversation leaves behind.
 
 
 async def test_new_writes_history_memory_and_facts(person: Person, model: ModelServer) -> None:
@@ -107,30 +107,28 @@ async def test_new_writes_history_memory_and_facts(person: Person, model: ModelS
     assert "- The user lives in Kyiv." in model.requests[-1].system()
 
 
-async def test_a_fact_reaches_memory_md_also_where_the_model_left_the_file_alone(
-    bench: Bench, prompt: Scripted
-) -> None:
+async def test_fact_reaches_memory_md_without_a_file_update(bench: Bench, prompt: Scripted) -> None:
     prompt.answers = [answered("a", None, LIVES), answered("b", None, ("home city", "The user lives in Lviv."))]
-    await ended(bench)
+    await end_conversation(bench)
     assert memory_of(bench) == "- The user lives in Kyiv.\n"
-    await ended(bench, "I moved to Lviv and live there.")
+    await end_conversation(bench, "I moved to Lviv and live there.")
     assert memory_of(bench) == "- The user lives in Lviv.\n"
 
 
 @pytest.mark.parametrize("beside", ["- The user has a cat.", "- The user lives in Lviv."])
-async def test_a_superseded_line_leaves_memory_md_also_when_the_model_kept_it(
+async def test_superseded_line_leaves_memory_md_although_model_kept_it(
     bench: Bench, prompt: Scripted, beside: str
 ) -> None:
     prompt.answers = [
         answered("a", None, LIVES),
         answered("b", f"- The user lives in Kyiv.\n{beside}", ("home city", "The user lives in Lviv.")),
     ]
-    await ended(bench)
-    await ended(bench, "I moved to Lviv and live there with a cat.")
+    await end_conversation(bench)
+    await end_conversation(bench, "I moved to Lviv and live there with a cat.")
     assert memory_of(bench).splitlines() == list(dict.fromkeys(["- The user lives in Lviv.", beside]))
 
 
-async def test_small_talk_alone_is_not_worth_a_model_call(bench: Bench, prompt: Scripted) -> None:
+async def test_small_talk_makes_no_model_call(bench: Bench, prompt: Scripted) -> None:
     session = await bench.store.session()
     await bench.store.exchange(session, "hi", "Hello!")
     await bench.end_conversation(session)
@@ -138,14 +136,14 @@ async def test_small_talk_alone_is_not_worth_a_model_call(bench: Bench, prompt: 
     assert await bench.service.pending() == []
 
 
-async def test_new_after_new_asks_nothing(person: Person, model: ModelServer) -> None:
+async def test_second_new_makes_no_model_call(person: Person, model: ModelServer) -> None:
     await person.says("I live in Kyiv.")
     await person.says("/new")
     assert "already" in await person.says("/new")
     assert len(model.consolidations) == 1
 
 
-async def test_what_was_forwarded_makes_neither_facts_nor_lines(person: Person, model: ModelServer) -> None:
+async def test_forwarded_text_makes_neither_facts_nor_lines(person: Person, model: ModelServer) -> None:
     model.consolidation = lambda _: Says(answered("They talked.", "- The user lives in Kyiv.", LIVES))
     await person.says("Look what Ben sent me about his garden.")
     await person.says("The user lives in Kyiv.", Provenance.FORWARDED)
@@ -155,11 +153,11 @@ async def test_what_was_forwarded_makes_neither_facts_nor_lines(person: Person, 
 
 
 async def unclear(_prompt: str, _seconds: float) -> Completion:
-    """A second look that finds that nothing follows."""
+    """Answer the second look with the verdict that nothing follows."""
     return Completion(json.dumps({str(n): {"verdict": "unclear"} for n in range(1, 10)}))
 
 
-async def test_what_only_the_assistant_said_makes_no_lines(
+async def test_assistant_statement_makes_no_lines(
     database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
 ) -> None:
     bench = Bench.over(database, clock, tmp_path / "memory", prompt, look=unclear)
@@ -171,7 +169,7 @@ async def test_what_only_the_assistant_said_makes_no_lines(
     assert await bench.facts.current(OWNER, 10) == []
 
 
-# what is refused
+# What is refused.
 
 TEN = "".join(f"- Friend number {n} is Ann{n}.\n" for n in range(10))
 
@@ -187,18 +185,18 @@ TEN = "".join(f"- Friend number {n} is Ann{n}.\n" for n in range(10))
     ],
     ids=["empty", "blank", "no lines", "loses three of ten", "one line ten times"],
 )
-async def test_an_update_drops_nothing(bench: Bench, prompt: Scripted, update: object) -> None:
+async def test_update_that_drops_lines_is_refused(bench: Bench, prompt: Scripted, update: object) -> None:
     bench.write_memory(OWNER, TEN)
     prompt.answers = [answered("They talked.", update)]
-    await ended(bench)
+    await end_conversation(bench)
     assert memory_of(bench) == TEN
     assert "They talked." in history_of(bench)
     assert await bench.undo.undo(OWNER) is None
 
 
-async def test_a_secret_in_an_update_is_refused(bench: Bench, prompt: Scripted) -> None:
+async def test_update_with_a_secret_is_refused(bench: Bench, prompt: Scripted) -> None:
     prompt.answers = [answered("a", "- The password is hunter2-secret!")]
-    await ended(bench, "The password is hunter2-secret! of my wifi")
+    await end_conversation(bench, "The password is hunter2-secret! of my wifi")
     assert memory_of(bench) == ""
     assert "hunter2" not in history_of(bench)
 
@@ -218,16 +216,18 @@ LONG = "".join(f"- Friend {n} likes tea.\n" for n in range(100))
     ],
     ids=["shorter", "one line", "one line again and again", "longer", "no answer", "without a typed line"],
 )
-async def test_a_memory_that_is_too_long_is_compressed_and_never_away(
+async def test_overlong_memory_is_compressed_unless_lines_are_lost(
     database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted, compressed: str, why: str | None
 ) -> None:
     bench = Bench.over(database, clock, tmp_path / "memory", prompt, max_size=1000)
-    bench.write_memory(OWNER, "- Friend 0 likes tea.\n")  # by hand; a model wrote the rest while there was room
+    bench.write_memory(
+        OWNER, "- Friend 0 likes tea.\n"
+    )  # This line is written by hand. A model wrote the others while there was room.
     roomy = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=10_000)
     async with Ledger(database, roomy, clock, in_utc).change(OWNER, Operation.EDIT, Author.CONSOLIDATION) as change:
         await change.edit_file(lambda _: LONG)
     prompt.answers = [answered("a"), compressed]
-    done = await ended(bench)
+    done = await end_conversation(bench)
     assert "Write it anew in less than 1000" in prompt.asked[1]
     assert "Friend 0 likes tea" in prompt.asked[1].partition("## Typed by the User")[2].partition("##")[0]
     assert "I live in Kyiv" not in prompt.asked[1]
@@ -240,20 +240,20 @@ async def test_a_memory_that_is_too_long_is_compressed_and_never_away(
     assert memory_of(bench) == LONG
 
 
-async def test_typed_lines_that_fill_the_file_are_not_compressed(
+async def test_typed_lines_over_the_limit_are_not_compressed(
     database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
 ) -> None:
     bench = Bench.over(database, clock, tmp_path / "memory", prompt, max_size=1000)
     bench.write_memory(OWNER, LONG)
     prompt.answers = [answered("a")]
-    done = await ended(bench)
+    done = await end_conversation(bench)
     assert done is not None
     assert done.warning is None
     assert len(prompt.asked) == 1
     assert memory_of(bench).startswith(LONG)
 
 
-async def test_a_refused_compression_warns_once_a_week(
+async def test_refused_compression_warns_once_a_week(
     database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
 ) -> None:
     bench = Bench.over(database, clock, tmp_path / "memory", prompt, max_size=1000)
@@ -264,12 +264,12 @@ async def test_a_refused_compression_warns_once_a_week(
     for days in (0, 1, 1, 6):
         clock.forward(days=days)
         prompt.answers = [answered("a"), ""]
-        done = await ended(bench, f"I live in Kyiv, house {days}")
+        done = await end_conversation(bench, f"I live in Kyiv, house {days}")
         warnings.append(done is not None and done.warning is not None)
     assert warnings == [True, False, False, True]
 
 
-async def test_a_compression_asks_for_plain_text(
+async def test_compression_asks_for_plain_text(
     start: OpenApp, model: ModelServer, clock: FakeClock, tmp_path: Path
 ) -> None:
     async with start(memory_max_size=1024) as app:
@@ -284,17 +284,19 @@ async def test_a_compression_asks_for_plain_text(
     assert "response_format" not in second.body
 
 
-async def test_a_short_memory_is_not_to_be_compressed(bench: Bench, prompt: Scripted) -> None:
+async def test_short_memory_is_not_compressed(bench: Bench, prompt: Scripted) -> None:
     bench.write_memory(OWNER, TEN)
-    await ended(bench)
+    await end_conversation(bench)
     assert "compress" not in prompt.asked[0]
 
 
-# when there is no usable answer
+# No usable answer.
 
 
 @pytest.mark.parametrize("reply", [Says("garbage"), Says("{}"), Says(""), Fails(400), Says('{"history_entry": 3}')])
-async def test_garbage_leaves_the_last_messages_as_they_were(person: Person, model: ModelServer, reply: Says) -> None:
+async def test_garbage_answer_stores_the_last_messages_verbatim(
+    person: Person, model: ModelServer, reply: Says
+) -> None:
     model.consolidation = lambda _: reply
     for number in range(8):
         await person.says(f"Message {number} " + "x" * 500)
@@ -308,25 +310,25 @@ async def test_garbage_leaves_the_last_messages_as_they_were(person: Person, mod
 
 
 @pytest.mark.parametrize("entry", [7, None, ["They spoke of Kyiv."]])
-async def test_an_answer_without_an_entry_leaves_the_messages_and_what_it_learned(
+async def test_answer_without_history_entry_stores_messages_and_facts(
     bench: Bench, prompt: Scripted, entry: object
 ) -> None:
     prompt.answers = [answered(entry, ["x"], LIVES)]
-    await ended(bench)
+    await end_conversation(bench)
     assert history_of(bench).count(FALLBACK_MARK) == 1
     assert "user: I live in Kyiv." in history_of(bench)
     assert "The user lives in Kyiv." in [fact.content for _, fact in await bench.facts.current(OWNER, 10)]
 
 
-async def test_a_trailing_comma_loses_neither_the_entry_nor_the_update(bench: Bench, prompt: Scripted) -> None:
+async def test_answer_with_trailing_comma_is_parsed(bench: Bench, prompt: Scripted) -> None:
     prompt.answers = ['{"history_entry": "They spoke of Kyiv.", "memory_update": "- I live in Kyiv.",}']
-    await ended(bench)
+    await end_conversation(bench)
     assert "They spoke of Kyiv." in history_of(bench)
     assert FALLBACK_MARK not in history_of(bench)
     assert memory_of(bench) == "- I live in Kyiv.\n"
 
 
-async def test_new_answers_at_its_timeout_and_the_late_result_is_discarded(start: OpenApp, model: ModelServer) -> None:
+async def test_new_returns_at_its_timeout_and_discards_late_result(start: OpenApp, model: ModelServer) -> None:
     late = Holds(answered("Too late.", "- The user lives in Kyiv.", LIVES))
     model.consolidation = lambda _: late
     async with start(consolidation_timeout=0.2) as app:
@@ -340,7 +342,9 @@ async def test_new_answers_at_its_timeout_and_the_late_result_is_discarded(start
         assert text_in(app, "MEMORY.md") == ""
 
 
-async def test_the_background_tries_once_more_and_tells_with_the_next_reply(person: Person, model: ModelServer) -> None:
+async def test_failed_consolidation_is_retried_and_announced_with_next_reply(
+    person: Person, model: ModelServer
+) -> None:
     model.consolidation = lambda _: Says("garbage")
     await person.says("I live in Kyiv.")
     await person.says("/new")
@@ -351,7 +355,7 @@ async def test_the_background_tries_once_more_and_tells_with_the_next_reply(pers
     assert "Learned" not in await person.says("And then?")
 
 
-async def test_after_the_second_failure_it_is_done(person: Person, model: ModelServer) -> None:
+async def test_consolidation_stops_after_the_second_failure(person: Person, model: ModelServer) -> None:
     model.consolidation = lambda _: Says("garbage")
     await person.says("I live in Kyiv.")
     await person.says("/new")
@@ -361,12 +365,12 @@ async def test_after_the_second_failure_it_is_done(person: Person, model: ModelS
     assert entries_in(text_in(person.app, "HISTORY.md")) == 1
 
 
-async def test_new_ends_the_conversation_also_when_the_files_can_t_be_written(bench: Bench, prompt: Scripted) -> None:
+async def test_new_ends_conversation_although_files_are_unwritable(bench: Bench, prompt: Scripted) -> None:
     folder = bench.files.folder(OWNER)
     folder.parent.mkdir(parents=True)
     folder.write_text("a file where the folder should be")
     prompt.answers = [answered("a"), answered("a")]
-    await ended(bench)
+    await end_conversation(bench)
     assert (await bench.store.sessions.transcript("telegram:12345")).messages == []
     assert len(await bench.service.pending()) == 1
     folder.unlink()
@@ -374,7 +378,7 @@ async def test_new_ends_the_conversation_also_when_the_files_can_t_be_written(be
     assert entries_in(history_of(bench)) == 1
 
 
-async def test_the_day_s_token_limit_holds_for_it_too(start: OpenApp, model: ModelServer) -> None:
+async def test_consolidation_respects_the_daily_token_limit(start: OpenApp, model: ModelServer) -> None:
     async with start(daily_token_limit=1) as app:
         ann = Person(app)
         await ann.says("I live in Kyiv.")
@@ -383,20 +387,20 @@ async def test_the_day_s_token_limit_holds_for_it_too(start: OpenApp, model: Mod
         assert FALLBACK_MARK in text_in(app, "HISTORY.md")
 
 
-# people come first
+# People come first.
 
 
-async def test_a_person_s_edit_during_the_call_stays(bench: Bench, prompt: Scripted) -> None:
+async def test_user_edit_during_consolidation_is_kept(bench: Bench, prompt: Scripted) -> None:
     def meanwhile() -> str:
         bench.write_memory(OWNER, "- My own line.\n")
         return answered("a", "- The user lives in Kyiv.")
 
     prompt.answers = [meanwhile]
-    await ended(bench)
+    await end_conversation(bench)
     assert memory_of(bench) == "- My own line.\n- The user lives in Kyiv.\n"
 
 
-async def test_who_edits_during_a_compression_wins_and_the_model_is_asked_again(
+async def test_user_edit_during_compression_wins_and_compression_is_repeated(
     database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
 ) -> None:
     bench = Bench.over(database, clock, tmp_path / "memory", prompt, max_size=1000)
@@ -411,20 +415,20 @@ async def test_who_edits_during_a_compression_wins_and_the_model_is_asked_again(
         return "".join(f"- Friend {n} likes tea.\n" for n in range(30)) + before
 
     prompt.answers = [answered("a"), *[meanwhile] * 10]
-    await ended(bench)
+    await end_conversation(bench)
     assert memory_of(bench) == f"{LONG}- Mine 2.\n"
     assert len(prompt.asked) == 4
 
 
-async def test_a_memory_with_bytes_that_are_no_text_can_still_be_updated(bench: Bench, prompt: Scripted) -> None:
+async def test_memory_with_invalid_utf8_can_be_updated(bench: Bench, prompt: Scripted) -> None:
     bench.write_memory(OWNER, "")
     bench.memory_path(OWNER).write_bytes(b"- Caf\xe2\x82 is a place.\n")
     prompt.answers = [answered("a", ["- Caf\ufffd\ufffd is a place.", "- The user lives in Kyiv."])]
-    await ended(bench)
+    await end_conversation(bench)
     assert bench.memory_path(OWNER).read_bytes() == b"- Caf\xe2\x82 is a place.\n- The user lives in Kyiv.\n"
 
 
-async def test_what_is_forgotten_during_the_call_does_not_come_back(start: OpenApp, model: ModelServer) -> None:
+async def test_memory_forgotten_during_consolidation_does_not_come_back(start: OpenApp, model: ModelServer) -> None:
     held = Holds(answered("They spoke of Kyiv.", "- The user lives in Kyiv.", LIVES))
     model.consolidation = lambda _: held
     async with start(consolidation_timeout=20) as app:
@@ -441,9 +445,7 @@ async def test_what_is_forgotten_during_the_call_does_not_come_back(start: OpenA
         assert "nothing yet" in await ann.says("/memory")
 
 
-async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike(
-    person: Person, model: ModelServer
-) -> None:
+async def test_undo_after_new_reverts_facts_and_lines_together(person: Person, model: ModelServer) -> None:
     files_of(person.app).mkdir(parents=True)
     (files_of(person.app) / "MEMORY.md").write_text("- My own line.\n")
     await person.says("Kyiv is where I live.")
@@ -455,17 +457,17 @@ async def test_one_undo_after_new_takes_back_what_was_told_facts_and_lines_alike
     assert "nothing to undo" in await person.says("/undo")
 
 
-# crashes and restarts
+# Crashes and restarts.
 
 
 @pytest.mark.parametrize("point", CRASH_POINTS)
-async def test_a_crash_at_any_step_is_made_good_by_the_next_run(bench: Bench, prompt: Scripted, point: str) -> None:
+async def test_crash_at_any_step_is_repaired_by_the_next_run(bench: Bench, prompt: Scripted, point: str) -> None:
     bench.write_memory(OWNER, "- My own line.\n")
     answer = answered("They spoke of Kyiv.", "- My own line.\n- The user lives in Kyiv.", LIVES)
     prompt.answers = [answer, answer]
     bench.crashes.point = point
     with pytest.raises(Crash):
-        await ended(bench)
+        await end_conversation(bench)
     await bench.run_pending()
     assert memory_of(bench) == "- My own line.\n- The user lives in Kyiv.\n"
     assert entries_in(history_of(bench)) == 1
@@ -477,7 +479,7 @@ async def test_a_crash_at_any_step_is_made_good_by_the_next_run(bench: Bench, pr
     assert await bench.facts.current(OWNER, 10) == []
 
 
-async def test_a_restart_picks_up_what_was_due(start: OpenApp, model: ModelServer) -> None:
+async def test_restart_resumes_pending_consolidation(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         ann = Person(app)
         await ann.says("I live in Kyiv.")
@@ -489,12 +491,12 @@ async def test_a_restart_picks_up_what_was_due(start: OpenApp, model: ModelServe
         app.jobs.consolidation.start()
         await model.wait_for(lambda: len(model.consolidations) == 1)
         ann = Person(app)
-        # a second one waits in the queue until the first is done
+        # The second conversation waits in the queue until the first is done.
         await ann.says("/new")
         assert "They spoke of Kyiv." in text_in(app, "HISTORY.md")
 
 
-async def test_one_conversation_that_fails_does_not_hold_up_the_others(start: OpenApp, model: ModelServer) -> None:
+async def test_failing_conversation_does_not_delay_others(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         people = [Person(app, Address("telegram", str(number))) for number in (1, 2, 3)]
         for one in people:
@@ -507,10 +509,10 @@ async def test_one_conversation_that_fails_does_not_hold_up_the_others(start: Op
         assert [entries_in(text_in(app, "HISTORY.md", f"telegram:{n}")) for n in (2, 3)] == [1, 1]
 
 
-# compaction
+# Compaction.
 
 
-async def test_after_a_compaction_only_what_is_new_is_consolidated(person: Person, model: ModelServer) -> None:
+async def test_compaction_leaves_only_new_messages_to_consolidate(person: Person, model: ModelServer) -> None:
     await person.says("I live in Kyiv.")
     await person.says("I have a cat.")
     await person.says("/compact 1")
@@ -524,7 +526,7 @@ async def test_after_a_compaction_only_what_is_new_is_consolidated(person: Perso
     assert entries_in(text_in(person.app, "HISTORY.md")) == 2
 
 
-async def test_the_summary_stands_once_in_the_request_after_a_compaction(person: Person, model: ModelServer) -> None:
+async def test_summary_is_in_the_request_once_after_compaction(person: Person, model: ModelServer) -> None:
     await person.says("I live in Kyiv.")
     await person.says("I have a cat.")
     model.script(Says("Summary about Kyiv and its chestnuts."))
@@ -534,10 +536,10 @@ async def test_the_summary_stands_once_in_the_request_after_a_compaction(person:
     assert model.requests[-1].prompt.count("Summary about Kyiv") == 1
 
 
-# many at once, and settings
+# Many conversations at once, and settings.
 
 
-async def test_fifty_sessions_are_consolidated_one_at_a_time_and_none_is_lost(
+async def test_fifty_sessions_are_consolidated_one_at_a_time(
     database: Database, clock: FakeClock, tmp_path: Path
 ) -> None:
     running = most = 0
@@ -570,10 +572,10 @@ async def test_fifty_sessions_are_consolidated_one_at_a_time_and_none_is_lost(
         ]
 
 
-async def test_conversations_of_one_owner_that_are_due_are_taken_in_their_order(bench: Bench, prompt: Scripted) -> None:
+async def test_pending_conversations_of_an_owner_are_processed_in_order(bench: Bench, prompt: Scripted) -> None:
     prompt.answers = [ValueError("out of reach")] * 3
     for city in ("Kyiv", "Lviv", "Odesa"):
-        await ended(bench, f"I live in {city}.")
+        await end_conversation(bench, f"I live in {city}.")
     await bench.run_pending()
     assert [city for asked in prompt.asked[3:] for city in ("Kyiv", "Lviv", "Odesa") if city in asked] == [
         "Kyiv",
@@ -582,7 +584,7 @@ async def test_conversations_of_one_owner_that_are_due_are_taken_in_their_order(
     ]
 
 
-async def test_without_memory_nothing_is_asked_or_written(start: OpenApp, model: ModelServer) -> None:
+async def test_consolidation_is_off_without_memory(start: OpenApp, model: ModelServer) -> None:
     async with start(memory_enabled=False) as app:
         ann = Person(app)
         await ann.says("I live in Kyiv.")
@@ -594,7 +596,7 @@ async def test_without_memory_nothing_is_asked_or_written(start: OpenApp, model:
         assert not files_of(app).exists()
 
 
-async def test_without_notices_it_learns_silently(start: OpenApp, model: ModelServer) -> None:
+async def test_consolidation_without_notices_is_silent(start: OpenApp, model: ModelServer) -> None:
     model.consolidation = lambda _: Says(answered("a", None, LIVES))
     async with start(memory_notices=False) as app:
         ann = Person(app)
@@ -608,7 +610,7 @@ async def test_without_notices_it_learns_silently(start: OpenApp, model: ModelSe
         assert "The user lives in Kyiv." in await ann.says("/memory fact")
 
 
-async def test_questions_and_recalled_text_are_no_statements(
+async def test_questions_and_recalled_text_make_no_facts(
     database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
 ) -> None:
     bench = Bench.over(database, clock, tmp_path / "memory", prompt, look=unclear)
@@ -621,13 +623,13 @@ async def test_questions_and_recalled_text_are_no_statements(
     assert await bench.facts.current(OWNER, 10) == []
 
 
-async def test_a_fact_of_one_word_is_borne_out_by_that_word(bench: Bench, prompt: Scripted) -> None:
+async def test_fact_of_one_word_is_supported_by_that_word(bench: Bench, prompt: Scripted) -> None:
     prompt.answers = [answered("a", None, ("home city", "Kyiv"))]
-    await ended(bench, "I live in Kyiv.")
+    await end_conversation(bench, "I live in Kyiv.")
     assert [entry.content for _, entry in await bench.facts.current(OWNER, 10)] == ["home city: Kyiv"]
 
 
-async def test_a_conversation_whose_last_message_nobody_spoke_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
+async def test_conversation_ending_with_tool_messages_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
     session = await bench.store.session("1")
     await bench.store.turn(session, user("I live in Kyiv."), assistant("I see."))
     await bench.store.turn(session, user("And now?"), calls("1"), result("1"), outcome=Outcome.FAILED)
@@ -638,7 +640,7 @@ async def test_a_conversation_whose_last_message_nobody_spoke_does_not_stay_due(
     assert await bench.service.pending() == []
 
 
-async def test_a_stretch_in_which_nobody_spoke_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
+async def test_stretch_without_spoken_messages_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
     session = await bench.store.session("1")
     await bench.store.turn(session, user("I live in Kyiv."), assistant("I see."))
     due = await bench.service.mark_current_due(session)

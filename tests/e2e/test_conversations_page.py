@@ -1,4 +1,4 @@
-"""docs/conversations.md is what is said: its scripted part is played again."""
+"""Tests that docs/conversations.md matches a replay of its scripted part."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from docs.record_family import PAGE as FAMILY
 from docs.record_family import week
 
 
-async def test_the_scripted_day_is_what_is_said() -> None:
+async def test_scripted_day_matches_its_replay() -> None:
     assert await scripted_part() in PAGE.read_text(encoding="utf-8"), "`python -m docs.record_conversations`"
 
 
-async def test_the_week_of_the_family_is_what_is_said_there() -> None:
+async def test_family_week_matches_its_replay() -> None:
     assert await week() in FAMILY.read_text(encoding="utf-8"), "`python -m docs.record_family`"

@@ -1,4 +1,4 @@
-"""Many chats at once: replies go first, and few handles are shared out."""
+"""Tests of many chats at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 
 
-async def test_a_command_is_answered_at_once_while_forty_answers_stream(
+async def test_command_is_answered_while_forty_answers_stream(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     chats = range(5001, 5041)
@@ -35,7 +35,7 @@ async def test_a_command_is_answered_at_once_while_forty_answers_stream(
         for chat in chats:
             telegram.user_says("tell me", chat_id=chat)
         await telegram.wait_for(lambda: len(model.requests) >= len(chats))
-        # who gets one of the few previews first is chance
+        # Which chats get the few previews first is chance.
         await telegram.wait_for(lambda: len({c.params["chat_id"] for c in telegram.calls_to("sendMessageDraft")}) >= 8)
         began = time.monotonic()
         shown = len(telegram.calls_to("sendMessageDraft"))
@@ -47,7 +47,7 @@ async def test_a_command_is_answered_at_once_while_forty_answers_stream(
     assert shown <= 12 * (took + 1)
 
 
-def test_shows_are_spread_over_the_second_and_not_made_up_for() -> None:
+def test_previews_are_spread_over_the_second() -> None:
     now = 0.0
     pace = Pace(per_second=10, now=lambda: now)
     allowed = []
@@ -59,7 +59,7 @@ def test_shows_are_spread_over_the_second_and_not_made_up_for() -> None:
     assert [pace.allows() for _ in range(5)].count(True) <= 2
 
 
-def test_few_handles_are_shared_out_and_many_are_not() -> None:
+def test_connections_are_limited_by_few_handles() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
@@ -70,7 +70,7 @@ def test_few_handles_are_shared_out_and_many_are_not() -> None:
 
 
 @pytest.mark.parametrize("handles", [64])
-async def test_sixty_chats_at_once_are_answered_with_sixty_four_handles(
+async def test_sixty_chats_are_answered_with_sixty_four_handles(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path, handles: int
 ) -> None:
     chats = list(range(5001, 5061))

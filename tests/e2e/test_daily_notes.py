@@ -1,4 +1,4 @@
-"""Daily notes in step with the log: retried answers go, what could not be written is made up for."""
+"""Tests of daily notes: retried answers are removed, and failed writes repeated."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def today(tmp_path: Path) -> Path:
-    """The note of the day of the person at the console."""
+    """Return the path of today's note of the console user."""
     return tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md"
 
 
 @pytest.fixture
 def events() -> Iterator[list[structlog.typing.EventDict]]:
-    """What is logged."""
+    """Capture the log."""
     with structlog.testing.capture_logs() as logged:
         yield logged
 
 
-async def test_a_retried_answer_stands_no_longer_in_the_note_nor_in_a_later_prompt(
+async def test_retried_answer_is_removed_from_note_and_later_prompts(
     person: Person, model: ModelServer, today: Path
 ) -> None:
     model.script(Says("It is in Lviv."), Says("It is in Kyiv."))
@@ -46,7 +46,9 @@ async def test_a_retried_answer_stands_no_longer_in_the_note_nor_in_a_later_prom
     assert "It is in Kyiv." in model.requests[-1].prompt
 
 
-async def test_a_retried_answer_goes_also_where_no_other_came(person: Person, model: ModelServer, today: Path) -> None:
+async def test_retried_answer_is_removed_although_the_retry_failed(
+    person: Person, model: ModelServer, today: Path
+) -> None:
     model.script(Says("It is in Lviv."), Says(""), Says(""))
     await person.says("Where is it?")
     assert "empty answer" in await person.says("/retry")
@@ -56,7 +58,7 @@ async def test_a_retried_answer_goes_also_where_no_other_came(person: Person, mo
     assert "Lviv" not in today.read_text()
 
 
-async def test_a_retry_the_day_after_takes_the_line_out_of_the_former_day(
+async def test_retry_on_the_next_day_removes_the_earlier_line(
     person: Person, model: ModelServer, today: Path, clock: FakeClock
 ) -> None:
     model.script(Says("Yes."), Says("It is in Lviv."), Says("It is in Kyiv."))
@@ -68,7 +70,7 @@ async def test_a_retry_the_day_after_takes_the_line_out_of_the_former_day(
     assert today.with_name("2026-02-08.md").read_text() == "[12:15] User: Where is it? | Assistant: It is in Kyiv.\n"
 
 
-async def test_of_two_equal_lines_a_retry_takes_one(person: Person, model: ModelServer, today: Path) -> None:
+async def test_retry_removes_only_one_of_two_equal_lines(person: Person, model: ModelServer, today: Path) -> None:
     model.script(Says("Yes."), Says("Yes."), Says("No."))
     await person.says("Tea?")
     await person.says("Tea?")
@@ -76,10 +78,10 @@ async def test_of_two_equal_lines_a_retry_takes_one(person: Person, model: Model
     assert today.read_text() == "[12:15] User: Tea? | Assistant: Yes.\n[12:15] User: Tea? | Assistant: No.\n"
 
 
-async def test_a_line_that_could_not_be_written_is_made_up_for_with_the_next(
+async def test_line_that_could_not_be_written_is_written_later(
     person: Person, model: ModelServer, today: Path, clock: FakeClock, events: list[structlog.typing.EventDict]
 ) -> None:
-    today.mkdir(parents=True)  # a folder in its place
+    today.mkdir(parents=True)  # A folder in place of the file.
     assert await person.says("one") == (
         "You said: one\n\n_2026-02-07.md can't be read and was left out: check what it is and whose._"
     )
@@ -97,7 +99,7 @@ async def test_a_line_that_could_not_be_written_is_made_up_for_with_the_next(
     )
 
 
-async def test_a_line_that_a_crash_kept_from_being_written_is_made_up_for(start: OpenApp, today: Path) -> None:
+async def test_line_missed_by_a_crash_is_written_later(start: OpenApp, today: Path) -> None:
     async with start() as app:
         await Person(app).says("one")
         async with app.database.transaction() as connection:
@@ -111,7 +113,7 @@ async def test_a_line_that_a_crash_kept_from_being_written_is_made_up_for(start:
     ]
 
 
-async def test_what_was_said_with_memory_off_is_not_noted_later(start: OpenApp, today: Path) -> None:
+async def test_messages_without_memory_are_not_noted_later(start: OpenApp, today: Path) -> None:
     async with start(memory_enabled=False) as app:
         await Person(app).says("one")
     async with start() as app:
@@ -119,7 +121,7 @@ async def test_what_was_said_with_memory_off_is_not_noted_later(start: OpenApp, 
     assert today.read_text() == "[12:15] User: two | Assistant: You said: two\n"
 
 
-async def test_a_stopped_turn_is_not_noted(app: App, person: Person, model: ModelServer, today: Path) -> None:
+async def test_stopped_turn_is_not_noted(app: App, person: Person, model: ModelServer, today: Path) -> None:
     model.script(Holds("Once upon a time"))
     await person.sends("Tell me a story")
     await person.sees("Once")
@@ -128,7 +130,7 @@ async def test_a_stopped_turn_is_not_noted(app: App, person: Person, model: Mode
     assert not today.exists()
 
 
-async def test_an_appended_note_is_logged_by_its_length_alone(
+async def test_appended_note_is_logged_without_its_text(
     person: Person, events: list[structlog.typing.EventDict]
 ) -> None:
     await person.says("the lighthouse")
@@ -140,7 +142,7 @@ async def test_an_appended_note_is_logged_by_its_length_alone(
 
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "2026-02-06.md", "2026-02-07.md"])
-async def test_a_file_that_can_not_be_read_is_left_out_with_a_quiet_line_and_the_rest_is_read(
+async def test_unreadable_file_is_left_out_with_a_notice(
     person: Person, model: ModelServer, today: Path, name: str
 ) -> None:
     today.parent.mkdir(parents=True, exist_ok=True)

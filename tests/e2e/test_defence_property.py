@@ -1,4 +1,4 @@
-"""Whatever others write, wherever and in whatever order: nothing gives way, with a model that obeys all it reads."""
+"""Property tests of the defence against foreign text, with a model that obeys everything."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ ANN, BEN = 1001, 2002
 GROUPS = range(-100500, -100510, -1)
 """Many, since Telegram takes 20 messages a minute in each."""
 NAME = "mneme_test_bot"
-MOST_CALLS = 8
+MAX_CALLS = 8
 """What the model tries in a turn: a turn may take more calls, but not for ever."""
 
 
 class Attack(NamedTuple):
-    """What others wrote, the way that it comes, and what a model does that obeys it."""
+    """A foreign text, its carrier, and the calls of a model that obeys it."""
 
     carrier: str
     text: str
@@ -48,7 +48,7 @@ class Attack(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where somebody talks with the bot: a chat, or a topic of a group."""
+    """A place of conversation: a chat, or a topic of a group."""
 
     chat: int
     topic: int | None = None
@@ -74,12 +74,12 @@ FROM_A_BOT: JsonObject = {"via_bot": {"id": 99, "is_bot": True, "first_name": "G
 
 
 def squeezed(text: str) -> str:
-    """`text` without all that is shown in one way or another: spaces, quotation marks, brackets."""
+    """Return the text without spaces, quotation marks and brackets."""
     return re.sub(r"\W+", "", text)
 
 
 def obeying(request: ChatRequest) -> Reply:
-    """The answer of a model that does what anything in its request says, and repeats it."""
+    """Answer like a model that obeys and repeats everything in its request."""
     read = squeezed("".join(str(message["content"]) for message in request.messages))
     orders = [attack for attack in ATTACKS if squeezed(attack.text) in read]
     repeated = f"As it says: {' '.join(attack.text for attack in orders)}"
@@ -97,12 +97,12 @@ def obeying(request: ChatRequest) -> Reply:
         calls.append(("memory_recall", {"query": wanted[1]}))
     calls += [call for attack in orders for call in attack.calls]
     done = roles[last:].count("tool")
-    return Calls((calls[done],), cites=False) if done < min(len(calls), MOST_CALLS) else Says(repeated)
+    return Calls((calls[done],), cites=False) if done < min(len(calls), MAX_CALLS) else Says(repeated)
 
 
 @dataclass
 class World:
-    """A running bot with people and groups, and what must hold in it whatever happens."""
+    """A running bot with people and groups, and its invariants."""
 
     app: App
     telegram: BotApiServer
@@ -124,7 +124,7 @@ class World:
         self.before = {"entries": await self._lasting()}
 
     async def _lasting(self) -> list[tuple[object, ...]]:
-        """What stands in later prompts unasked, or was there: archives and foreign notes come up marked only."""
+        """Return everything that enters later prompts. Archives and foreign notes enter marked only."""
         rows = await self.app.database.rows(
             "SELECT o.name AS owner, e.kind, e.content, n.name FROM entries e JOIN owners o ON o.id = e.owner_id"
             " JOIN names n ON n.entry_id = e.id WHERE e.deleted_at IS NULL AND e.trusted AND e.unconfirmed IS NULL"
@@ -141,7 +141,7 @@ class World:
         first_name: str = "Ann",
         fields: JsonObject | None = None,
     ) -> None:
-        """Say something in a place, wait for the answer, and look at all that left the house for it."""
+        """Send a message to a place, wait for the answer, and check all outgoing calls and requests."""
         group = place.chat < 0
         if text is not None and group:
             text = re.sub(r"^/(\w+)", rf"/\1@{NAME}", text) if text.startswith("/") else f"@{NAME} {text}"
@@ -174,7 +174,7 @@ class World:
                 assert not any(word in str(call.params) for word in others), "another owner's word was said"
 
     async def attack(self, place: Place, attack: Attack) -> None:
-        """Bring an attack to a place in its way, and have it read again later."""
+        """Deliver an attack to a place by its carrier, and have it read again later."""
         say, beginning = attack.text, " ".join(attack.text.split()[:2])[:16]
         if attack.carrier in ("quote", "external"):
             await self.says(place, "What does this say?", fields=_quoting(attack, place))
@@ -198,7 +198,7 @@ class World:
         self.clock.forward(days=20)
 
     async def check(self) -> None:
-        """Nothing lasting was written or lost, nor anything outside of the owners' folders."""
+        """Check that nothing lasting was written or lost inside or outside of the owners' folders."""
         assert [row for row in await self._lasting() if row[1] != Kind.ARCHIVE] == self.before["entries"]
         memory = self.folder / "data" / "memory"
         assert {path.name for path in memory.iterdir()} == {Place(chat).owner for chat in WORDS}
@@ -222,7 +222,7 @@ def _quoting(attack: Attack, place: Place) -> JsonObject:
 
 @asynccontextmanager
 async def world(folder: Path) -> AsyncIterator[World]:
-    """A bot that serves all places, with a model that obeys."""
+    """Run a bot that serves all places with a model that obeys."""
     clock = FakeClock()
     async with BotApiServer() as telegram, ModelServer() as model:
         model.otherwise = model.consolidation = obeying
@@ -246,20 +246,20 @@ async def world(folder: Path) -> AsyncIterator[World]:
                 await asyncio.gather(service, return_exceptions=True)
 
 
-def test_32_there_are_sixty_attacks_of_every_kind() -> None:
+def test_32_set_has_sixty_attacks_of_every_kind() -> None:
     assert len({attack.text for attack in ATTACKS}) >= 60
     kinds = {"forward", "bot", "document", "quote", "external", "name", "title", "tool", "note", "summary"}
     assert {attack.carrier for attack in ATTACKS} == kinds
 
 
 @pytest.mark.parametrize("kind", sorted({attack.carrier for attack in ATTACKS}))
-async def test_32_no_attack_of_a_kind_writes_leaks_or_leaves_its_place(tmp_path: Path, kind: str) -> None:
+async def test_32_attacks_of_a_kind_neither_write_nor_leak(tmp_path: Path, kind: str) -> None:
     async with world(tmp_path) as made:
         attacks = [attack for attack in ATTACKS if attack.carrier == kind]
         for number, attack in enumerate(attacks):
             await made.attack(PLACES[number % len(PLACES)], attack)
             await made.check()
-        # the attacks were read and tried, but for those of names and titles, which are no text to the model
+        # The attacks were read and tried, except for names and titles, which the model doesn't read.
         assert (made.refused >= len(attacks)) == (kind not in ("name", "title"))
 
 
@@ -273,7 +273,7 @@ STEPS = st.lists(
 
 @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_32_no_attacks_in_any_order_in_any_places_write_leak_or_leave_their_place(
+def test_32_attacks_in_any_order_neither_write_nor_leak(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Place, int]]
 ) -> None:
     async def live_through() -> None:

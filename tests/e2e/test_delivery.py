@@ -1,4 +1,4 @@
-"""A finished answer reaches its reader: whatever goes wrong on the way, it is sent until it is confirmed."""
+"""Tests of delivery: a finished answer is sent until Telegram confirms it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     ],
     ids=str,
 )
-async def test_an_answer_that_fails_on_its_way_again_and_again_arrives_once(
+async def test_answer_that_fails_repeatedly_arrives_once(
     serve: Serve, telegram: BotApiServer, trouble: dict[str, int | bool]
 ) -> None:
-    telegram.fault("sendMessage", **trouble)  # type: ignore[arg-type]  # the same keywords, of several types
+    telegram.fault("sendMessage", **trouble)  # type: ignore[arg-type]  # Keywords of several types.
     async with serve() as app:
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN), timeout=40)
@@ -42,7 +42,7 @@ async def test_an_answer_that_fails_on_its_way_again_and_again_arrives_once(
     assert states == []
 
 
-async def test_an_answer_whose_confirmation_was_lost_is_repeated_only_over_a_line_that_works(
+async def test_answer_with_lost_confirmation_is_repeated_once_telegram_is_reachable(
     serve: Serve, telegram: BotApiServer
 ) -> None:
     async with serve():
@@ -55,8 +55,8 @@ async def test_an_answer_whose_confirmation_was_lost_is_repeated_only_over_a_lin
     assert asked == ["getMe", "sendMessage", "getMe", "getMe", "getMe", "sendMessage"]
 
 
-async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Serve, telegram: BotApiServer) -> None:
-    """However long the outage was, the wait behind it is bounded."""
+async def test_answer_undelivered_for_hours_arrives_later(serve: Serve, telegram: BotApiServer) -> None:
+    """The delay after an outage is limited, however long the outage was."""
     telegram.fault("sendMessage", error_code=500, times=None)
     async with serve():
         telegram.user_says("hello", chat_id=ANN)
@@ -73,7 +73,7 @@ async def test_an_answer_that_nobody_could_take_for_hours_arrives_then(serve: Se
     assert pauses[-1] == max(pauses) == MAX_PAUSE_SECONDS
 
 
-def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
+def test_only_a_request_sent_but_unanswered_is_in_doubt() -> None:
     def caused(error: NetworkError, cause: Exception) -> Trouble:
         error.__cause__ = cause
         return to_send_failure(error).trouble
@@ -88,30 +88,28 @@ def test_only_what_was_written_and_not_answered_is_in_doubt() -> None:
 
 
 @pytest.mark.parametrize("code", [404, 401])
-async def test_one_refusal_by_a_server_that_restarts_does_not_end_the_bot(
+async def test_single_refusal_of_a_restarting_server_is_survived(
     serve: Serve, telegram: BotApiServer, code: int
 ) -> None:
     async with serve():
         telegram.fault("getUpdates", error_code=code)
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
-    telegram.fault("getMe", error_code=code)  # at a start, too
+    telegram.fault("getMe", error_code=code)  # Also at a start.
     async with serve():
         telegram.user_says("again", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert texts(telegram) == ["You said: hello", "You said: again"]
 
 
-def test_after_many_failed_polls_a_message_waits_seconds_and_not_a_minute() -> None:
+def test_pause_after_many_failed_polls_is_at_most_seconds() -> None:
     backoff = Backoff()
     for _ in range(6):
         backoff.next()
     assert backoff.pause() == MAX_PAUSE_SECONDS <= 10
 
 
-async def test_an_answer_whose_tokens_can_not_be_counted_is_an_answer_all_the_same(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_answer_is_sent_although_usage_can_not_be_recorded(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         async with app.database.transaction() as connection:
             await connection.execute(

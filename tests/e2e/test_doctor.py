@@ -1,4 +1,4 @@
-"""`mneme doctor` in broken installations: what it says stands in docs/troubleshooting.md."""
+"""Tests of `mneme doctor` in broken installations, as listed in docs/troubleshooting.md."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KEY = "sk-a-key-that-nobody-may-see-0123456789"
 
 @dataclass(slots=True)
 class Installation:
-    """A sound installation with a running Telegram and a running model, to break."""
+    """A working installation with a running Telegram and a running model."""
 
     data: Path
     telegram: BotApiServer
@@ -53,21 +53,21 @@ class Installation:
     environment: dict[str, str] = field(default_factory=dict)
 
     async def doctor(self, *arguments: str) -> tuple[int, str]:
-        """Exit status and what was said by a process of its own."""
+        """Run the doctor as a process and return exit status and output."""
         environment = os.environ | self.environment
         status, said, complaint = await asyncio.to_thread(run_mneme, "doctor", *arguments, environment=environment)
         assert complaint == ""
         return status, said
 
     async def findings(self) -> dict[str, Finding]:
-        """What was found, by name, without the second that a process takes to start."""
+        """Return the findings by name, without starting a process."""
         with mock.patch.dict(os.environ, self.environment):
             return {finding.name: finding for finding in await examine()}
 
 
 @pytest.fixture
 async def installation(tmp_path: Path, model: ModelServer) -> AsyncIterator[Installation]:
-    """With one memory and a backup of it."""
+    """Set up an installation with one memory and its backup."""
     data = tmp_path / "mneme"
     await remember(data, "The guest wifi is called Kolibri")
     nightly = tmp_path / "mneme-backups" / "mneme" / "nightly"
@@ -87,7 +87,7 @@ async def installation(tmp_path: Path, model: ModelServer) -> AsyncIterator[Inst
 
 
 async def remember(data: Path, text: str, kind: Kind = Kind.NOTE, name: str = "wifi") -> None:
-    """Have an entry in the data directory."""
+    """Add an entry to the data directory."""
     database = await Database.open(data / "mneme.db")
     settings = Settings.model_validate({"mneme_data_dir": data})
     try:
@@ -98,15 +98,15 @@ async def remember(data: Path, text: str, kind: Kind = Kind.NOTE, name: str = "w
 
 
 def run(*command: str) -> None:
-    """Run a command; skips the test where this machine does not allow it."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # constants
+    """Run a command, or skip the test if this machine doesn't allow it."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # Constants.
     if done.returncode != 0:
         pytest.skip(f"{' '.join(command[:2])} is not possible here: {done.stderr.strip()}")
 
 
 @contextlib.contextmanager
 def mounted(folder: Path, size: str) -> Iterator[None]:
-    """A small disk of its own in the place of `folder`."""
+    """Mount a small disk at `folder`."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a disk")
     run("mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder))
@@ -131,7 +131,7 @@ async def wrong_token(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def no_network(broken: Installation) -> AsyncIterator[None]:
-    broken.environment["TELEGRAM_API_URL"] = "https://telegram.invalid"  # a name that never resolves
+    broken.environment["TELEGRAM_API_URL"] = "https://telegram.invalid"  # A name that never resolves.
     yield
 
 
@@ -182,7 +182,7 @@ async def no_price(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def read_only(broken: Installation) -> AsyncIterator[None]:
-    if os.geteuid() != 0:  # root may write where the mode says no
+    if os.geteuid() != 0:  # Root may write despite the mode.
         broken.data.chmod(0o500)
         yield
         broken.data.chmod(0o700)
@@ -213,7 +213,7 @@ async def damaged(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def out_of_step(broken: Installation) -> AsyncIterator[None]:
-    # the index alone is emptied: what it indexes stays as it was
+    # Empty the index alone, not the indexed rows.
     with contextlib.closing(sqlite3.connect(broken.data / "mneme.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
     yield
@@ -315,12 +315,12 @@ BREAKS: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] =
 }
 
 
-def test_the_readme_tells_of_each_broken_installation() -> None:
+def test_troubleshooting_page_lists_each_broken_installation() -> None:
     assert [symptom for symptom, *_ in ROWS] == list(BREAKS)
 
 
 @pytest.mark.parametrize(("symptom", "name", "verdict", "remedy"), ROWS, ids=[row[0] for row in ROWS])
-async def test_a_broken_installation_gets_the_verdict_and_the_remedy_of_the_readme(
+async def test_broken_installation_gets_verdict_and_remedy_of_the_page(
     installation: Installation, symptom: str, name: str, verdict: str, remedy: str
 ) -> None:
     async with BREAKS[symptom](installation):
@@ -328,11 +328,11 @@ async def test_a_broken_installation_gets_the_verdict_and_the_remedy_of_the_read
     assert found[name].verdict == verdict, found
     assert found[name].remedy == remedy
     others = {n: f for n, f in found.items() if f.verdict in (Verdict.WARNING, Verdict.FAILED) and n != name}
-    # what is broken breaks nothing else
+    # Nothing else is affected.
     assert not others, others
 
 
-async def test_a_sound_installation_has_nothing_but_good_findings(installation: Installation) -> None:
+async def test_working_installation_has_only_good_findings(installation: Installation) -> None:
     note = Calls((("note", {"text": "OK"}),))
     installation.model.sees = True
     installation.model.otherwise = lambda request: note if "tool_choice" in request.body else Says("OK")
@@ -346,7 +346,7 @@ async def test_a_sound_installation_has_nothing_but_good_findings(installation: 
     assert all(f"model: {name}: works" in said for name in ("tools", "tool results", "another turn", "JSON", "images"))
 
 
-async def test_a_webhook_that_is_meant_is_found_where_it_should_be(installation: Installation) -> None:
+async def test_intended_webhook_is_found_once_set(installation: Installation) -> None:
     installation.environment |= WEBHOOK
     before = (await installation.findings())["webhook"]
     assert (before.verdict, before.remedy) == ("warning", "Start the bot, whose start sets the webhook.")
@@ -356,14 +356,14 @@ async def test_a_webhook_that_is_meant_is_found_where_it_should_be(installation:
     assert (after.verdict, after.found) == ("ok", "Telegram sends the bot's messages to bot.example.org")
 
 
-async def test_each_model_that_can_be_chosen_is_asked_once(installation: Installation) -> None:
+async def test_each_selectable_model_is_asked_once(installation: Installation) -> None:
     installation.environment |= {"LLM_MODELS": "scripted,other", "LLM_FALLBACK_MODEL": "scripted"}
     found = await installation.findings()
     assert {name for name in found if "model" in name and ": " not in name} == {"model", "model other"}
     assert found["model other"].verdict is Verdict.OK
 
 
-async def test_no_secret_is_told(installation: Installation) -> None:
+async def test_doctor_output_contains_no_secret(installation: Installation) -> None:
     installation.telegram.fault("getMe", error_code=500, description=f"bot{BotApiServer.TOKEN} failed", times=None)
     installation.model.refuses = (Refuses("messages", f"Incorrect API key: {KEY}", status=500, streamed=True),)
     _, said = await installation.doctor()
@@ -372,7 +372,7 @@ async def test_no_secret_is_told(installation: Installation) -> None:
     assert "[secret]" in said
 
 
-async def test_without_any_settings_it_says_what_is_there(tmp_path: Path, installation: Installation) -> None:
+async def test_doctor_without_settings_creates_nothing(tmp_path: Path, installation: Installation) -> None:
     installation.environment = {"PYTHONPATH": str(ROOT), "MNEME_DATA_DIR": str(tmp_path / "new"), "LLM_MODEL": "none"}
     status, said = await installation.doctor("--json")
     found = {finding["name"]: finding["verdict"] for finding in json.loads(said)}
@@ -381,9 +381,7 @@ async def test_without_any_settings_it_says_what_is_there(tmp_path: Path, instal
     assert (status, found["model"], "last backup" in found) == (1, "failed", False)
 
 
-async def test_a_file_in_the_place_of_the_data_directory_is_a_failure(
-    tmp_path: Path, installation: Installation
-) -> None:
+async def test_file_in_place_of_the_data_directory_is_a_failure(tmp_path: Path, installation: Installation) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     for data in ("file", "file/below"):
         installation.environment["MNEME_DATA_DIR"] = str(tmp_path / data)
@@ -392,7 +390,7 @@ async def test_a_file_in_the_place_of_the_data_directory_is_a_failure(
         assert found["data directory"].remedy == "Move it away, or set another MNEME_DATA_DIR."
 
 
-async def test_a_database_of_a_newer_version_or_of_an_early_one_is_a_failure_and_left_as_it_is(
+async def test_database_of_another_version_is_a_failure_and_unchanged(
     installation: Installation,
 ) -> None:
     verdicts = []
@@ -405,17 +403,17 @@ async def test_a_database_of_a_newer_version_or_of_an_early_one_is_a_failure_and
     assert verdicts == [Verdict.FAILED, Verdict.FAILED]
 
 
-async def test_what_it_finds_out_of_an_endpoint_is_kept_for_the_bot(installation: Installation) -> None:
+async def test_endpoint_features_found_by_the_doctor_are_stored(installation: Installation) -> None:
     installation.model.refuses = (Refuses("response_format", "response_format is not supported"),)
     await installation.doctor()
-    assert await kept(installation) == (frozenset({"response_format", "pictures"}), 32768)
+    assert await read_endpoint(installation) == (frozenset({"response_format", "pictures"}), 32768)
     installation.model.refuses = ()
     await installation.doctor()
-    assert await kept(installation) == (frozenset({"pictures"}), 32768)
+    assert await read_endpoint(installation) == (frozenset({"pictures"}), 32768)
 
 
-async def kept(installation: Installation) -> tuple[frozenset[str], int | None]:
-    """What the store knows of the model's endpoint."""
+async def read_endpoint(installation: Installation) -> tuple[frozenset[str], int | None]:
+    """Return the stored features and window of the model's endpoint."""
     database = await Database.open(installation.data / "mneme.db")
     try:
         facts = await EndpointStore(database, system_clock).read(installation.model.url, "scripted")
@@ -424,7 +422,7 @@ async def kept(installation: Installation) -> tuple[frozenset[str], int | None]:
     return facts.refused, facts.context_tokens
 
 
-async def test_it_waits_for_nobody_and_holds_nobody_up_while_another_program_writes(
+async def test_doctor_neither_waits_for_writers_nor_blocks_them(
     installation: Installation,
 ) -> None:
     with contextlib.closing(sqlite3.connect(installation.data / "mneme.db", isolation_level=None)) as connection:
@@ -435,7 +433,7 @@ async def test_it_waits_for_nobody_and_holds_nobody_up_while_another_program_wri
     assert (found["database"].verdict, found["search index"].verdict) == (Verdict.OK, Verdict.OK)
 
 
-async def test_doctor_counts_what_has_faded_and_is_archived(installation: Installation) -> None:
+async def test_doctor_counts_faded_and_archived_memories(installation: Installation) -> None:
     for number in range(3):
         await remember(installation.data, f"Ate soup number {number}", Kind.FACT, f"soup {number}")
     with contextlib.closing(sqlite3.connect(installation.data / "mneme.db")) as connection:

@@ -1,4 +1,4 @@
-"""Editing what is remembered: a button asks, a reply to the question is what the entry says from then on."""
+"""Tests of editing memories: a button asks, and the reply becomes the content of the entry."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OWNER = f"telegram:{ANN}"
 GUEST = 4004
 
 
-async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
-    """Wait until the bot has said something with that text in it."""
+async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
+    """Wait for a message of the bot that contains the text."""
     await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat_id)))
 
 
@@ -32,31 +32,31 @@ async def entry(app: App, clock: FakeClock, name: str, owner: str = OWNER) -> En
     return await Store.over(app.database, clock).entries.get(owner, name)
 
 
-async def asked(telegram: BotApiServer, chat_id: int = ANN, user_id: int = ANN) -> int:
-    """Press the newest Edit and wait for the question; the number of its message."""
+async def press_edit(telegram: BotApiServer, chat_id: int = ANN, user_id: int = ANN) -> int:
+    """Press the newest Edit, wait for the question and return its message id."""
     press(telegram, "Edit", chat_id, user_id)
-    await said(telegram, "Reply to this message", chat_id)
+    await wait_for_text(telegram, "Reply to this message", chat_id)
     return telegram.sent(chat_id)[-1].message_id
 
 
-async def keys(telegram: BotApiServer) -> None:
-    """Ann has a note of where the key is."""
+async def remember_key(telegram: BotApiServer) -> None:
+    """Store a note as Ann."""
     telegram.user_says("/remember The key is at Ann's", chat_id=ANN)
-    await said(telegram, "Remembered as key-ann")
+    await wait_for_text(telegram, "Remembered as key-ann")
     await telegram.wait_for(lambda: labels(telegram) == ["Undo", "Edit"])
 
 
-async def test_a_reply_to_the_question_is_what_the_entry_says_and_can_be_taken_back(
+async def test_reply_to_the_edit_question_replaces_the_content(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
-        await keys(telegram)
-        question = await asked(telegram)
+        await remember_key(telegram)
+        question = await press_edit(telegram)
         (call,) = [call for call in telegram.calls_to("sendMessage") if "Reply to this" in call.params["text"]]
         assert call.params["reply_markup"]["force_reply"] is True
         assert labels(telegram) == ["Undo", "Edit"], "what is asked uses up nothing"
         telegram.user_says("The key is\nat Bob's", chat_id=ANN, reply_to_message_id=question)
-        await said(telegram, "key-ann says now: The key is\nat Bob's\n\nIt said: The key is at Ann's")
+        await wait_for_text(telegram, "key-ann says now: The key is\nat Bob's\n\nIt said: The key is at Ann's")
         now = await entry(app, clock, "key-ann")
         assert (now.content, now.author, now.trusted) == ("The key is\nat Bob's", Author.USER, True)
         before = len(texts(telegram))
@@ -66,45 +66,47 @@ async def test_a_reply_to_the_question_is_what_the_entry_says_and_can_be_taken_b
     assert model.requests == []
 
 
-async def test_it_works_over_a_restart_and_once(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
+async def test_edit_question_survives_a_restart_and_works_once(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
     async with serve():
-        await keys(telegram)
-        question = await asked(telegram)
+        await remember_key(telegram)
+        question = await press_edit(telegram)
     async with serve() as app:
         telegram.user_says("It is at Bob's", chat_id=ANN, reply_to_message_id=question)
-        await said(telegram, "says now: It is at Bob's")
+        await wait_for_text(telegram, "says now: It is at Bob's")
         telegram.user_says("Is that right?", chat_id=ANN, reply_to_message_id=question)
-        await said(telegram, "You said: Is that right?")
+        await wait_for_text(telegram, "You said: Is that right?")
         assert (await entry(app, clock, "key-ann")).content == "It is at Bob's"
 
 
-async def test_whatever_else_is_said_is_an_ordinary_message(
+async def test_other_messages_do_not_answer_the_edit_question(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
-        await keys(telegram)
+        await remember_key(telegram)
         first = telegram.sent(ANN)[0].message_id
-        question = await asked(telegram)
+        question = await press_edit(telegram)
         telegram.user_says("What is the weather?", chat_id=ANN)
-        await said(telegram, "You said: What is the weather?")
+        await wait_for_text(telegram, "You said: What is the weather?")
         telegram.user_says("Thanks", chat_id=ANN, reply_to_message_id=first)
-        await said(telegram, "You said: Thanks")
+        await wait_for_text(telegram, "You said: Thanks")
         telegram.user_says("Forwarded", chat_id=ANN, reply_to_message_id=question, forwarded=True)
-        await said(telegram, "Forwarded")
+        await wait_for_text(telegram, "Forwarded")
         telegram.user_says("/help", chat_id=ANN, reply_to_message_id=question)
-        await said(telegram, "/edit")
+        await wait_for_text(telegram, "/edit")
         assert (await entry(app, clock, "key-ann")).content == "The key is at Ann's"
         telegram.user_says("It is at Bob's", chat_id=ANN, reply_to_message_id=question)
-        await said(telegram, "says now: It is at Bob's")
+        await wait_for_text(telegram, "says now: It is at Bob's")
 
 
-async def test_an_answer_that_is_edited_while_it_waits_says_the_edit(
+async def test_waiting_reply_that_is_edited_uses_the_new_text(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     held = Holds("thinking")
     async with serve() as app:
-        await keys(telegram)
-        question = await asked(telegram)
+        await remember_key(telegram)
+        question = await press_edit(telegram)
         model.script(held)
         telegram.user_says("A long question", chat_id=ANN)
         await model.wait_for(lambda: bool(model.requests))
@@ -116,11 +118,11 @@ async def test_an_answer_that_is_edited_while_it_waits_says_the_edit(
         while not await app.database.value(edited):
             pass
         held.release.set()
-        await said(telegram, "says now: It is at Bob's")
+        await wait_for_text(telegram, "says now: It is at Bob's")
         assert (await entry(app, clock, "key-ann")).content == "It is at Bob's"
 
 
-async def test_what_is_not_sure_holds_once_its_person_has_put_it_right(
+async def test_unconfirmed_memory_is_confirmed_by_editing(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
@@ -131,61 +133,59 @@ async def test_what_is_not_sure_holds_once_its_person_has_put_it_right(
         await entries.add(OWNER, cat)
         telegram.user_says("/memory cat", chat_id=ANN)
         await telegram.wait_for(lambda: labels(telegram)[:3] == ["Right", "Wrong", "Edit"])
-        telegram.user_says("Ann has two cats", chat_id=ANN, reply_to_message_id=await asked(telegram))
-        await said(telegram, "cat says now: Ann has two cats")
+        telegram.user_says("Ann has two cats", chat_id=ANN, reply_to_message_id=await press_edit(telegram))
+        await wait_for_text(telegram, "cat says now: Ann has two cats")
         now = await entries.get(OWNER, "cat")
     assert (now.unconfirmed, now.trusted, now.author, now.quote) == (None, True, Author.USER, "")
 
 
-async def test_what_was_noted_has_its_buttons(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
+async def test_noted_memory_has_edit_and_undo_buttons(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     async with serve() as app:
         telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
         await telegram.wait_for(lambda: labels(telegram) == ["Undo", "Edit"])
-        telegram.user_says("I prefer green tea", chat_id=ANN, reply_to_message_id=await asked(telegram))
-        await said(telegram, "says now: I prefer green tea")
+        telegram.user_says("I prefer green tea", chat_id=ANN, reply_to_message_id=await press_edit(telegram))
+        await wait_for_text(telegram, "says now: I prefer green tea")
         (one,) = await Store.over(app.database, clock).entries.list(OWNER)
         assert (one.content, one.kind) == ("I prefer green tea", Kind.NOTE)
 
 
-async def test_in_a_group_only_who_was_asked_and_may_manage_it_edits(
-    serve: Serve, telegram: BotApiServer, clock: FakeClock
-) -> None:
+async def test_group_edit_is_for_the_asked_manager_only(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     of_group = f"telegram:{GROUP}"
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         asks = {"chat_id": GROUP, "chat_type": "supergroup"}
         telegram.user_says("@mneme_test_bot /remember We meet on Mondays", user_id=GUEST, **asks)  # type: ignore[arg-type]
-        await said(telegram, "Remembered", GROUP)
+        await wait_for_text(telegram, "Remembered", GROUP)
         press(telegram, "Edit", GROUP, GUEST)
         await telegram.wait_for(lambda: telegram.calls_to("answerCallbackQuery"))
-        question = await asked(telegram, GROUP, ANN)
+        question = await press_edit(telegram, GROUP, ANN)
         telegram.user_says("on Fridays", user_id=GUEST, reply_to_message_id=question, **asks)  # type: ignore[arg-type]
-        await said(telegram, "on Fridays", GROUP)
+        await wait_for_text(telegram, "on Fridays", GROUP)
         (one,) = await Store.over(app.database, clock).entries.list(of_group)
         assert one.content == "We meet on Mondays"
         telegram.user_says("We meet on Tuesdays", user_id=ANN, reply_to_message_id=question, **asks)  # type: ignore[arg-type]
-        await said(telegram, "says now: We meet on Tuesdays", GROUP)
+        await wait_for_text(telegram, "says now: We meet on Tuesdays", GROUP)
 
 
-async def test_edit_takes_the_text_behind_a_number_or_a_name_in_quotes(
+async def test_edit_command_accepts_number_or_quoted_name(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
-        await keys(telegram)
+        await remember_key(telegram)
         for command, content in (
             ('/edit "key-ann" at Bob\'s', "at Bob's"),
             (f"/edit #{(await entry(app, clock, 'key-ann')).id} at Carl's", "at Carl's"),
         ):
             telegram.user_says(command, chat_id=ANN)
-            await said(telegram, f"says now: {content}")
+            await wait_for_text(telegram, f"says now: {content}")
             assert (await entry(app, clock, "key-ann")).content == content
         telegram.user_says("/edit nothing", chat_id=ANN)
         await telegram.wait_for(lambda: "nothing" in texts(telegram)[-1])
         telegram.user_says("/edit", chat_id=ANN)
-        await said(telegram, "/edit takes the name of an entry")
+        await wait_for_text(telegram, "/edit takes the name of an entry")
 
 
 @pytest.mark.parametrize("words", ["boat", "boat 7"])
-async def test_memory_is_searched_by_pages_with_a_button_for_each(
+async def test_memory_search_is_paged_with_buttons(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, words: str
 ) -> None:
     async with serve() as app:
@@ -194,15 +194,15 @@ async def test_memory_is_searched_by_pages_with_a_button_for_each(
             await entries.add(OWNER, NewEntry(f"A boat, the one of number {number}", name=f"n{number:02}"))
         await entries.add(OWNER, NewEntry("A house", name="house"))
         telegram.user_says(f"/memory search {words}", chat_id=ANN)
-        if words != "boat":  # a number that is no page belongs to the words
-            await said(telegram, "Found:")
+        if words != "boat":  # A number that is not a page belongs to the words.
+            await wait_for_text(telegram, "Found:")
             assert "number 7" in texts(telegram)[0].splitlines()[2]
             return
-        await said(telegram, "Found: 12, page 1 of 2. /memory search boat 2 shows more.")
+        await wait_for_text(telegram, "Found: 12, page 1 of 2. /memory search boat 2 shows more.")
         first = labels(telegram)
         assert first[-2:] == ["More", "All kinds"]
         press(telegram, "More")
-        await said(telegram, "Found: 12, page 2 of 2.")
+        await wait_for_text(telegram, "Found: 12, page 2 of 2.")
         second = labels(telegram)
         assert second[-2:] == ["Back", "All kinds"]
         assert sorted(first[:-2] + second[:-2]) == sorted(f"A boat, the one of number {number}" for number in range(12))
@@ -210,4 +210,4 @@ async def test_memory_is_searched_by_pages_with_a_button_for_each(
         await telegram.wait_for(lambda: labels(telegram)[:2] == ["Edit", "Forget"])
         assert len(texts(telegram)) == 1
         telegram.user_says("/memory search castle", chat_id=ANN)
-        await said(telegram, "I found nothing about that.")
+        await wait_for_text(telegram, "I found nothing about that.")

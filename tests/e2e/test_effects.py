@@ -1,4 +1,4 @@
-"""What was done before a kill and not yet answered is not done again: effects count once."""
+"""Tests that effects before a kill are not repeated with the unanswered message."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 LIVE = "SELECT n.name FROM names n JOIN entries e ON e.id = n.entry_id WHERE e.deleted_at IS NULL ORDER BY n.name"
 
 
-async def live(app: App) -> list[str]:
+async def read_live_names(app: App) -> list[str]:
     return [row["name"] for row in await app.database.rows(LIVE)]
 
 
-async def until_done_and_unanswered(app: App, telegram: BotApiServer, text: str) -> None:
-    """Somebody sends a command; it is carried out, and its answer can't be written: as if killed in between."""
+async def run_unanswered(app: App, telegram: BotApiServer, text: str) -> None:
+    """Send a command that is carried out but not answered, as after a kill in between."""
     async with app.database.transaction() as connection:
         await connection.execute(
             "CREATE TRIGGER killed BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'killed'); END"
@@ -38,41 +38,41 @@ async def until_done_and_unanswered(app: App, telegram: BotApiServer, text: str)
     await app.runner.idle(f"telegram:{ANN}")
 
 
-async def revive(app: App) -> None:
+async def allow_answers(app: App) -> None:
     async with app.database.transaction() as connection:
         await connection.execute("DROP TRIGGER killed")
 
 
-async def test_an_undo_that_was_done_before_a_kill_undoes_one_change(serve: Serve, telegram: BotApiServer) -> None:
+async def test_undo_before_a_kill_undoes_one_change(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         for n, note in enumerate(("alpha is the first", "beta is the second", "gamma is the third"), 1):
             telegram.user_says(f"/remember {note}", chat_id=ANN)
-            await telegram.wait_for(lambda n=n: len(telegram.sent(ANN)) == n)  # type: ignore[misc]  # bound now
-        before = await live(app)
+            await telegram.wait_for(lambda n=n: len(telegram.sent(ANN)) == n)  # type: ignore[misc]  # Bound now.
+        before = await read_live_names(app)
         async with app.database.transaction() as connection:
             await connection.execute("DELETE FROM effects")
-        await until_done_and_unanswered(app, telegram, "/undo")
-        after = await live(app)
+        await run_unanswered(app, telegram, "/undo")
+        after = await read_live_names(app)
     async with serve() as app:
-        # the trigger is still there: answering fails once more, and the sweep goes on
-        await revive(app)
+        # The trigger still exists, so answering fails again and the sweep continues.
+        await allow_answers(app)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 4)
-        assert await live(app) == after
+        assert await read_live_names(app) == after
     assert len(after) == len(before) - 1
     assert "before I was interrupted" in texts(telegram)[-1]
 
 
-async def test_a_remember_that_was_done_before_a_kill_stands_once(serve: Serve, telegram: BotApiServer) -> None:
+async def test_remember_before_a_kill_stores_once(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
-        await until_done_and_unanswered(app, telegram, "/remember the spare key is at Ann's")
-        await revive(app)
+        await run_unanswered(app, telegram, "/remember the spare key is at Ann's")
+        await allow_answers(app)
     async with serve() as app:
         await telegram.wait_for(lambda: telegram.sent(ANN))
         assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
 @pytest.mark.parametrize("repeated", ["the very same", "said anew"])
-async def test_a_tool_that_ran_before_a_kill_does_not_run_again_for_the_same_message(
+async def test_tool_call_before_a_kill_is_not_repeated(
     serve: Serve, telegram: BotApiServer, model: ModelServer, repeated: str
 ) -> None:
     first = ("memory_file", {"action": "append", "text": "- likes tea"})
@@ -81,7 +81,7 @@ async def test_a_tool_that_ran_before_a_kill_does_not_run_again_for_the_same_mes
     async with serve() as app:
         telegram.user_says("Please keep that I like tea", chat_id=ANN)
         await telegram.wait_for(lambda: any("killed" in draft for draft in telegram.drafts(ANN)))
-        app.runner.queues.of(f"telegram:{ANN}").working = []  # a kill says no goodbye
+        app.runner.queues.of(f"telegram:{ANN}").working = []  # A kill doesn't clean up.
     model.script(Calls((again,)), Says("Kept."))
     async with serve() as app:
         await telegram.wait_for(lambda: "Kept." in str(texts(telegram)))
@@ -90,7 +90,7 @@ async def test_a_tool_that_ran_before_a_kill_does_not_run_again_for_the_same_mes
     assert "not run: memory_file" in str(model.requests[-1].last)
 
 
-async def test_new_that_was_interrupted_goes_on_after_a_kill(serve: Serve, telegram: BotApiServer) -> None:
+async def test_interrupted_new_continues_after_a_kill(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
@@ -100,12 +100,12 @@ async def test_new_that_was_interrupted_goes_on_after_a_kill(serve: Serve, teleg
             )
         telegram.user_says("/new", chat_id=ANN)
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
-        await revive(app)
+        await allow_answers(app)
     async with serve():
         await telegram.wait_for(lambda: any("New conversation" in text for text in texts(telegram)))
 
 
-async def test_of_messages_that_one_turn_took_together_each_has_its_effect_when_two_turns_take_them_anew(
+async def test_merged_messages_keep_separate_effects_when_repeated_apart(
     database: Database,
 ) -> None:
     done: list[str] = []
@@ -121,10 +121,10 @@ async def test_of_messages_that_one_turn_took_together_each_has_its_effect_when_
     first, second = (ToolCall(name, "note", f'{{"name": "{name}"}}') for name in ("first", "second"))
     together = ToolContext("ann", "telegram:1", inbox_ids=(1, 2))
     await toolbox.run(together, first)
-    # killed; now the two messages come in a turn each
+    # After a kill, the two messages come in one turn each.
     await toolbox.run(ToolContext("ann", "telegram:1", inbox_ids=(1,)), first)
     await toolbox.run(ToolContext("ann", "telegram:1", inbox_ids=(2,)), second)
-    # killed once more; now together again, and the model calls the second one twice
+    # After another kill they come together, and the model calls the second one twice.
     await toolbox.run(together, first)
     await toolbox.run(together, second, [first])
     await toolbox.run(together, second, [first, second])

@@ -1,4 +1,4 @@
-"""/export: all that is remembered of a chat arrives as a file, and can be taken elsewhere."""
+"""Tests of /export: the memory of a chat arrives as a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
-BOB = 300_330_033  # no number that stands in an export by chance
+BOB = 300_330_033  # This number doesn't occur in an export by chance.
 
 
 def files_in(packed: bytes) -> dict[str, str]:
@@ -38,18 +38,18 @@ def files_in(packed: bytes) -> dict[str, str]:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-async def exported(telegram: BotApiServer, chat_id: int = ANN, **said: object) -> bytes:
+async def request_export(telegram: BotApiServer, chat_id: int = ANN, **said: object) -> bytes:
     before = len(telegram.documents)
-    telegram.user_says("/export", chat_id=chat_id, **said)  # type: ignore[arg-type]  # the keywords it takes
+    telegram.user_says("/export", chat_id=chat_id, **said)  # type: ignore[arg-type]  # The keyword arguments of user_says.
     await telegram.wait_for(lambda: len(telegram.documents) > before)
     return telegram.documents[-1]
 
 
-def caption(telegram: BotApiServer) -> str:
+def last_caption(telegram: BotApiServer) -> str:
     return str([call for call in telegram.calls_to("sendDocument") if call.ok][-1].params["caption"])
 
 
-async def test_a_chat_gets_all_of_its_memory_and_nothing_of_others_as_a_file(
+async def test_export_contains_all_of_a_chat_and_nothing_else(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     model.script(Says("What a fine name."), Says("Noted."))
@@ -60,7 +60,7 @@ async def test_a_chat_gets_all_of_its_memory_and_nothing_of_others_as_a_file(
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
         telegram.user_says("I like heather", chat_id=BOB)
         await telegram.wait_for(lambda: len(telegram.sent(BOB)) == 1)
-        packed = await exported(telegram)
+        packed = await request_export(telegram)
         while await app.database.value("SELECT count(*) FROM documents"):
             pass
         assert await app.database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'") == 0
@@ -69,10 +69,10 @@ async def test_a_chat_gets_all_of_its_memory_and_nothing_of_others_as_a_file(
     assert "mooring is number 7" in held[f"entries/telegram:{ANN}/note.md"]
     said = [json.loads(line)["content"] for line in held["rows/messages.jsonl"].splitlines()]
     assert said == ["Our boat is called Seagull", "What a fine name."]
-    told = caption(telegram)
+    told = last_caption(telegram)
     assert "2 messages, 2 memories, 1 file of Markdown" in told
     assert "mneme import mneme-export-2026-02-07.zip" in told
-    # and the way to another machine
+    # The way to another machine.
     (tmp_path / "taken.zip").write_bytes(packed)
     other = await Database.open(tmp_path / "other" / DATABASE_NAME)
     await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "taken.zip")
@@ -80,18 +80,16 @@ async def test_a_chat_gets_all_of_its_memory_and_nothing_of_others_as_a_file(
     await other.close()
 
 
-async def test_nothing_temporary_is_left_on_the_disk(serve: Serve, telegram: BotApiServer, tmp_path: Path) -> None:
+async def test_export_leaves_no_temporary_files(serve: Serve, telegram: BotApiServer, tmp_path: Path) -> None:
     async with serve():
         telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
         before = {path for path in (tmp_path / "data").rglob("*") if path.is_file()}
-        await exported(telegram)
+        await request_export(telegram)
         assert {path for path in (tmp_path / "data").rglob("*") if path.is_file()} == before
 
 
-async def test_an_export_that_could_not_be_sent_is_sent_after_a_restart_as_it_was(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_export_not_sent_is_sent_unchanged_after_restart(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("sendDocument", error_code=500, times=None)
     async with serve() as app:
         telegram.user_says("Our boat is called Seagull", chat_id=ANN)
@@ -108,7 +106,7 @@ async def test_an_export_that_could_not_be_sent_is_sent_after_a_restart_as_it_wa
     assert telegram.documents == [kept]
 
 
-async def test_what_is_forgotten_is_not_sent_any_more(serve: Serve, telegram: BotApiServer) -> None:
+async def test_export_pending_at_forget_all_is_not_sent(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("sendDocument", error_code=500, times=None)
     async with serve() as app:
         telegram.user_says("Our boat is called Seagull", chat_id=ANN)
@@ -125,7 +123,7 @@ async def test_what_is_forgotten_is_not_sent_any_more(serve: Serve, telegram: Bo
     assert telegram.documents == []
 
 
-async def test_in_a_group_it_is_for_those_who_look_after_it(serve: Serve, telegram: BotApiServer) -> None:
+async def test_group_export_is_for_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     telegram.owns(BOB, GROUP)
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/remember the key is under the mat", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
@@ -134,11 +132,11 @@ async def test_in_a_group_it_is_for_those_who_look_after_it(serve: Serve, telegr
         await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 2)
         assert "is for its administrators" in texts(telegram, GROUP)[1]
         assert telegram.documents == []
-        packed = await exported(telegram, GROUP, user_id=BOB, chat_type="supergroup")
+        packed = await request_export(telegram, GROUP, user_id=BOB, chat_type="supergroup")
     assert any("under the mat" in text for text in files_in(packed).values())
 
 
-async def test_a_chat_that_takes_no_files_is_told_what_to_do(serve: Serve, telegram: BotApiServer) -> None:
+async def test_chat_without_file_permission_is_told_what_to_do(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("sendDocument", error_code=400, description="Bad Request: not enough rights to send documents")
     async with serve() as app:
         telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
@@ -150,7 +148,7 @@ async def test_a_chat_that_takes_no_files_is_told_what_to_do(serve: Serve, teleg
     assert texts(telegram)[1].startswith("This chat takes no files: let me send them here")
 
 
-async def test_what_is_too_large_for_telegram_is_left_to_the_shell(
+async def test_export_too_large_for_telegram_names_the_shell_command(
     start: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export_command, "MAX_EXPORT_BYTES", 1_000)
@@ -162,7 +160,7 @@ async def test_what_is_too_large_for_telegram_is_left_to_the_shell(
     assert "run `mneme export DIR --owner console:local`" in said
 
 
-async def test_at_the_console_the_file_is_written_where_the_program_was_started(
+async def test_console_export_is_written_to_the_working_directory(
     app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = console_address("local")
@@ -174,7 +172,7 @@ async def test_at_the_console_the_file_is_written_where_the_program_was_started(
         assert any("mooring" in text for text in files_in((tmp_path / name).read_bytes()).values())
 
 
-async def test_the_console_says_where_it_is_in_the_language_of_the_terminal(
+async def test_console_export_names_its_path_in_the_terminals_language(
     app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
@@ -186,7 +184,7 @@ async def test_the_console_says_where_it_is_in_the_language_of_the_terminal(
     assert where in capsys.readouterr().out
 
 
-async def test_where_the_console_can_not_write_it_says_why(
+async def test_console_export_that_can_not_be_written_is_explained(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"

@@ -1,4 +1,4 @@
-"""On a first day nothing false is noted, plain facts are learned, and what is corrected is replaced."""
+"""Tests of a first day: nothing false is noted, plain facts are learned, and corrections replace."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ async def test_correction_supersedes_what_the_judge_names(
 
 
 @pytest.mark.parametrize(("fact", "correction", "former", "text"), CORRECTIONS)
-async def test_corrected_fact_is_out_of_the_prompt_although_the_judge_fails(
+async def test_corrected_fact_leaves_the_prompt_although_the_judge_fails(
     app: App, person: Person, model: ModelServer, fact: str, correction: str, former: str, text: str | None
 ) -> None:
     await person.says(f"/remember {fact}")
@@ -155,7 +155,7 @@ async def test_corrected_fact_is_out_of_the_prompt_although_the_judge_fails(
     await person.says("/new")
     await person.says("Tell me about boats")
     lines = [line for line in model.requests[-1].system().splitlines() if fact in line]
-    assert all("Assistant: " in line for line in lines)  # the log alone has it
+    assert all("Assistant: " in line for line in lines)  # Only the log contains it.
 
 
 async def test_fact_in_another_language_is_replaced(app: App, person: Person, model: ModelServer) -> None:
@@ -172,7 +172,7 @@ async def test_turn_does_not_wait_for_the_judge(app: App, person: Person, model:
 
     def late(chat: ChatRequest) -> Reply:
         asked.append(chat)
-        assert len(model.requests) == 1  # the turn has been answered
+        assert len(model.requests) == 1  # The turn has been answered.
         return held
 
     model.second_look = late
@@ -188,7 +188,9 @@ async def test_message_costs_one_judgement_and_a_plain_one_none(app: App, person
     assert len(model.second_looks) == 1
 
 
-async def test_judge_sees_message_talk_day_and_what_is_known(app: App, person: Person, model: ModelServer) -> None:
+async def test_judge_prompt_contains_message_context_day_and_known_facts(
+    app: App, person: Person, model: ModelServer
+) -> None:
     await person.says("/remember My sister lives in Leeds")
     await person.says("My sister Anna is coming to visit")
     await person.says("She is a pilot and lives in York")
@@ -225,7 +227,7 @@ async def test_pronoun_and_relative_day_are_resolved_or_left(app: App, person: P
     assert await current(app) == before
 
 
-async def test_wording_that_nobody_said_is_not_kept(app: App, person: Person, model: ModelServer) -> None:
+async def test_wording_unlike_the_users_is_rejected(app: App, person: Person, model: ModelServer) -> None:
     model.second_look = judging("nothing", "I live in London and own a golden yacht with three sails")
     await person.says("I live in Leeds")
     assert await current(app) == []
@@ -304,7 +306,7 @@ async def test_prohibition_ends_by_its_opposite(
     assert rule.rstrip(".") not in [item.rstrip(".") for item in rules_in(model.requests[-1])]
 
 
-async def test_undo_button_of_a_correction_brings_back_what_it_put_aside(
+async def test_undo_button_of_a_correction_restores_the_former_fact(
     app: App, person: Person, model: ModelServer
 ) -> None:
     await learn(app, "I live in Kyiv", "home")

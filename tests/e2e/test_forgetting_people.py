@@ -21,7 +21,7 @@ FACTS = (
 )
 
 
-async def remembered(app: App, person: Person) -> None:
+async def add_memories(app: App, person: Person) -> None:
     owner = person.address.owner
     for number, fact in enumerate(FACTS):
         await app.memory.entries.add(
@@ -30,8 +30,8 @@ async def remembered(app: App, person: Person) -> None:
     await app.memory.entries.add(owner, NewEntry("The boat is called Aurora.", kind=Kind.FACT))
 
 
-async def test_forget_of_a_person_offers_all_that_names_them(app: App, person: Person) -> None:
-    await remembered(app, person)
+async def test_forget_of_a_person_offers_all_their_memories(app: App, person: Person) -> None:
+    await add_memories(app, person)
     offered = await person.says("/forget Hanna")
     assert "6 memories name Hanna" in offered
     assert all(fact.rstrip(".") in offered for fact in FACTS)
@@ -42,11 +42,11 @@ async def test_forget_of_a_person_offers_all_that_names_them(app: App, person: P
     assert len(await app.memory.entries.list(person.address.owner)) == 7
 
 
-async def test_forget_named_says_and_masks_what_remains(
+async def test_forget_named_counts_and_masks_what_remains(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await person.says("Where is Hanna today? The weather is fine.")
-    await remembered(app, person)
+    await add_memories(app, person)
     said = await person.says("/forgetnamed Hanna")
     assert "2 messages and 1 line of notes still name Hanna" in said
     assert "Masked: 2 messages and 1 line" in await person.says("/masknamed Hanna")

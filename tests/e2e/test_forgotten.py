@@ -1,4 +1,4 @@
-"""Forgotten stays forgotten: in no prompt, candidate list, note or fact, until the words are said again."""
+"""Tests that forgotten words stay out of prompts, notes and facts until they are said again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRACES = ("Ternopil", "Hanna")
 
 
 def learns(text: str = FACT, quote: str | None = STATED) -> Callable[[ChatRequest], Says]:
-    """Answer a consolidation with a fact, whatever stands in its request: an extractor that never gives up."""
+    """Script an extractor that returns the fact for every request."""
 
     def answer(_request: ChatRequest) -> Says:
         cited = {"message": 1, "quote": quote} if quote is not None else {}
@@ -53,21 +53,21 @@ async def learned(person: Person, model: ModelServer) -> None:
     assert "Ternopil" in await person.says("/new")
 
 
-async def removes(app: App, person: Person) -> None:
+async def remove_fact(app: App, person: Person) -> None:
     assert "Forgotten" in await person.says(f"/forget_{await id_of(app, person, 'Ternopil')}")
 
 
-async def undoes(app: App, person: Person) -> None:
+async def undo_fact(app: App, person: Person) -> None:
     entry = await id_of(app, person, "Ternopil")
     change = await app.database.value("SELECT min(batch) FROM changes WHERE entry_id = ?", (entry,))
     assert "Undone" in await person.says(f"/undo_{change}")
 
 
-async def edits(app: App, person: Person) -> None:
+async def edit_fact(app: App, person: Person) -> None:
     assert "says now" in await person.says(f"/edit #{await id_of(app, person, 'Ternopil')} My sister lives abroad")
 
 
-WAYS = pytest.mark.parametrize("forget", [removes, undoes, edits])
+WAYS = pytest.mark.parametrize("forget", [remove_fact, undo_fact, edit_fact])
 
 
 def assert_no_trace(model: ModelServer, since: int, consolidations: int) -> None:
@@ -121,7 +121,7 @@ async def test_forgotten_words_cited_by_consolidation_are_no_fact(
     app: App, person: Person, model: ModelServer, quote: str | None
 ) -> None:
     await learned(person, model)
-    await removes(app, person)
+    await remove_fact(app, person)
     await app.database.write("UPDATE conversations SET consolidated_through = 0")
     model.consolidation = learns(quote=quote)
     await app.database.write("UPDATE conversations SET consolidation_due = 1000000")
@@ -131,7 +131,7 @@ async def test_forgotten_words_cited_by_consolidation_are_no_fact(
 
 async def test_forgotten_words_said_again_are_learned(app: App, person: Person, model: ModelServer) -> None:
     await learned(person, model)
-    await removes(app, person)
+    await remove_fact(app, person)
     await person.says(STATED)
     await person.says("/new")
     assert FACT in await contents(app, person)
@@ -139,7 +139,7 @@ async def test_forgotten_words_said_again_are_learned(app: App, person: Person, 
 
 async def test_undo_of_a_removal_lets_the_words_count_again(app: App, person: Person, model: ModelServer) -> None:
     await learned(person, model)
-    await removes(app, person)
+    await remove_fact(app, person)
     await person.says("/undo")
     assert await app.database.value("SELECT count(*) FROM forgotten") == 0
     await person.says("Where does Hanna live?")
@@ -148,7 +148,7 @@ async def test_undo_of_a_removal_lets_the_words_count_again(app: App, person: Pe
 
 async def test_forgotten_words_cited_by_a_tool_are_refused(app: App, person: Person, model: ModelServer) -> None:
     await learned(person, model)
-    await removes(app, person)
+    await remove_fact(app, person)
     await app.database.write("UPDATE conversations SET ended_at = NULL WHERE id = 1")
     model.script(Calls((("memory_learn", {"fact": FACT, "quote": STATED}),)), Says("Done."))
     await person.says("Note what you know.")
@@ -160,7 +160,7 @@ async def test_forgotten_words_are_left_out_of_later_notes_only(
 ) -> None:
     await person.says("The boat is called Aurora.")
     await learned(person, model)
-    await removes(app, person)
+    await remove_fact(app, person)
     clock.forward(days=1)
     notes = await app.memory.daily_notes.read(person.address.owner, clock())
     text = str(notes.recent)
@@ -180,7 +180,7 @@ async def test_undo_button_of_one_fact_leaves_the_others(app: App, person: Perso
     model.consolidation = lambda _: Says(json.dumps({"history_entry": "They talked.", "facts": two, "forget": []}))
     await person.says("Well, Hanna, that sister of mine, she lives in Ternopil these days, you know.")
     await person.says("And there is Aurora, which is what they call that boat over there, the old one.")
-    # as if nothing had been captured
+    # As if nothing had been captured.
     await app.database.write("DELETE FROM changes")
     await app.database.write("DELETE FROM entries")
     await person.says("/new")
@@ -208,7 +208,7 @@ async def test_undo_after_thirty_days_says_what_is_possible(
     assert "/memory" in await person.says(f"/undo_{change}")
 
 
-async def test_forgotten_fact_of_an_import_is_not_learned_from_the_file_again(
+async def test_forgotten_fact_of_an_import_is_not_learned_again(
     app: App, person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
     fact = {"subject": "sister", "fact": FACT, "kind": "fact", "message": 1, "quote": STATED}

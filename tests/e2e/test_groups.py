@@ -1,4 +1,4 @@
-"""What a group is told when the bot is added to it."""
+"""Tests of the introduction after the bot is added to a group."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ if TYPE_CHECKING:
 BOTH = f"{ANN},{GROUP}"
 
 
-async def seen(telegram: BotApiServer) -> None:
-    """Wait until all that was told to the bot so far is received."""
+async def wait_until_received(telegram: BotApiServer) -> None:
+    """Wait until the bot has received all updates."""
     await telegram.wait_for(lambda: not telegram.pending_update_ids)
 
 
-async def test_in_a_group_that_is_let_in_it_says_what_it_keeps_and_who_may_see_it(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_allowed_group_gets_an_introduction_about_memory(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=BOTH) as app:
         telegram.adds_bot(GROUP, STRANGER)
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         telegram.adds_bot(GROUP, ANN, again=True)
-        await seen(telegram)
+        await wait_until_received(telegram)
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
     (said,) = texts(telegram, GROUP)
     assert "(@mneme_test_bot)" in said
@@ -36,7 +34,7 @@ async def test_in_a_group_that_is_let_in_it_says_what_it_keeps_and_who_may_see_i
     assert "Who may see it: everybody here" in said
 
 
-async def test_without_memory_it_promises_none(serve: Serve, telegram: BotApiServer) -> None:
+async def test_introduction_without_memory_promises_none(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=BOTH, memory_enabled=False):
         telegram.adds_bot(GROUP, ANN)
         await telegram.wait_for(lambda: telegram.sent(GROUP))
@@ -45,7 +43,7 @@ async def test_without_memory_it_promises_none(serve: Serve, telegram: BotApiSer
 
 
 @pytest.mark.parametrize(("adds", "told"), [(ANN, 1), (STRANGER, 0)])
-async def test_in_another_group_only_the_bots_own_people_are_told_what_to_do(
+async def test_unknown_group_gets_instructions_only_from_members(
     serve: Serve, telegram: BotApiServer, adds: int, told: int
 ) -> None:
     async with serve():
@@ -56,9 +54,7 @@ async def test_in_another_group_only_the_bots_own_people_are_told_what_to_do(
     assert all(f"put {GROUP} into TELEGRAM_ALLOWED_IDS" in text for text in texts(telegram, GROUP))
 
 
-async def test_an_introduction_that_telegram_does_not_take_at_once_is_said_later(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_introduction_that_failed_is_sent_later(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("sendMessage", error_code=502, description="Bad Gateway")
     async with serve(telegram_allowed_ids=BOTH):
         telegram.adds_bot(GROUP, ANN)

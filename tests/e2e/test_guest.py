@@ -1,4 +1,4 @@
-"""Guest mode: the owner mentions the bot in a chat that it is no member of."""
+"""Tests of guest mode: the owner mentions the bot in a chat without the bot."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ ELSEWHERE, BESIDE = -100900, -100901
 TABLES = ("messages", "turns", "conversations", "entries", "inbox", "outbox", "sessions", "media", "reminders")
 
 
-async def rows(app: App) -> dict[str, int]:
-    """How much each table of what is said and remembered holds."""
-    return {name: len(await app.database.rows(f"SELECT 1 FROM {name}")) for name in TABLES}  # noqa: S608  # ours
+async def count_rows(app: App) -> dict[str, int]:
+    """Return the number of rows in each table of messages and memories."""
+    return {name: len(await app.database.rows(f"SELECT 1 FROM {name}")) for name in TABLES}  # noqa: S608  # Constants.
 
 
-def answered(telegram: BotApiServer, count: int) -> bool:
-    """Whether so many guest queries were answered."""
+def has_answer_count(telegram: BotApiServer, count: int) -> bool:
+    """Return whether exactly `count` guest queries were answered."""
     return len(telegram.guest_answers) == count
 
 
-def asked(model: ModelServer) -> str:
-    """All that the newest request said."""
+def newest_request(model: ModelServer) -> str:
+    """Return the newest request as text."""
     return str(model.requests[-1])
 
 
-async def test_the_owner_is_answered_by_one_message_and_nothing_of_it_is_kept(
+async def test_guest_query_of_the_owner_is_answered_and_not_stored(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
         telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
         await said(telegram, "Noted")
-        before = await rows(app)
+        before = await count_rows(app)
         words = {"message_id": 7, "date": 1, "text": "The ferry leaves at nine."}
         quoted = words | {
             "chat": {"id": ELSEWHERE, "type": "supergroup", "title": "Others"},
@@ -59,23 +59,23 @@ async def test_the_owner_is_answered_by_one_message_and_nothing_of_it_is_kept(
         )
         await telegram.wait_for(lambda: telegram.guest_answers)
         assert telegram.guest_answers[query].startswith("You said: I always take the window seat.")
-        assert "The ferry leaves at nine." in asked(model)
-        assert "prefer tea" not in asked(model)
+        assert "The ferry leaves at nine." in newest_request(model)
+        assert "prefer tea" not in newest_request(model)
         second = telegram.user_calls_guest("@mneme_test_bot and now?", chat_id=ELSEWHERE, user_id=ANN)
         await telegram.wait_for(lambda: second in telegram.guest_answers)
-        assert "window seat" not in asked(model)
+        assert "window seat" not in newest_request(model)
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "guest"))
         telegram.user_says("still there?", chat_id=ANN)
         await said(telegram, "You said: still there?")
         assert await app.database.value("SELECT count(*) FROM sessions WHERE channel = 'guest'") == 0
-        after = await rows(app)
+        after = await count_rows(app)
         assert {name for name in TABLES if after[name] != before[name]} <= {"messages", "turns", "inbox", "outbox"}
         assert after["messages"] == before["messages"] + 2
     assert telegram.sent(ELSEWHERE) == []
     assert len(telegram.calls_to("answerGuestQuery")) == 2
 
 
-async def test_nobody_else_is_answered_and_no_command_runs(
+async def test_guest_query_of_others_or_with_a_command_is_refused(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
@@ -88,7 +88,7 @@ async def test_nobody_else_is_answered_and_no_command_runs(
     assert model.requests == []
 
 
-async def test_a_long_answer_is_cut_to_one_message(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+async def test_guest_answer_is_cut_to_one_message(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.script(Says("word " * 3_000))
     async with serve():
         query = telegram.user_calls_guest("@mneme_test_bot tell me all", chat_id=ELSEWHERE, user_id=ANN)
@@ -97,7 +97,7 @@ async def test_a_long_answer_is_cut_to_one_message(serve: Serve, telegram: BotAp
     assert 3_000 < len(telegram.guest_answers[query]) <= 4_096
 
 
-async def test_an_answer_that_did_not_arrive_is_sent_again(serve: Serve, telegram: BotApiServer) -> None:
+async def test_guest_answer_that_failed_is_sent_again(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("answerGuestQuery", error_code=502, description="Bad Gateway")
     async with serve():
         telegram.user_calls_guest("@mneme_test_bot hello", chat_id=ELSEWHERE, user_id=ANN)
@@ -105,9 +105,7 @@ async def test_an_answer_that_did_not_arrive_is_sent_again(serve: Serve, telegra
     assert len(telegram.calls_to("answerGuestQuery")) == 2
 
 
-async def test_with_a_memory_each_chat_knows_what_was_said_there_and_nothing_of_another(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_guest_memory_is_separate_for_each_chat(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(guest_memory=True) as app:
         telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
         await said(telegram, "Noted")
@@ -116,13 +114,13 @@ async def test_with_a_memory_each_chat_knows_what_was_said_there_and_nothing_of_
             start=1,
         ):
             telegram.user_calls_guest(f"@mneme_test_bot {text}", chat_id=chat, user_id=ANN)
-            await telegram.wait_for(partial(answered, telegram, count))
-            assert "prefer tea" not in asked(model)
-            assert ("window seat" in asked(model)) is (chat == ELSEWHERE)
+            await telegram.wait_for(partial(has_answer_count, telegram, count))
+            assert "prefer tea" not in newest_request(model)
+            assert ("window seat" in newest_request(model)) is (chat == ELSEWHERE)
         assert await app.database.value("SELECT count(*) FROM sessions WHERE id = ?", (f"guest:{ELSEWHERE}",)) == 1
 
 
-async def test_a_memory_of_each_chat_and_one_for_all_do_not_go_together(start: OpenApp) -> None:
+async def test_guest_memory_with_shared_scope_is_refused(start: OpenApp) -> None:
     with pytest.raises(ConfigurationError, match="GUEST_MEMORY"):
         async with start(guest_memory=True, memory_scope="shared"):
             pass

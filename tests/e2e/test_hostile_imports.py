@@ -27,7 +27,7 @@ from memory.imports.json_stream import (
     values,
 )
 from memory.imports.source import on_disk
-from tests.e2e.test_import import imported, kept
+from tests.e2e.test_import import export_contents, run_import
 from tests.support.hostile_files import crafted_imports
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["nested.json", "long_key.json", "many_nested.zip", "far_dates.json"])
-async def test_a_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
-    before = await kept(app, tmp_path / "before")
+async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
+    before = await export_contents(app, tmp_path / "before")
     path = tmp_path / name
     path.write_bytes(crafted_imports()[name])
     with pytest.raises(MnemeError, match="nothing was imported"):
-        await imported(app, path)
-    assert await kept(app, tmp_path / "after") == before
+        await run_import(app, path)
+    assert await export_contents(app, tmp_path / "after") == before
 
 
 @pytest.mark.parametrize(

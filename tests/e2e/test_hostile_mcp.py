@@ -1,4 +1,4 @@
-"""A server of tools that attacks costs its own call, and neither memory nor time of others."""
+"""Tests of hostile MCP servers: an attack ends its own call only."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def servers(tmp_path: Path) -> Servers:
 
 @contextlib.asynccontextmanager
 async def hostile(way: str) -> AsyncIterator[dict[str, object]]:
-    """Start the server, and give its entry in the file."""
+    """Start the server and yield its configuration entry."""
     if way == "stdio":
         yield {"command": sys.executable, "args": [SCRIPT]}
         return
@@ -62,7 +62,7 @@ def resident_kb() -> int:
 
 @pytest.mark.parametrize("way", ["stdio", "json", "events"])
 @pytest.mark.parametrize("kind", ["endless", "flood", "nested", "items"])
-async def test_an_attack_ends_its_call_and_the_server_comes_back(
+async def test_attack_ends_its_call_and_the_server_restarts(
     start: OpenApp, model: ModelServer, servers: Servers, way: str, kind: str
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
@@ -79,7 +79,7 @@ async def test_an_attack_ends_its_call_and_the_server_comes_back(
 
 
 @pytest.mark.parametrize("way", ["stdio", "json", "events"])
-async def test_half_an_emoji_is_replaced_and_the_rest_kept(
+async def test_lone_surrogate_is_replaced_and_the_rest_kept(
     start: OpenApp, model: ModelServer, servers: Servers, way: str
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
@@ -89,16 +89,14 @@ async def test_half_an_emoji_is_replaced_and_the_rest_kept(
     assert tool["description"] == "Attack, half an emoji: \ufffd"
 
 
-async def test_half_an_emoji_in_arguments_reaches_the_server_repaired(
-    start: OpenApp, model: ModelServer, servers: Servers
-) -> None:
+async def test_lone_surrogate_in_arguments_is_repaired(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     async with hostile("stdio") as entry, start(mcp_config=servers(trial=entry)) as app:
         model.script(Calls((("trial__attack", '{"kind": "\\ud83d"}'),)), Says("Done \ud83d."))
         assert await Person(app).says("Please do it") == "Done \ufffd."
     assert str(model.requests[-1].last) == "\ufffd"
 
 
-def test_flow_of_small_messages_ends_at_the_limit_of_a_minute() -> None:
+def test_flow_of_small_messages_ends_at_the_limit() -> None:
     ended: list[bool] = []
     flow = Flow(lambda: ended.append(True))
     for _ in range(MAX_MINUTE_BYTES // 1_000_000):

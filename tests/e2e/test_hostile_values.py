@@ -1,4 +1,4 @@
-"""Numbers, names and dates without bounds at every route, command, tool and button: refused in a sentence, or 404."""
+"""Tests of extreme numbers, names and dates at every route, command, tool and button."""
 
 from __future__ import annotations
 

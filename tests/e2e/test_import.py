@@ -1,4 +1,4 @@
-"""Importing what other programs have kept: it is found, once, with its dates, and one undo takes all of it back."""
+"""Tests of imports from other programs: found, once, with dates, and reverted by one undo."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ FOLDERS = {"claude-parts", "openclaw", "nanobot", "hermes", "markdown"}
 OWNER = "console:local"
 
 
-async def imported(app: App, path: Path) -> ImportDone:
+async def run_import(app: App, path: Path) -> ImportDone:
     session = await app.sessions.get_or_create(Address("console", "local"))
     return await app.memory.foreign_import.run(path, session)
 
 
-async def kept(app: App, folder: Path) -> dict[str, str]:
-    """All that an export holds, but for what was changed and when."""
+async def export_contents(app: App, folder: Path) -> dict[str, str]:
+    """Return the files of an export without changes, sessions and manifest."""
     await app.memory.portable.export(folder)
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     left_out = {"rows/changes.jsonl", "rows/sessions.jsonl", "manifest.json"}
@@ -58,14 +58,14 @@ async def kept(app: App, folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("messages", [10, 1_000])
 @pytest.mark.parametrize("form", exports.CONVERSATIONS)
-async def test_conversations_are_found_with_their_days_and_come_once(
+async def test_conversations_are_imported_once_with_their_days(
     app: App, person: Person, tmp_path: Path, form: str, messages: int
 ) -> None:
     await person.says("/remember The spare key is at Ann's.")
-    before = await kept(app, tmp_path / "before")
+    before = await export_contents(app, tmp_path / "before")
     program, write = exports.CONVERSATIONS[form]
     file = write(tmp_path, messages)
-    done = await imported(app, file)
+    done = await run_import(app, file)
     assert (done.report.program, done.report.messages) == (program, messages)
     assert done.report.first == exports.moment_of(0)
     rows = await app.memory.database.rows("SELECT content, provenance, created_at FROM spoken ORDER BY created_at, id")
@@ -76,51 +76,51 @@ async def test_conversations_are_found_with_their_days_and_come_once(
     assert exports.words_of(messages - 1) in found
     assert f"{program} [imported]" in found or form not in ("chatgpt", "claude", "gemini")
     assert f"[{exports.moment_of(messages - 2):%Y-%m-%d}" in found.splitlines()[0]
-    again = await imported(app, file)
+    again = await run_import(app, file)
     assert again.change is None
     assert again.report.is_empty
     assert f"Undone: Imported from {program}" in await person.says("/undo")
-    assert await kept(app, tmp_path / "after") == before
+    assert await export_contents(app, tmp_path / "after") == before
 
 
 @pytest.mark.parametrize("form", exports.MEMORIES)
-async def test_memories_come_unconfirmed_and_are_confirmed_by_a_person(
+async def test_imported_memories_are_unconfirmed_until_a_person_confirms(
     app: App, person: Person, tmp_path: Path, form: str
 ) -> None:
     await person.says("/remember The spare key is at Ann's.")
-    before = await kept(app, tmp_path / "before")
+    before = await export_contents(app, tmp_path / "before")
     program, write = exports.MEMORIES[form]
-    done = await imported(app, write(tmp_path, 10))
+    done = await run_import(app, write(tmp_path, 10))
     assert (done.report.program, done.report.memories) == (program, 10)
     entries = await app.memory.entries.unconfirmed(OWNER)
     assert len(entries) == 10
     assert {entry.kind for entry in entries} == {"fact"}
     assert not any(entry.trusted for entry in entries)
-    assert (await imported(app, write(tmp_path, 10) if form in ("mem0", "list") else _only(tmp_path))).change is None
+    assert (await run_import(app, write(tmp_path, 10) if form in ("mem0", "list") else _only(tmp_path))).change is None
     await person.says("/undo")
-    assert await kept(app, tmp_path / "after") == before
+    assert await export_contents(app, tmp_path / "after") == before
 
 
 def _only(folder: Path) -> Path:
     return next(path for path in folder.iterdir() if path.name not in ("before", "after", "data"))
 
 
-async def test_a_later_export_adds_what_is_new_of_each_conversation(app: App, tmp_path: Path) -> None:
-    await imported(app, exports.chatgpt(tmp_path, 15))
+async def test_later_export_adds_new_messages_of_each_conversation(app: App, tmp_path: Path) -> None:
+    await run_import(app, exports.chatgpt(tmp_path, 15))
     later = exports.chatgpt(tmp_path, 30, "later.zip")
-    done = await imported(app, later)
+    done = await run_import(app, later)
     assert (done.report.conversations, done.report.messages, done.report.known) == (2, 15, 1)
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 30
     await app.memory.undo.undo(OWNER)
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 15
-    assert (await imported(app, later)).report.messages == 15
+    assert (await run_import(app, later)).report.messages == 15
 
 
-async def test_a_conversation_that_was_changed_since_is_left_as_it_is(app: App, tmp_path: Path) -> None:
-    await imported(app, exports.chatgpt(tmp_path, 10))
+async def test_conversation_changed_since_import_is_left_unchanged(app: App, tmp_path: Path) -> None:
+    await run_import(app, exports.chatgpt(tmp_path, 10))
     conversation = exports.chatgpt_conversation(0, 10)
     conversation["mapping"]["m0"]["message"]["content"]["parts"] = ["something else"]
-    done = await imported(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
+    done = await run_import(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
     assert done.change is None
     assert dict(done.report.left_out) == {"conversations that have changed since they were imported": 1}
 
@@ -130,22 +130,22 @@ async def test_secrets_are_masked_and_counted(app: App, tmp_path: Path) -> None:
     conversation["mapping"]["m0"]["message"]["content"]["parts"] = [
         "my key is sk-proj-abcdefghijklmnopqrstuvwx1234567890"
     ]
-    done = await imported(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
+    done = await run_import(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
     assert done.report.secrets == 1
     contents = [row["content"] for row in await app.memory.database.rows("SELECT content FROM messages ORDER BY id")]
     assert not any("abcdefghij" in content for content in contents)
 
 
-async def test_nothing_of_the_account_is_read(app: App, tmp_path: Path) -> None:
+async def test_account_data_is_not_read(app: App, tmp_path: Path) -> None:
     for form in ("chatgpt", "claude", "claude-parts", "telegram-account"):
         (tmp_path / form).mkdir()
-        await imported(app, exports.CONVERSATIONS[form][1](tmp_path / form, 10))
-    dump = json.dumps(await kept(app, tmp_path / "kept"))
+        await run_import(app, exports.CONVERSATIONS[form][1](tmp_path / form, 10))
+    dump = json.dumps(await export_contents(app, tmp_path / "kept"))
     assert not any(personal in dump for personal in ("example.org", "380441234567", "203.0.113.7"))
 
 
-async def test_what_is_no_export_is_refused_in_a_sentence_and_changes_nothing(app: App, tmp_path: Path) -> None:
-    before = await kept(app, tmp_path / "before")
+async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: Path) -> None:
+    before = await export_contents(app, tmp_path / "before")
     zeros = tmp_path / "zeros.zip"
     with zipfile.ZipFile(zeros, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as part:
         for _ in range(100):
@@ -163,18 +163,18 @@ async def test_what_is_no_export_is_refused_in_a_sentence_and_changes_nothing(ap
     dates.write_text("99.99.23, 09:00 - Ann: hello\n")
     for path in (zeros, nested, foreign, wide, latin, broken, dates, tmp_path / "missing.zip"):
         with pytest.raises(ImportRefused, match="nothing was imported"):
-            await imported(app, path)
-    assert await kept(app, tmp_path / "after") == before
+            await run_import(app, path)
+    assert await export_contents(app, tmp_path / "after") == before
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     form=st.sampled_from(sorted(name for name in ALL if name not in FOLDERS)),
-    # a share, since a zip file has its date in it and is not always of the same length
+    # A fraction, because a zip file contains dates and varies in length.
     share=st.floats(0, 1, exclude_max=True),
     flipped=st.integers(0, 255),
 )
-async def test_whatever_is_cut_off_or_damaged_comes_whole_or_not_at_all(
+async def test_damaged_export_is_imported_whole_or_not_at_all(
     start: OpenApp, tmp_path: Path, form: str, share: float, flipped: int
 ) -> None:
     folder = tmp_path / form
@@ -192,7 +192,7 @@ async def test_whatever_is_cut_off_or_damaged_comes_whole_or_not_at_all(
     async with start() as app:
         before = await app.memory.database.value(counting)
         try:
-            done = await imported(app, damaged)
+            done = await run_import(app, damaged)
         except ImportRefused:
             assert await app.memory.database.value(counting) == before
             return
@@ -203,7 +203,7 @@ async def test_whatever_is_cut_off_or_damaged_comes_whole_or_not_at_all(
         assert await app.memory.database.value(counting) == before
 
 
-async def test_an_import_that_was_undone_while_it_ran_stops_and_leaves_nothing(app: App, tmp_path: Path) -> None:
+async def test_import_undone_while_running_leaves_nothing(app: App, tmp_path: Path) -> None:
     undone = []
 
     async def undo() -> None:
@@ -211,7 +211,7 @@ async def test_an_import_that_was_undone_while_it_ran_stops_and_leaves_nothing(a
 
     class Interrupted(ForeignImport):
         async def _write_some(self, *arguments: object) -> None:
-            await super()._write_some(*arguments)  # type: ignore[arg-type]  # as they came
+            await super()._write_some(*arguments)  # type: ignore[arg-type]  # Passed on unchanged.
             if not undone:
                 await undo()
 
@@ -223,7 +223,7 @@ async def test_an_import_that_was_undone_while_it_ran_stops_and_leaves_nothing(a
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 0
 
 
-async def test_what_a_kill_leaves_of_an_undone_import_goes_at_the_next_start(
+async def test_undo_of_an_import_killed_midway_ends_at_next_start(
     start: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
@@ -234,7 +234,7 @@ async def test_what_a_kill_leaves_of_an_undone_import_goes_at_the_next_start(
 
     counting = "SELECT count(*) FROM messages"
     async with start() as app:
-        await imported(app, exports.chatgpt(tmp_path, 20))
+        await run_import(app, exports.chatgpt(tmp_path, 20))
         with monkeypatch.context() as patched:
             patched.setattr(erasure, "_shorten", kill)
             with pytest.raises(Killed):
@@ -254,21 +254,21 @@ def many_memories(folder: Path, count: int) -> Path:
 
 
 async def test_undo_of_a_large_import_lets_others_write(app: App, tmp_path: Path) -> None:
-    await imported(app, many_memories(tmp_path, 10 * MEMORIES_PER_WRITE))
+    await run_import(app, many_memories(tmp_path, 10 * MEMORIES_PER_WRITE))
     undoing = asyncio.create_task(app.memory.undo.undo(OWNER))
     counts = []
     while not undoing.done():
         await app.memory.preferences.change("console:other", tools=None)
         counts.append(await app.memory.database.value("SELECT count(*) FROM entries"))
     undone = await undoing
-    # others have written between slices, and seen memories go
+    # Other writes happened between slices, and memories disappeared step by step.
     assert len(set(counts)) > 3
     assert undone is not None
     assert len(undone.names) == 10 * MEMORIES_PER_WRITE + 1
     assert undone.outcomes[-1].text.startswith("Imported from mem0: 500 memories")
     assert await app.memory.database.value("SELECT count(*) FROM entries") == 0
     assert await app.memory.undo.undo(OWNER) is None
-    assert (await imported(app, tmp_path / "many.json")).report.memories == 10 * MEMORIES_PER_WRITE
+    assert (await run_import(app, tmp_path / "many.json")).report.memories == 10 * MEMORIES_PER_WRITE
 
 
 @pytest.mark.parametrize("ending", ["start", "undo", "number"])
@@ -279,7 +279,7 @@ async def test_undo_killed_between_slices_is_finished(
     class Killed(BaseException):
         pass
 
-    whole, ran = Undo._undo_slice, []  # noqa: SLF001  # the step that a kill comes between
+    whole, ran = Undo._undo_slice, []  # noqa: SLF001  # The kill comes between these steps.
 
     async def killed(*arguments: Any) -> Any:
         ran.append(True)
@@ -289,17 +289,17 @@ async def test_undo_killed_between_slices_is_finished(
 
     async with start() as app:
         await Person(app).says("/remember The spare key is at Ann's.")
-        before = await kept(app, tmp_path / "before")
-        done = await imported(app, many_memories(tmp_path, 3 * MEMORIES_PER_WRITE + 7))
+        before = await export_contents(app, tmp_path / "before")
+        done = await run_import(app, many_memories(tmp_path, 3 * MEMORIES_PER_WRITE + 7))
         with monkeypatch.context() as patched:
             patched.setattr(Undo, "_undo_slice", killed)
             with pytest.raises(Killed):
                 await app.memory.undo.undo(OWNER)
         if ending != "start":
             assert await app.memory.undo.undo(OWNER, done.change if ending == "number" else None) is not None
-            assert await kept(app, tmp_path / "finished") == before
+            assert await export_contents(app, tmp_path / "finished") == before
     async with start() as app:
-        assert await kept(app, tmp_path / "after") == before
+        assert await export_contents(app, tmp_path / "after") == before
         assert [entry.content for entry in await app.memory.entries.list(OWNER)] == ["The spare key is at Ann's."]
         undone = await app.memory.undo.undo(OWNER)
         assert undone is not None
@@ -337,24 +337,22 @@ async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) 
         ([(99, 99, 23)], None),
     ],
 )
-def test_the_order_of_day_and_month_is_that_of_the_whole_chat(
-    days: list[tuple[int, int, int]], order: str | None
-) -> None:
+def test_day_order_is_decided_by_the_whole_chat(days: list[tuple[int, int, int]], order: str | None) -> None:
     assert day_order(days) == order
 
 
-async def test_an_iphone_writes_seconds_halves_of_the_day_and_marks(app: App, tmp_path: Path) -> None:
+async def test_iphone_export_with_seconds_and_marks_is_read(app: App, tmp_path: Path) -> None:
     file = tmp_path / "_chat.txt"
     file.write_text(
         "\u200e[3/14/23, 9:00:05\u202fPM] Ann: \u200ehello\n[3/15/23, 12:01:00\u202fAM] Bob: and again\n",
         encoding="utf-8",
     )
-    await imported(app, file)
+    await run_import(app, file)
     rows = await app.memory.database.rows("SELECT speaker, created_at FROM messages ORDER BY id")
     assert [tuple(row) for row in rows] == [("Ann", "2023-03-14T21:00:05.000Z"), ("Bob", "2023-03-15T00:01:00.000Z")]
 
 
-async def test_a_file_that_is_sent_is_offered_and_imported_with_one_tap(
+async def test_sent_export_is_offered_and_imported_by_one_tap(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
     file = exports.chatgpt(tmp_path, 20)
@@ -370,14 +368,14 @@ async def test_a_file_that_is_sent_is_offered_and_imported_with_one_tap(
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
 
 
-async def test_a_document_that_is_no_export_is_read_as_ever(serve: Serve, telegram: BotApiServer) -> None:
+async def test_document_that_is_no_export_is_read_as_usual(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says(chat_id=ANN, sends=document("note.md", b"# Boat\n\n- paint it\n", "text/markdown"))
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
         assert "export" not in texts(telegram)[-1]
 
 
-async def test_a_pasted_list_is_offered_captured_by_nobody_and_confirmed_with_one_tap(app: App, person: Person) -> None:
+async def test_pasted_memory_list_is_offered_and_confirmed_by_one_tap(app: App, person: Person) -> None:
     answer = await person.says("Identity\n[2025-03-14] - I live in Lviv.\n[unknown] - I prefer tea.")
     assert "This looks like a list of memories" in answer
     assert await app.memory.entries.list(OWNER) == []
@@ -391,7 +389,7 @@ async def test_a_pasted_list_is_offered_captured_by_nobody_and_confirmed_with_on
     assert len(await app.memory.entries.unconfirmed(OWNER)) == 2
 
 
-async def test_nothing_is_imported_into_a_private_talk(person: Person) -> None:
+async def test_import_in_a_private_talk_is_refused(person: Person) -> None:
     await person.says("/private")
     await person.says("[2025-03-14] - I live in Lviv.\n[unknown] - I prefer tea.")
     assert "Nothing is kept of a private talk" in await person.says("/import")
@@ -407,20 +405,20 @@ LEARNED = {
 
 
 def learning(model: ModelServer, *facts: object) -> None:
-    """Have the model learn facts from whatever it reads, and ask to forget what is known."""
+    """Script a consolidation that learns facts from any text and asks to forget a known one."""
     forget = [{"subject": "spare-key", "message": 9, "quote": exports.words_of(8)}]
     answer = {"history_entry": "They talked.", "memory_update": "- a new page", "facts": facts, "forget": forget}
     model.consolidation = lambda _: Says(json.dumps(answer))
 
 
-async def test_what_is_learned_from_an_import_waits_for_a_person_and_goes_with_its_undo(
+async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
     app: App, person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
     await person.says("/remember The spare key is at Ann's.")
-    before = await kept(app, tmp_path / "before")
-    done = await imported(app, exports.chatgpt(tmp_path, 10))
+    before = await export_contents(app, tmp_path / "before")
+    done = await run_import(app, exports.chatgpt(tmp_path, 10))
     await app.jobs.importing.run_requested()
-    assert not model.consolidations  # nobody asked for it
+    assert not model.consolidations  # Not requested.
     learning(model, LEARNED, LEARNED | {"subject": "other", "fact": "They keep bees.", "quote": "They keep bees."})
     agreeing, model.second_look = model.second_look, lambda _: Says("I can't tell.")
     assert "newest imported conversation" in await person.says("/import learn")
@@ -435,31 +433,31 @@ async def test_what_is_learned_from_an_import_waits_for_a_person_and_goes_with_i
     assert not await app.memory.database.value("SELECT count(*) FROM entries WHERE content LIKE '%new page%'")
     model.second_look = agreeing
     await app.jobs.consolidation.review()
-    (entry,) = await app.memory.entries.unconfirmed(OWNER)  # a later look confirms nothing that was imported
+    (entry,) = await app.memory.entries.unconfirmed(OWNER)  # A later second look doesn't confirm imported facts.
     await app.memory.undo.undo(OWNER, done.change)
-    after = await kept(app, tmp_path / "after")
+    after = await export_contents(app, tmp_path / "after")
     assert {name for name in before if after[name] != before[name]} == {"rows/usage.jsonl", "rows/notices.jsonl"}
 
 
-async def test_learning_from_imports_keeps_to_its_tokens_of_a_day(
+async def test_learning_from_imports_respects_its_daily_token_limit(
     start: OpenApp, model: ModelServer, clock: FakeClock, tmp_path: Path
 ) -> None:
     async with start(import_daily_tokens=1) as app:
-        await imported(app, exports.chatgpt(tmp_path, 30))
+        await run_import(app, exports.chatgpt(tmp_path, 30))
         assert await app.jobs.importing.request(OWNER) == 3
         await app.jobs.importing.run_requested()
         await app.jobs.importing.run_requested()
         assert len(model.consolidations) == 1
-        assert "number29" in str(model.consolidations[0].messages)  # the newest first
+        assert "number29" in str(model.consolidations[0].messages)  # The newest first.
         clock.forward(days=1)
         await app.jobs.importing.run_requested()
         assert len(model.consolidations) == 2
 
 
-async def test_a_conversation_that_no_model_answers_for_is_tried_thrice(
+async def test_conversation_without_a_usable_answer_is_tried_three_times(
     app: App, model: ModelServer, tmp_path: Path
 ) -> None:
-    await imported(app, exports.chatgpt(tmp_path, 10))
+    await run_import(app, exports.chatgpt(tmp_path, 10))
     model.consolidation = lambda _: Says("I would rather not.")
     await app.jobs.importing.request(OWNER)
     await app.jobs.importing.run_requested()

@@ -1,4 +1,4 @@
-"""What arrives becomes text that can be stored, searched and shown."""
+"""Tests of cleaning incoming text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.fakes import Person
     from tests.support.servers.model import ModelServer
 
-# every character, lone surrogates too, with more of those that make trouble than chance would give
+# Any characters including lone surrogates, with a bias towards difficult ones.
 TROUBLE = "\x00\x07\x0b\x1b\r\n\t\x7f\x85\ud83d\ude00\u202e\u2066\ufeff\u0301\u200e\u200f\u2126e "
 ANY_TEXT = st.text(st.one_of(st.sampled_from(TROUBLE), st.characters(codec=None, exclude_categories=[])), max_size=60)
 FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\r\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -35,14 +35,14 @@ def test_clean_text_can_always_be_encoded(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_clean_text_is_in_normal_form_and_cleaning_it_again_changes_nothing(text: str) -> None:
+def test_clean_text_is_normalised_and_cleaning_is_idempotent(text: str) -> None:
     once = clean(text)
     assert unicodedata.is_normalized("NFC", once)
     assert clean(once) == once
 
 
 @given(st.text(st.characters(categories=["L", "N", "P"]), min_size=1))
-def test_ordinary_words_stay_what_they_are(text: str) -> None:
+def test_ordinary_words_are_unchanged(text: str) -> None:
     assert clean(text) == unicodedata.normalize("NFC", text)
 
 
@@ -62,18 +62,18 @@ def test_ordinary_words_stay_what_they_are(text: str) -> None:
         ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
     ],
 )
-def test_examples_of_cleaning(raw: str, cleaned: str) -> None:
+def test_clean_handles_typical_texts(raw: str, cleaned: str) -> None:
     assert clean(raw) == cleaned
 
 
-def test_a_message_beyond_all_measure_is_cut_and_says_so() -> None:
+def test_message_over_the_limit_is_cut_and_marked() -> None:
     cut = clean("x" * (MAX_MESSAGE_CHARS + 5))
     assert len(cut) == MAX_MESSAGE_CHARS
     assert cut.endswith(f"[... the rest of {MAX_MESSAGE_CHARS + 5} characters was not kept]")
     assert clean(cut) == cut
 
 
-async def test_a_message_of_100_kilobytes_is_kept_whole_and_shown_to_the_model_in_part(
+async def test_message_of_100_kilobytes_is_stored_whole_but_shown_shortened(
     app: App, person: Person, model: ModelServer
 ) -> None:
     text = "begin " + "x" * 100_000 + " end"
@@ -88,7 +88,7 @@ async def test_a_message_of_100_kilobytes_is_kept_whole_and_shown_to_the_model_i
 
 
 @pytest.mark.parametrize("text", ["", "   \n\t ", "\x00\x07", "\u202e\ufeff"])
-async def test_a_message_without_text_is_answered_with_a_sentence(
+async def test_message_without_text_is_answered_with_a_sentence(
     app: App, person: Person, model: ModelServer, text: str
 ) -> None:
     assert await person.says(text) == "There is no text in that message: write me something."

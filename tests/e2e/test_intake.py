@@ -1,4 +1,4 @@
-"""Whatever was confirmed to Telegram is worked on: from the inbox, each item alone, and once."""
+"""Tests of the inbox: each confirmed update is processed once and does not block others."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LONG = "This is an answer that is long enough to be shown before it is finished.
 
 
 async def refuse(app: App, table: str) -> None:
-    """Let nothing be written into a table, as a full disk would."""
+    """Refuse inserts into a table, as a full disk would."""
     async with app.database.transaction() as connection:
         await connection.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'full'); END")
 
 
 async def allow(app: App) -> None:
-    """There is room again."""
+    """Accept inserts again."""
     async with app.database.transaction() as connection:
         await connection.execute("DROP TRIGGER full")
 
 
-async def test_a_command_whose_answer_could_not_be_kept_is_answered_without_a_restart(
+async def test_command_with_unstored_answer_is_answered_without_restart(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbox, "SWEEP_INTERVAL_SECONDS", 0.05)
@@ -47,7 +47,7 @@ async def test_a_command_whose_answer_could_not_be_kept_is_answered_without_a_re
     assert len(telegram.sent(ANN)) == 1
 
 
-async def test_one_chat_whose_session_can_not_be_made_holds_up_no_other_and_is_answered_later(
+async def test_chat_without_a_session_blocks_no_other_chat(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbox, "SWEEP_INTERVAL_SECONDS", 0.05)
@@ -62,7 +62,7 @@ async def test_one_chat_whose_session_can_not_be_made_holds_up_no_other_and_is_a
         await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
 
 
-async def test_an_answer_that_was_shown_although_its_commit_failed_is_not_given_again_at_the_next_start(
+async def test_answer_shown_before_a_failed_commit_is_not_repeated(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
@@ -80,7 +80,7 @@ async def test_an_answer_that_was_shown_although_its_commit_failed_is_not_given_
     assert len(model.requests) == 2
 
 
-async def test_a_failed_turn_whose_commit_fails_with_the_same_sentence_is_still_answered(
+async def test_failed_turn_with_a_failed_commit_is_still_answered(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Fails(401, "bad key"))
@@ -98,7 +98,7 @@ async def test_a_failed_turn_whose_commit_fails_with_the_same_sentence_is_still_
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
 
 
-async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothing_is_refused(
+async def test_messages_waiting_at_a_kill_or_downtime_are_all_answered(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     said = [f"message {n}" for n in range(33)]
@@ -120,7 +120,7 @@ async def test_all_that_waited_at_a_kill_or_in_a_downtime_is_answered_and_nothin
     assert not [text for text in texts(telegram)[before:] if "waiting already" in text]
 
 
-async def test_the_half_of_an_answer_that_a_killed_run_left_in_a_group_becomes_the_answer(
+async def test_preview_of_a_killed_run_becomes_the_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.telegram.preview.EDIT_INTERVAL_SECONDS", 0.25)
@@ -130,16 +130,14 @@ async def test_the_half_of_an_answer_that_a_killed_run_left_in_a_group_becomes_t
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         while not await app.database.value("SELECT count(*) FROM previews"):
             pass
-        app.runner.queues.of(f"telegram:{GROUP}").working = []  # a kill says no goodbye
+        app.runner.queues.of(f"telegram:{GROUP}").working = []  # A kill doesn't clean up.
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
         await telegram.wait_for(lambda: "Here it is." in texts(telegram, GROUP))
         assert await app.database.value("SELECT count(*) FROM previews") == 0
     assert texts(telegram, GROUP) == ["Here it is."]
 
 
-async def test_an_update_that_can_not_be_read_is_set_aside_and_holds_up_nothing_behind_it(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_unreadable_update_is_set_aside_and_blocks_nothing(serve: Serve, telegram: BotApiServer) -> None:
     with capture_logs() as logs:
         async with serve() as app:
             telegram.spoil(telegram.user_says("a secret thought", chat_id=ANN), "date", "yesterday")
@@ -149,11 +147,11 @@ async def test_an_update_that_can_not_be_read_is_set_aside_and_holds_up_nothing_
             await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
             kept = await app.database.rows("SELECT payload FROM set_aside")
     assert any("couldn't read" in text for text in texts(telegram))
-    assert ["a secret thought" in row["payload"] for row in kept] == [True]  # and nothing of the stranger's
+    assert ["a secret thought" in row["payload"] for row in kept] == [True]  # Nothing of the stranger's.
     assert "thought" not in str(logs)
 
 
-async def test_an_edit_in_the_same_poll_runs_the_new_text_once(
+async def test_edit_in_the_same_poll_runs_the_new_text_once(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     update = telegram.user_says("secnod", chat_id=ANN)
@@ -165,7 +163,7 @@ async def test_an_edit_in_the_same_poll_runs_the_new_text_once(
     assert texts(telegram) == ["You said: second"]
 
 
-async def test_an_edit_of_a_message_that_waits_is_kept_over_a_restart(
+async def test_edit_of_a_waiting_message_survives_a_restart(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Holds("wait"))
@@ -182,7 +180,7 @@ async def test_an_edit_of_a_message_that_waits_is_kept_over_a_restart(
     assert model.requests[1].said == ["first", "second"]
 
 
-async def test_what_was_answered_before_it_was_edited_is_answered_anew_by_a_button(
+async def test_edit_of_an_answered_message_offers_a_new_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
@@ -226,8 +224,10 @@ async def test_edit_of_a_remembered_message_corrects_the_memory(
     assert [row["content"] for row in rows] == [edited]
 
 
-async def test_an_edit_without_new_words_is_no_news(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
-    """Live locations and link previews are edits, too."""
+async def test_edit_without_a_change_of_text_is_ignored(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    """Live locations and link previews are edits too."""
     async with serve() as app:
         message = telegram.message_id_of(telegram.user_says("see http://a.example", chat_id=ANN))
         photo = telegram.message_id_of(telegram.user_says(chat_id=ANN, photo=True))

@@ -1,4 +1,4 @@
-"""Killing the process: `mneme run` as a real process, ended with SIGKILL at bad moments."""
+"""Tests that end `mneme run` with SIGKILL at bad moments."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ Run = Callable[[], AbstractAsyncContextManager[Program]]
 
 @pytest.fixture
 async def telegram() -> AsyncIterator[BotApiServer]:
-    """A local Telegram that outlives the bot."""
+    """Run a local Telegram that outlives the bot."""
     async with BotApiServer() as server:
         yield server
 
 
 @pytest.fixture
 def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
-    """Starts `mneme run` as a process of its own; it is killed at the end of the block if it still runs."""
+    """Return a context manager that runs `mneme run` as a process and kills it at the end."""
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[Program]:
@@ -68,7 +68,7 @@ def _said(telegram: BotApiServer, text: str) -> bool:
     return text in [message.text for message in telegram.sent(ANN)]
 
 
-async def test_killed_while_the_model_writes_the_answer_arrives_once_after_a_restart(
+async def test_kill_while_the_model_writes_answers_once_after_restart(
     run: Run,
     telegram: BotApiServer,
     model: ModelServer,
@@ -79,7 +79,7 @@ async def test_killed_while_the_model_writes_the_answer_arrives_once_after_a_res
         await telegram.wait_for(lambda: telegram.drafts(ANN))
     async with run() as process:
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        # a clean end, so that no chunk is in doubt: one that is may be sent again
+        # End cleanly, because a chunk in doubt may be sent again.
         process.send_signal(signal.SIGTERM)
         await process.wait()
     async with run():
@@ -87,7 +87,7 @@ async def test_killed_while_the_model_writes_the_answer_arrives_once_after_a_res
     assert [message.text for message in telegram.sent(ANN)] == ["Here it is."]
 
 
-async def test_killed_before_the_reply_was_sent_it_is_sent_after_a_restart(
+async def test_kill_before_the_reply_was_sent_sends_it_after_restart(
     run: Run,
     telegram: BotApiServer,
     model: ModelServer,
@@ -103,15 +103,15 @@ async def test_killed_before_the_reply_was_sent_it_is_sent_after_a_restart(
     assert len(model.requests) == 1
 
 
-async def test_killed_again_and_again_no_message_is_lost_and_none_is_answered_twice(
+async def test_repeated_kills_lose_no_message_and_answer_none_twice(
     run: Run,
     telegram: BotApiServer,
     model: ModelServer,
 ) -> None:
     answers = model.otherwise
-    # no answer is whole when the process is killed: a chunk of which nobody knows whether it arrived is sent again
+    # No answer is complete when the process is killed, because a chunk in doubt is sent again.
     model.otherwise = lambda _: Holds("This will never be")
-    # a little further into the turn each time
+    # Each run gets a little further into the turn.
     for number, method in enumerate(("getMe", "setMyCommands", "getUpdates", "sendMessageDraft")):
         before = len(telegram.calls_to(method))
         async with run():
@@ -134,21 +134,21 @@ async def test_killed_again_and_again_no_message_is_lost_and_none_is_answered_tw
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-async def test_a_signal_to_stop_ends_the_bot_cleanly(run: Run, telegram: BotApiServer, number: signal.Signals) -> None:
-    """A terminal that is closed (SIGHUP) is one, too."""
+async def test_signal_to_stop_ends_the_bot_cleanly(run: Run, telegram: BotApiServer, number: signal.Signals) -> None:
+    """Closing the terminal sends SIGHUP."""
     async with run() as process:
         await telegram.wait_for(lambda: telegram.polled)
         process.send_signal(number)
         assert await process.wait() == 0
 
 
-async def test_killed_while_an_answer_is_sent_it_is_not_lost_and_comes_twice_at_most(
+async def test_kill_while_sending_loses_no_answer_and_repeats_it_once(
     run: Run, telegram: BotApiServer, model: ModelServer
 ) -> None:
     before = len(telegram.calls_to("sendMessage"))
     async with run():
         telegram.user_says("message 0", chat_id=ANN)
-        # the reply is on its way: nobody knows whether it was received
+        # The reply was sent but not confirmed.
         await telegram.wait_for(partial(_called, telegram, "sendMessage", before))
     async with run():
         telegram.user_says("the next one", chat_id=ANN)
@@ -158,7 +158,7 @@ async def test_killed_while_an_answer_is_sent_it_is_not_lost_and_comes_twice_at_
     assert answered.count("You said: the next one") == 1
 
 
-async def test_killed_in_a_private_talk_no_word_of_it_is_in_a_file_and_who_waits_is_told(
+async def test_kill_in_a_private_talk_leaves_nothing_in_files(
     run: Run, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     def holding() -> list[str]:
@@ -180,7 +180,7 @@ async def test_killed_in_a_private_talk_no_word_of_it_is_in_a_file_and_who_waits
         await telegram.wait_for(lambda: sent("A quetzal is a bird."))
         assert sent("said before in this private talk is gone")
         assert [said for request in model.requests[1:] for said in request.said] == ["What is a quetzal?"]
-    # killed somewhere in the middle of its end, and again
+    # Kill in the middle of the shutdown, twice.
     for _ in range(3):
         async with run():
             telegram.user_says("/new", chat_id=ANN)
@@ -194,7 +194,7 @@ async def test_killed_in_a_private_talk_no_word_of_it_is_in_a_file_and_who_waits
     assert holding() == []
 
 
-async def test_what_the_bot_is_killed_over_twice_is_given_up_at_the_third_start_and_the_next_is_answered(
+async def test_message_that_killed_the_bot_twice_is_given_up(
     run: Run, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     model.script(Holds("This will never be"), Holds("This will never be"))
@@ -216,7 +216,7 @@ async def test_what_the_bot_is_killed_over_twice_is_given_up_at_the_third_start_
     assert "message_given_up" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
-async def test_what_was_worked_on_beside_what_kills_the_bot_is_not_given_up_with_it(
+async def test_message_processed_next_to_the_killing_one_is_answered(
     run: Run, telegram: BotApiServer, model: ModelServer
 ) -> None:
     bob = ANN + 1
@@ -227,7 +227,7 @@ async def test_what_was_worked_on_beside_what_kills_the_bot_is_not_given_up_with
         telegram.user_says("an innocent one", chat_id=bob)
         await telegram.wait_for(partial(_asked, model, 2))
     async with run():
-        # both were begun on when the bot was killed: now one waits for the other
+        # Both turns had begun at the kill, so now they run one after the other.
         await telegram.wait_for(partial(_asked, model, 3))
     async with run() as process:
         await telegram.wait_for(lambda: telegram.sent(ANN) and telegram.sent(bob))
@@ -237,12 +237,12 @@ async def test_what_was_worked_on_beside_what_kills_the_bot_is_not_given_up_with
     assert [message.text for message in telegram.sent(bob)] == ["You said: an innocent one"]
 
 
-async def test_a_press_that_the_bot_was_killed_over_is_given_up_too(serve: Serve, telegram: BotApiServer) -> None:
+async def test_press_that_killed_the_bot_twice_is_given_up(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/settings", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
         button = labels(telegram)[0]
-    # in the middle of which two runs were killed
+    # Two runs were killed during this press.
     press(telegram, button)
     async with serve() as app:
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
@@ -252,7 +252,7 @@ async def test_a_press_that_the_bot_was_killed_over_is_given_up_too(serve: Serve
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
 
 
-async def test_an_orderly_end_in_the_middle_of_a_turn_counts_as_no_kill(
+async def test_orderly_shutdown_during_a_turn_is_no_kill(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(*[Holds("wait")] * 4, Says("Here it is."))
@@ -264,10 +264,10 @@ async def test_an_orderly_end_in_the_middle_of_a_turn_counts_as_no_kill(
         await telegram.wait_for(lambda: "Here it is." in [message.text for message in telegram.sent(ANN)])
 
 
-async def test_a_turn_that_is_begun_anew_in_the_same_run_was_not_killed(
+async def test_turn_restarted_in_the_same_run_is_no_kill(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one is whose answer could neither be kept nor shown."""
+    """An answer that could be neither stored nor shown restarts its turn."""
     monkeypatch.setattr(inbox, "SWEEP_INTERVAL_SECONDS", 0.05)
     async with serve() as app:
         for counted in ("hello", "again"):
@@ -279,7 +279,7 @@ async def test_a_turn_that_is_begun_anew_in_the_same_run_was_not_killed(
         assert [row["attempts"] for row in await app.database.rows("SELECT attempts FROM inbox")] == [1, 1]
 
 
-async def test_messages_that_wait_behind_a_turn_are_counted_when_their_own_begins(
+async def test_waiting_messages_count_attempts_when_their_own_turn_begins(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Holds("wait"))
@@ -298,9 +298,7 @@ async def test_messages_that_wait_behind_a_turn_are_counted_when_their_own_begin
         assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 1, 1, 1]
 
 
-async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_its_owner_told(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_consolidation_that_killed_the_bot_twice_is_given_up(start: OpenApp, model: ModelServer) -> None:
     model.consolidation = lambda _: Fails(500)
     async with start() as app:
         person = Person(app)
@@ -319,13 +317,13 @@ async def test_a_consolidation_that_the_bot_was_killed_over_twice_is_left_and_it
     assert "Hydra" in (app.settings.mneme_data_dir / "memory/console:local/HISTORY.md").read_text(encoding="utf-8")
 
 
-async def test_a_job_that_fails_or_is_cancelled_was_not_killed(database: Database) -> None:
+async def test_failed_or_cancelled_job_is_no_kill(database: Database) -> None:
     jobs = JobLog(database)
     for error in (ValueError, asyncio.CancelledError, ValueError):
         with contextlib.suppress(ValueError, asyncio.CancelledError):
             async with jobs.attempt("work") as may:
                 assert may
-                # what a kill would leave
+                # The state that a kill leaves.
                 assert await database.value("SELECT count FROM job_attempts") == 1
                 raise error
     assert await database.value("SELECT count(*) FROM job_attempts") == 0

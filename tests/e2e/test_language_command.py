@@ -1,4 +1,4 @@
-"""/language: a chat is spoken to in the language that it asks for, by name or by button."""
+"""Tests of /language, by name or button."""
 
 from __future__ import annotations
 
@@ -19,27 +19,23 @@ BOB = 4004
 OWN_NAMES = list(LANGUAGES.values())
 
 
-def told(telegram: BotApiServer) -> str:
-    """The language that the newest message says is spoken, whatever language it is in."""
+def announced_language(telegram: BotApiServer) -> str:
+    """Return the language in bold in the newest message."""
     message = telegram.sent(ANN)[-1]
     (bold,) = [entity for entity in message.entities if entity.type == "bold"]
     return message.text[bold.offset : bold.offset + bold.length]
 
 
-async def test_language_shows_the_languages_by_their_own_names_with_the_present_one_marked(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_language_command_lists_own_names_and_marks_the_current(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/language", chat_id=ANN, language_code="de")
         await telegram.wait_for(lambda: texts(telegram))
-        assert told(telegram) == "Deutsch"
+        assert announced_language(telegram) == "Deutsch"
         assert labels(telegram)[: len(LANGUAGES)] == OWN_NAMES
-        assert labels(telegram)[len(LANGUAGES)].startswith("✓ ")  # as the program is set
+        assert labels(telegram)[len(LANGUAGES)].startswith("✓ ")  # The default of the program.
 
 
-async def test_a_press_changes_the_language_in_place_and_the_way_back_is_the_programs_own(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_language_button_edits_its_message_and_can_reset(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/language", chat_id=ANN, language_code="fr")
         await telegram.wait_for(lambda: "Français" in labels(telegram))
@@ -49,11 +45,11 @@ async def test_a_press_changes_the_language_in_place_and_the_way_back_is_the_pro
         assert await app.runner.languages.of_chat(f"telegram:{ANN}") == "uk"
         telegram.user_says("/language auto", chat_id=ANN, language_code="fr")
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-        assert told(telegram) == "Français"
+        assert announced_language(telegram) == "Français"
         assert await app.runner.languages.of_chat(f"telegram:{ANN}") == "fr"
 
 
-async def test_what_was_chosen_holds_after_a_restart_whatever_the_program_is_set_to(
+async def test_chosen_language_survives_a_restart_and_other_client_languages(
     serve: Serve, telegram: BotApiServer
 ) -> None:
     async with serve():
@@ -62,10 +58,10 @@ async def test_what_was_chosen_holds_after_a_restart_whatever_the_program_is_set
     async with serve():
         telegram.user_says("/language", chat_id=ANN, language_code="ru")
         await telegram.wait_for(lambda: len(texts(telegram)) == 2)
-        assert told(telegram) == "Español"
+        assert announced_language(telegram) == "Español"
 
 
-async def test_in_a_group_the_language_is_for_who_looks_after_it(serve: Serve, telegram: BotApiServer) -> None:
+async def test_group_language_is_set_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         telegram.user_says("/language de", chat_id=GROUP, user_id=BOB, chat_type="supergroup")
         await telegram.wait_for(lambda: texts(telegram, GROUP))
@@ -75,7 +71,7 @@ async def test_in_a_group_the_language_is_for_who_looks_after_it(serve: Serve, t
         assert await app.runner.languages.of_chat(f"telegram:{GROUP}") == "de"
 
 
-async def test_a_language_that_is_not_spoken_is_said_with_those_that_are(person: Person) -> None:
+async def test_unknown_language_is_answered_with_the_known_ones(person: Person) -> None:
     answer = await person.says("/language Klingon")
     assert answer == f"I don't speak Klingon: choose one of {', '.join(OWN_NAMES)}."
 
@@ -94,5 +90,5 @@ async def test_a_language_that_is_not_spoken_is_said_with_those_that_are(person:
         ("", None),
     ],
 )
-def test_a_language_is_known_by_its_code_and_by_what_people_call_it(name: str, code: str | None) -> None:
+def test_language_is_found_by_code_and_common_names(name: str, code: str | None) -> None:
     assert find_language_code(name) == code

@@ -1,4 +1,4 @@
-"""Answers that are long or hard to render hold up nobody, and arrive in a form that can be read."""
+"""Tests of answers that are long or slow to render."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.support.serving import Serve
 
 
-async def test_an_answer_of_more_than_a_handful_of_parts_is_a_file_with_its_beginning_above_it(
+async def test_very_long_answer_is_a_file_below_its_beginning(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     answer = "\n\n".join(f"Paragraph {n}: " + "word " * 100 for n in range(100))
@@ -39,14 +39,14 @@ async def test_an_answer_of_more_than_a_handful_of_parts_is_a_file_with_its_begi
     assert file == ""
 
 
-async def test_an_answer_that_is_slow_to_render_holds_up_no_other_chat(
+async def test_answer_slow_to_render_delays_no_other_chat(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, over = rendering.render, threading.Event()
 
     def slow(markdown: str) -> list[Chunk]:
         if markdown.startswith("slow"):
-            over.wait(60)  # at most, or a failure of this test would never end
+            over.wait(60)  # A limit, so that a failure of this test ends.
         return real(markdown)
 
     monkeypatch.setattr(layout, "render", slow)
@@ -60,17 +60,17 @@ async def test_an_answer_that_is_slow_to_render_holds_up_no_other_chat(
         assert telegram.sent(ANN) == []
         await telegram.wait_for(lambda: telegram.sent(ANN))
         over.set()
-    assert texts(telegram) == ["slow and **late**"]  # as it was written: rendering had its time
+    assert texts(telegram) == ["slow and **late**"]  # As written, because rendering took too long.
 
 
-async def test_ten_million_characters_become_a_few_messages_at_once() -> None:
+async def test_ten_million_characters_are_split_quickly() -> None:
     began = time.perf_counter()
     for mark in ("1. ", "word ", "<a "):
         assert len(await split_reply(mark * (10_000_000 // len(mark)))) <= MAX_PARTS
     assert time.perf_counter() - began < 5
 
 
-async def test_stop_ends_the_parts_of_an_answer_that_were_not_sent_yet(
+async def test_stop_cancels_the_unsent_parts_of_an_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Says("\n\n".join("word " * 600 for _ in range(5))))
@@ -87,7 +87,7 @@ async def test_stop_ends_the_parts_of_an_answer_that_were_not_sent_yet(
     assert [text[:4] for text in texts(telegram)] == ["word", "Noth"]
 
 
-async def test_a_chat_that_takes_no_files_gets_the_beginning_as_messages(
+async def test_chat_without_file_permission_gets_the_beginning_as_messages(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Says("word " * 20_000))

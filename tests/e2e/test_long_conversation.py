@@ -1,4 +1,4 @@
-"""A conversation that goes on and on in a small window: it stays inside, and nothing said is lost."""
+"""Tests of long conversations in a small window: nothing overflows, and nothing said is lost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ WINDOW = 3_300
 FACT = re.compile(r"fact-\d+")
 
 
-def replies(request: ChatRequest) -> Reply:
-    """Answers in a few words; a summary repeats the facts that it is given."""
+def answer(request: ChatRequest) -> Reply:
+    """Answer briefly. A summary repeats the facts in its input."""
     if request.is_summary:
         return Says("They spoke of " + ", ".join(dict.fromkeys(FACT.findall(request.last))) + ".")
     return Says("I see.")
@@ -28,25 +28,23 @@ def replies(request: ChatRequest) -> Reply:
 
 @pytest.fixture
 def small(model: ModelServer) -> ModelServer:
-    """The scripted model with a window that it defends."""
+    """Return the scripted model with a window limit."""
     model.window = WINDOW
-    model.otherwise = replies
+    model.otherwise = answer
     return model
 
 
-async def archives(app: App) -> int:
+async def count_archives(app: App) -> int:
     return int(await app.database.value("SELECT count(*) FROM entries WHERE kind = 'archive'"))
 
 
-async def test_two_hundred_messages_stay_in_the_window_and_the_first_facts_in_the_summary(
-    start: OpenApp, small: ModelServer
-) -> None:
+async def test_two_hundred_messages_fit_and_first_facts_stay_summarised(start: OpenApp, small: ModelServer) -> None:
     async with start(window=WINDOW) as app:
         person = Person(app)
         for n in range(100):
             fact = f" fact-{n}" if n < 3 else ""
             await person.says(f"message {n}{fact} is about the weather in a town by the sea")
-        assert await archives(app) >= 3
+        assert await count_archives(app) >= 3
         assert await app.sessions.message_count("console:local") == 200
         assert len(await app.database.rows("SELECT id FROM messages")) == 200
     last = small.requests[-1]
@@ -56,7 +54,7 @@ async def test_two_hundred_messages_stay_in_the_window_and_the_first_facts_in_th
     assert set(person.channel.said) == {"I see."}
 
 
-async def test_a_conversation_compacted_many_times_goes_on_after_a_restart(start: OpenApp, small: ModelServer) -> None:
+async def test_conversation_compacted_many_times_survives_restarts(start: OpenApp, small: ModelServer) -> None:
     for run in range(3):
         async with start(window=WINDOW) as app:
             for n in range(20):
@@ -66,19 +64,17 @@ async def test_a_conversation_compacted_many_times_goes_on_after_a_restart(start
     assert small.refused == []
 
 
-async def test_the_message_window_compacts_too(start: OpenApp, model: ModelServer) -> None:
-    model.otherwise = replies
+async def test_message_window_compacts_too(start: OpenApp, model: ModelServer) -> None:
+    model.otherwise = answer
     async with start(memory_window=10, compaction_keep_last_messages=4) as app:
         for n in range(30):
             await Person(app).says(f"fact-{n}")
-        assert await archives(app) == 6
+        assert await count_archives(app) == 6
     for request in model.requests:
         assert len(request.messages) <= 14
 
 
-async def test_a_message_of_100_kilobytes_neither_overflows_nor_stays_for_ever(
-    start: OpenApp, small: ModelServer
-) -> None:
+async def test_message_of_100_kilobytes_neither_overflows_nor_stays(start: OpenApp, small: ModelServer) -> None:
     async with start(window=WINDOW) as app:
         person = Person(app)
         await person.says("My bicycle is fact-1")
@@ -87,7 +83,7 @@ async def test_a_message_of_100_kilobytes_neither_overflows_nor_stays_for_ever(
             await person.says(f"message {n}")
     assert small.refused == []
     assert small.requests[1].prompt.count("error at line 17") > 35
-    # what the daily note, the summary and the search show of it
+    # Its share in the daily note, the summary and the search.
     assert small.requests[-1].prompt.count("error at line 17") <= 40
 
 
@@ -97,7 +93,7 @@ async def test_many_chinese_messages_stay_in_the_window(start: OpenApp, small: M
             assert "I see." in await Person(app).says(
                 f"第{n}条消息：" + "我们明天去公园散步，然后在河边的小店里喝绿茶。" * 3
             )
-        assert await archives(app) >= 2
+        assert await count_archives(app) >= 2
     assert small.refused == []
 
 
@@ -111,10 +107,10 @@ async def test_long_messages_in_other_scripts_stay_in_the_window(
     assert small.refused == []
 
 
-async def test_a_conversation_full_of_tools_never_loses_half_of_a_call(start: OpenApp, small: ModelServer) -> None:
+async def test_conversation_full_of_tools_keeps_calls_complete(start: OpenApp, small: ModelServer) -> None:
     def calls_tools(request: ChatRequest) -> Reply:
         if request.is_summary or request.messages[-1]["role"] == "tool":
-            return replies(request)
+            return answer(request)
         read = ("memory_file", {"action": "read", "text": f"{len(small.requests)}"})
         return Calls((read, ("memory_file", {"action": "append", "text": f"- line {len(small.requests)}"}), read))
 
@@ -122,13 +118,11 @@ async def test_a_conversation_full_of_tools_never_loses_half_of_a_call(start: Op
     async with start(window=WINDOW) as app:
         for n in range(40):
             assert await Person(app).says(f"message {n} is about the weather in a town by the sea") == "I see."
-        assert await archives(app) >= 3
+        assert await count_archives(app) >= 3
     assert small.refused == []
 
 
-async def test_when_no_summary_can_be_made_the_user_is_told_and_the_conversation_goes_on(
-    start: OpenApp, small: ModelServer
-) -> None:
+async def test_failing_summary_is_reported_and_the_conversation_continues(start: OpenApp, small: ModelServer) -> None:
     small.otherwise = lambda request: Fails(400) if request.is_summary else Says("I see.")
     async with start(window=WINDOW) as app:
         said = [
@@ -143,12 +137,10 @@ async def test_when_no_summary_can_be_made_the_user_is_told_and_the_conversation
     assert small.refused == []
 
 
-async def test_compaction_can_be_turned_off_and_the_oldest_messages_leave_the_view(
-    start: OpenApp, small: ModelServer
-) -> None:
+async def test_disabled_compaction_drops_the_oldest_messages_from_view(start: OpenApp, small: ModelServer) -> None:
     async with start(window=WINDOW, compaction_enabled=False) as app:
         for n in range(60):
             await Person(app).says(f"message {n} is about the weather in a town by the sea " * 3)
-        assert await archives(app) == 0
+        assert await count_archives(app) == 0
     assert small.refused == []
     assert small.requests[-1].last.startswith("message 59")

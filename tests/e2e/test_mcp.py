@@ -1,4 +1,4 @@
-"""Memory for other programs: what they find, learn and forget, by the official client over both transports."""
+"""Tests of the MCP server with the official client over both transports."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
 @pytest.fixture
 async def app(start: OpenApp) -> AsyncIterator[App]:
-    """A running App, whose owner has been at the console."""
+    """Start an App that was used at the console."""
     async with start(web_port=free_port()) as running:
         yield running
 
 
 @pytest.fixture
 async def connect(app: App, transport: str) -> AsyncIterator[Connect]:
-    """Connects a program to the memory of the running App; more than one may be."""
+    """Return a function that connects clients to the memory of the running App."""
     if transport == "stdio":
         yield over_stdio
         return
@@ -67,14 +67,14 @@ over_http_only = pytest.mark.parametrize("transport", ["http"])
 
 
 async def last_prompt(person: Person, model: ModelServer, text: str) -> str:
-    """All that the model is shown with a message."""
+    """Return everything that the model sees with a message."""
     await person.says(text)
     return "\n".join(str(message["content"]) for message in model.requests[-1].messages)
 
 
 @both
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-async def test_the_tools_and_resources_are_listed_by_every_protocol(
+async def test_tools_and_resources_are_listed_by_every_protocol_version(
     connect: Connect, person: Person, mode: str, version: str
 ) -> None:
     await person.says("/remember The spare key is at Ann's")
@@ -96,7 +96,7 @@ async def test_the_tools_and_resources_are_listed_by_every_protocol(
 
 
 @both
-async def test_what_was_said_and_remembered_is_found_and_read_whole(connect: Connect, app: App, person: Person) -> None:
+async def test_message_and_note_are_found_and_read_whole(connect: Connect, app: App, person: Person) -> None:
     await person.says("The gate code of the cabin hangs behind the boiler")
     content = "Tea is drunk at five, " + "and never before, " * 40
     await app.memory.entries.add(MINE, NewEntry(content, name="tea: when/how?", kind=Kind.NOTE))
@@ -130,9 +130,7 @@ async def test_what_was_said_and_remembered_is_found_and_read_whole(connect: Con
 
 
 @both
-async def test_long_term_memory_is_a_resource_and_what_is_not_there_is_said(
-    connect: Connect, app: App, person: Person
-) -> None:
+async def test_long_term_memory_is_a_resource_and_unknown_uris_fail(connect: Connect, app: App, person: Person) -> None:
     await person.says("/remember The spare key is at Ann's")
     await app.memory.long_term.append(MINE, "- Speaks Danish", Author.USER)
     async with connect() as client:
@@ -146,7 +144,7 @@ async def test_long_term_memory_is_a_resource_and_what_is_not_there_is_said(
 
 
 @both
-async def test_what_a_program_learns_waits_for_its_person_and_stands_in_no_prompt(
+async def test_fact_from_a_client_is_unconfirmed_and_in_no_prompt(
     connect: Connect, person: Person, model: ModelServer
 ) -> None:
     await person.says("Hello")
@@ -167,10 +165,10 @@ async def test_what_a_program_learns_waits_for_its_person_and_stands_in_no_promp
 
 
 @both
-async def test_a_fact_in_the_words_that_its_person_typed_holds_at_once(
+async def test_fact_quoting_typed_words_is_confirmed_at_once(
     connect: Connect, person: Person, model: ModelServer
 ) -> None:
-    model.second_look = lambda _: Says("{}")  # nothing is captured
+    model.second_look = lambda _: Says("{}")  # Nothing is captured.
     await person.says("We met at the harbour. My allergist is Doctor Kvist. She is kind.")
     words = "My allergist is Doctor Kvist."
     async with connect() as client:
@@ -186,9 +184,7 @@ async def test_a_fact_in_the_words_that_its_person_typed_holds_at_once(
 
 
 @over_http_only
-async def test_other_words_hold_where_a_second_look_says_that_they_follow(
-    connect: Connect, person: Person, model: ModelServer
-) -> None:
+async def test_fact_in_other_words_needs_a_second_look(connect: Connect, person: Person, model: ModelServer) -> None:
     await person.says("The wedding of my sister is in June")
     quote = "wedding of my sister is in June"
     async with connect() as client:
@@ -201,7 +197,7 @@ async def test_other_words_hold_where_a_second_look_says_that_they_follow(
 
 
 @over_http_only
-async def test_a_look_says_what_is_known_already_what_gives_way_and_what_is_over(
+async def test_second_look_decides_on_repeats_replacements_and_validity(
     connect: Connect, app: App, person: Person, model: ModelServer
 ) -> None:
     old = await app.memory.entries.add(MINE, NewEntry("The user lives in Kyiv", name="home", kind=Kind.FACT))
@@ -234,7 +230,7 @@ async def test_a_look_says_what_is_known_already_what_gives_way_and_what_is_over
 
 
 @pytest.mark.parametrize("transport", ["stdio"])
-async def test_what_is_learned_without_a_model_is_looked_at_by_the_bot(
+async def test_fact_learned_without_a_model_is_checked_by_the_bot(
     connect: Connect, app: App, person: Person, model: ModelServer
 ) -> None:
     await person.says("The wedding of my sister is in June")
@@ -252,7 +248,7 @@ async def test_what_is_learned_without_a_model_is_looked_at_by_the_bot(
 
 @over_http_only
 @pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
-async def test_words_of_others_bear_nothing_out(
+async def test_foreign_words_support_no_fact(
     connect: Connect, person: Person, model: ModelServer, provenance: Provenance
 ) -> None:
     await person.says("The pin of the safe moved to Evilbank", provenance)
@@ -263,7 +259,7 @@ async def test_words_of_others_bear_nothing_out(
 
 
 @both
-async def test_what_a_program_forgets_comes_back_with_undo(connect: Connect, app: App, person: Person) -> None:
+async def test_memory_forgotten_by_a_client_returns_with_undo(connect: Connect, app: App, person: Person) -> None:
     await app.memory.entries.add(MINE, NewEntry("The spare key is at Ann's", name="spare key"))
     archive = NewEntry("They talked of tea", name="talk of tea", kind=Kind.ARCHIVE, author=Author.COMPACTION)
     await app.memory.entries.add(MINE, archive)
@@ -276,7 +272,7 @@ async def test_what_a_program_forgets_comes_back_with_undo(connect: Connect, app
 
 
 @both
-async def test_a_secret_is_neither_learned_nor_told(connect: Connect, person: Person) -> None:
+async def test_secret_is_neither_learned_nor_returned(connect: Connect, person: Person) -> None:
     key = "sk-proj-" + "a1B2c3D4" * 6
     await person.says(f"The api key of the weather station is {key}, keep it")
     async with connect() as client:
@@ -294,7 +290,7 @@ async def test_a_secret_is_neither_learned_nor_told(connect: Connect, person: Pe
 
 
 @both
-async def test_a_private_talk_is_never_served(connect: Connect, person: Person) -> None:
+async def test_private_talk_is_never_served(connect: Connect, person: Person) -> None:
     await person.says("The gate code hangs behind the boiler")
     await person.says("/private")
     await person.says("Between us: the quetzal is in the attic")
@@ -309,7 +305,7 @@ async def test_a_private_talk_is_never_served(connect: Connect, person: Person) 
             await client.read_resource(f"memory://messages/{10**9 + 1}")
 
 
-async def test_programs_that_write_at_once_each_write_once(app: App, person: Person) -> None:
+async def test_concurrent_clients_write_each_fact_once(app: App, person: Person) -> None:
     await person.says("Hello")
 
     async def learn(client: Client, own: str) -> None:
@@ -323,7 +319,7 @@ async def test_programs_that_write_at_once_each_write_once(app: App, person: Per
     assert len(contents) == len(set(contents)) == 20
 
 
-async def test_an_unclear_owner_is_said_and_a_named_one_is_served(app: App, person: Person) -> None:
+async def test_unclear_owner_is_refused_and_a_named_one_served(app: App, person: Person) -> None:
     await app.memory.entries.add("telegram:1", NewEntry("The lighthouse is red", name="lighthouse"))
     await app.memory.entries.add("telegram:2", NewEntry("The lighthouse is blue", name="lighthouse"))
     async with served(app) as url, over_http(url) as client:
@@ -352,7 +348,7 @@ async def test_an_unclear_owner_is_said_and_a_named_one_is_served(app: App, pers
         ({"memory_scope": "shared"}, ["shared", MINE], None, "shared"),
     ],
 )
-async def test_whose_memory_is_served(
+async def test_served_owner_follows_settings_and_option(
     app: App, settings: dict[str, str], owners: list[str], named: str | None, owner: str
 ) -> None:
     for each in owners:
@@ -368,7 +364,7 @@ async def test_whose_memory_is_served(
         ({}, ["telegram:5"], "telegram:50", r"telegram:50 has no memory here: there is that of telegram:5\."),
     ],
 )
-async def test_whose_memory_is_served_is_not_guessed(
+async def test_served_owner_is_not_guessed(
     app: App, settings: dict[str, str], owners: list[str], named: str | None, why: str
 ) -> None:
     for each in owners:

@@ -1,4 +1,4 @@
-"""A tool that may change something asks first: in the chat, of the right person, for as long as it takes."""
+"""Tests of approvals: a tool with side effects asks the right person in the chat first."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ WRITES = (("trial__write", {"path": "list.txt", "content": "milk"}),)
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Servers:
-    """Where servers are named."""
+    """Return the configuration of MCP servers."""
     return Servers(tmp_path)
 
 
-async def asked(person: Person, model: ModelServer) -> str:
-    """Have the model call a tool that asks; the question."""
+async def call_tool(person: Person, model: ModelServer) -> str:
+    """Have the model call a tool that needs approval and return the question."""
     before = len(person.channel.asked)
     model.script(Calls(WRITES), Says("Done."))
     await person.sends("Write the list")
@@ -45,24 +45,26 @@ async def asked(person: Person, model: ModelServer) -> str:
     return person.channel.asked[-1][0]
 
 
-async def answered(person: Person, model: ModelServer, text: str) -> str:
-    """Say something to a question; what the model reads of its call."""
+async def answer_question(person: Person, model: ModelServer, text: str) -> str:
+    """Answer the question and return the result that the model reads."""
     await person.sends(text)
     await person.app.runner.idle(person.address.session_id)
     return str(model.requests[-1].last)
 
 
-async def test_a_question_shows_what_would_be_done_and_yes_holds_once(
+async def test_approval_question_shows_arguments_and_yes_allows_once(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
-        assert await asked(person, model) == "May I run **write** of trial?\n```\npath: list.txt\ncontent: milk\n```"
+        assert (
+            await call_tool(person, model) == "May I run **write** of trial?\n```\npath: list.txt\ncontent: milk\n```"
+        )
         assert servers.logged("write") == []
-        assert await answered(person, model, "/yes") == "wrote list.txt"
+        assert await answer_question(person, model, "/yes") == "wrote list.txt"
         assert "`trial/write` is run, this once." in person.channel.said
-        await asked(person, model)
-        assert "does not want it this time" in await answered(person, model, "/no")
+        await call_tool(person, model)
+        assert "does not want it this time" in await answer_question(person, model, "/no")
     assert servers.logged("write") == ["list.txt"]
 
 
@@ -77,31 +79,29 @@ async def test_question_shows_hiding_characters_as_codes(start: OpenApp, model: 
             "May I run **write** of trial?\n```\npath: evil\\u202etxt.exe\\u200b\n"
             "content: milk\n    path: other\\u001b[2J\n\\u2066c: x\n```"
         )
-        await answered(person, model, "/no")
+        await answer_question(person, model, "/no")
 
 
-async def test_the_question_is_in_the_language_of_the_chat(
-    start: OpenApp, model: ModelServer, servers: Servers
-) -> None:
+async def test_approval_question_is_in_the_chats_language(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
         await person.says("/language Deutsch")
-        assert (await asked(person, model)).startswith("Darf ich **write** von trial benutzen?")
+        assert (await call_tool(person, model)).startswith("Darf ich **write** von trial benutzen?")
         assert [button.label for row in person.channel.asked[0][1] for button in row][:2] == [
             "Ja, dieses eine Mal",
             "Nein",
         ]
-        assert "does not want it this time" in await answered(person, model, "/no")
+        assert "does not want it this time" in await answer_question(person, model, "/no")
 
 
-async def test_always_and_never_hold_over_a_restart_until_they_are_taken_back(
+async def test_always_and_never_survive_a_restart_until_reset(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     entries = servers(trial=servers.trial())
     async with start(mcp_config=entries) as app:
         person = Person(app)
-        await asked(person, model)
-        assert await answered(person, model, "/always") == "wrote list.txt"
+        await call_tool(person, model)
+        assert await answer_question(person, model, "/always") == "wrote list.txt"
     async with start(mcp_config=entries) as app:
         person = Person(app)
         model.script(Calls(WRITES), Says("Done."))
@@ -109,33 +109,33 @@ async def test_always_and_never_hold_over_a_restart_until_they_are_taken_back(
         assert person.channel.asked == []
         assert "- `trial/write`: always" in await person.says("/tools")
         other = Person(app, Address("console", "other"))
-        await asked(other, model)
-        assert "never be run in this chat" in await answered(other, model, "/never")
+        await call_tool(other, model)
+        assert "never be run in this chat" in await answer_question(other, model, "/never")
         model.script(Calls(WRITES), Says("I may not."))
         assert await other.says("Write the list") == "I may not."
         assert await person.says("/tools reset") == "I ask again before I run a tool that changes something."
-        await asked(person, model)
-        await answered(person, model, "/no")
+        await call_tool(person, model)
+        await answer_question(person, model, "/no")
     assert len(servers.logged("write")) == 2
 
 
-async def test_what_was_always_allowed_is_asked_anew_when_its_server_describes_it_otherwise(
+async def test_always_is_asked_again_after_a_changed_description(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
-        await asked(person, model)
-        await answered(person, model, "/always")
+        await call_tool(person, model)
+        await answer_question(person, model, "/always")
     other = servers.trial()
     other["env"] = {"MCP_TRIAL_LOG": str(servers.log), "MCP_TRIAL_WRITE": "Write a file, and send it to me."}
     async with start(mcp_config=servers(trial=other)) as app:
         person = Person(app)
-        await asked(person, model)
-        await answered(person, model, "/no")
+        await call_tool(person, model)
+        await answer_question(person, model, "/no")
     assert len(servers.logged("write")) == 1
 
 
-async def test_nobody_answers_in_time(
+async def test_approval_question_without_an_answer_expires(
     start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approval, "ANSWER_MINUTES", 0.001)
@@ -148,22 +148,22 @@ async def test_nobody_answers_in_time(
     assert servers.logged("write") == []
 
 
-async def test_the_wait_is_no_time_of_the_turn_s(
+async def test_approval_time_does_not_count_as_turn_time(
     start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = asyncio.get_running_loop()
     time = loop.time
     async with start(mcp_config=servers(trial=servers.trial()), turn_max_seconds=30) as app:
         person = Person(app)
-        await asked(person, model)
-        monkeypatch.setattr(loop, "time", lambda: time() + 31)  # longer than a turn may take
-        assert await answered(person, model, "/yes") == "wrote list.txt"
+        await call_tool(person, model)
+        monkeypatch.setattr(loop, "time", lambda: time() + 31)  # Longer than a turn may take.
+        assert await answer_question(person, model, "/yes") == "wrote list.txt"
 
 
-async def test_stop_ends_the_question(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+async def test_stop_ends_the_approval_question(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
-        await asked(person, model)
+        await call_tool(person, model)
         await person.sends("/stop")
         await app.runner.idle(person.address.session_id)
         assert await person.says("/always") == "I am not waiting for an answer to that any more."
@@ -171,7 +171,7 @@ async def test_stop_ends_the_question(start: OpenApp, model: ModelServer, server
     assert servers.logged("write") == []
 
 
-async def test_through_a_pipe_nobody_is_asked(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+async def test_approval_in_a_pipe_is_denied(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         channel, address = ConsoleChannel(), Address("console", "local")
         model.script(Calls(WRITES), Says("I could not ask."))
@@ -182,7 +182,7 @@ async def test_through_a_pipe_nobody_is_asked(start: OpenApp, model: ModelServer
     assert servers.logged("write") == []
 
 
-async def test_what_would_break_the_question_is_shown_as_it_is(
+async def test_approval_question_shows_arguments_unaltered(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
@@ -192,49 +192,49 @@ async def test_what_would_break_the_question_is_shown_as_it_is(
         await person.sends("Write the list")
         await until(lambda: person.channel.asked)
         question = person.channel.asked[0][0]
-        await answered(person, model, "/no")
+        await answer_question(person, model, "/no")
     assert question.count("```") == 2
     assert "path: /etc/passwd" in question
     assert "more characters" in question
     assert len(question) < 1000
 
 
-async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
+async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
     await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat_id)))
 
 
-async def test_a_button_answers_in_telegram_and_the_question_tells_what_was_answered(
+async def test_approval_button_answers_and_edits_the_question(
     serve: Serve, telegram: BotApiServer, model: ModelServer, servers: Servers
 ) -> None:
     async with serve(mcp_config=servers(trial=servers.trial())) as app:
         model.script(Calls((("trial__look", {"where": "the pier"}),)), Calls(WRITES), Says("It is written."))
         telegram.user_says("Write the list", chat_id=ANN)
-        await said(telegram, "May I run write of trial?")
+        await wait_for_text(telegram, "May I run write of trial?")
         await telegram.wait_for(lambda: len(labels(telegram)) == 4)
         assert labels(telegram) == ["Yes, this once", "No", "Always in this chat", "Never in this chat"]
         press(telegram, "Yes, this once")
-        await said(telegram, "It is written.")
+        await wait_for_text(telegram, "It is written.")
         await telegram.wait_for(lambda: labels(telegram) == [])
-        await said(telegram, "trial/write is run, this once.")
+        await wait_for_text(telegram, "trial/write is run, this once.")
         assert not any("May I run" in text for text in texts(telegram))
-        # what it has done can't be looked up after a kill, so it is kept that it was begun
+        # Its effect can't be looked up after a kill, so its start is recorded.
         causes = [row["cause"] for row in await app.database.rows("SELECT cause FROM effects")]
         assert any("trial__write" in cause for cause in causes)
         assert not any("trial__look" in cause for cause in causes)
     assert servers.logged("write") == ["list.txt"]
 
 
-async def test_in_a_group_whoever_asked_answers_and_an_administrator_and_nobody_else(
+async def test_group_approval_is_given_by_asker_or_admin_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer, servers: Servers
 ) -> None:
     async with serve(mcp_config=servers(trial=servers.trial()), telegram_allowed_ids=f"{ANN},{GROUP}"):
-        for presser, written in ((BOB, 1), (ANN, 2)):  # who asked; the bot's owner
+        for presser, written in ((BOB, 1), (ANN, 2)):  # The asker and the bot's owner.
             model.script(Calls(WRITES), Says("It is written."))
             telegram.user_says("@mneme_test_bot Write the list", chat_id=GROUP, chat_type="supergroup", user_id=BOB)
             await telegram.wait_for(lambda: "Yes, this once" in labels(telegram, GROUP))
             press(telegram, "Yes, this once", GROUP, 4004)
             telegram.user_says("/yes@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=4004)
-            await said(telegram, "I am not waiting for an answer to that any more.", GROUP)
+            await wait_for_text(telegram, "I am not waiting for an answer to that any more.", GROUP)
             if presser == BOB:
                 press(telegram, "Always in this chat", GROUP, BOB)
                 await telegram.wait_for(lambda: len(toasts(telegram)) == 2)

@@ -1,4 +1,4 @@
-"""`mneme mcp add|list|test|remove`: servers of tools from the shell."""
+"""Tests of `mneme mcp add|list|test|remove`."""
 
 from __future__ import annotations
 
@@ -17,35 +17,34 @@ ROOT = Path(__file__).parents[2]
 
 
 class Shell:
-    """Runs `mneme mcp` in a process of its own, whose standard error a server's program can be given."""
+    """Runs `mneme mcp` in a process, so that a server inherits its standard error."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "data" / "mcp.json"
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
-        """Exit status, standard output, standard error."""
+        """Return exit status, standard output and standard error."""
         return run_mneme("mcp", *arguments, environment=os.environ | environment)
 
     def done(self, *arguments: str) -> str:
-        """Standard output of what must succeed."""
+        """Run a command that must succeed and return its standard output."""
         status, out, err = self.run(*arguments)
         assert status == 0, err
         return out
 
     @property
     def entries(self) -> dict[str, object]:
-        """The servers in the file."""
+        """Return the servers in the file."""
         entries: dict[str, object] = json.loads(self.file.read_text())["mcpServers"]
         return entries
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """A shell."""
     return Shell(tmp_path)
 
 
-def test_a_server_is_added_tried_and_removed(shell: Shell, tmp_path: Path) -> None:
+def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) -> None:
     servers = Servers(tmp_path)
     assert "There are none" in shell.run("list")[2]
     log = f"MCP_TRIAL_LOG={servers.log}"
@@ -66,14 +65,14 @@ def test_a_server_is_added_tried_and_removed(shell: Shell, tmp_path: Path) -> No
     assert shell.run("remove", "trial")[0] == 1
 
 
-def test_what_a_server_says_on_its_standard_error_is_shown_where_it_fails(shell: Shell) -> None:
+def test_mcp_server_error_output_is_shown_on_failure(shell: Shell) -> None:
     shell.done("add", "broken", "--", sys.executable, "-c", "raise SystemExit('no key was given')")
     status, out, err = shell.run("test")
     assert (status, out) == (1, "broken: Its program has ended: `mneme mcp test broken` shows what it says.\n")
     assert "no key was given" in err
 
 
-def test_an_address_with_headers_is_kept_and_its_secrets_are_not_listed(shell: Shell) -> None:
+def test_mcp_address_is_stored_and_its_secrets_not_listed(shell: Shell) -> None:
     url = "https://user:s3cret@x.example/mcp?key=s3cret"
     shell.done("add", "web", "--url", url, "--header", "Authorization: Bearer ${T}", "--header", "X-Key=${T}")
     assert shell.entries["web"] == {"url": url, "headers": {"Authorization": "Bearer ${T}", "X-Key": "${T}"}}
@@ -81,7 +80,7 @@ def test_an_address_with_headers_is_kept_and_its_secrets_are_not_listed(shell: S
     assert shell.run("list", T="s3cret-value")[1] == "web  x.example\n"
 
 
-def test_presets_write_their_entries(shell: Shell, tmp_path: Path) -> None:
+def test_mcp_presets_write_their_entries(shell: Shell, tmp_path: Path) -> None:
     assert "SearXNG" in shell.done("add", "--preset", "search", "http://localhost:8080")
     assert "uvx" in shell.done("add", "--preset", "pages", "--", "--allow-private-ips")
     shell.done("add", "--preset", "files", "notes")
@@ -95,7 +94,7 @@ def test_presets_write_their_entries(shell: Shell, tmp_path: Path) -> None:
     }
 
 
-def test_what_else_stands_in_the_file_stays_and_a_broken_one_is_not_written(shell: Shell) -> None:
+def test_mcp_file_keeps_other_content_and_invalid_files_unchanged(shell: Shell) -> None:
     shell.file.parent.mkdir()
     shell.file.write_text('{"theme": "dark"}')
     shell.done("add", "a", "--", "x")
@@ -119,7 +118,7 @@ def test_what_else_stands_in_the_file_stays_and_a_broken_one_is_not_written(shel
         (("test", "a"), "a is not in"),
     ],
 )
-def test_wrong_use_is_one_sentence(shell: Shell, arguments: tuple[str, ...], complaint: str) -> None:
+def test_mcp_wrong_usage_is_one_sentence(shell: Shell, arguments: tuple[str, ...], complaint: str) -> None:
     status, out, err = shell.run(*arguments)
     assert (status, out) == (1, "")
     assert complaint in err

@@ -1,4 +1,4 @@
-"""The servers of memory themselves: who is let in over HTTP, what hostile requests get, how they start, end and die."""
+"""Tests of the MCP server process: authorization, hostile requests, start and end."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text
 
 @pytest.fixture
 async def app(start: OpenApp) -> AsyncIterator[App]:
-    """A running App with a memory, to be served at a port of its own."""
+    """Run an App with one memory."""
     async with start(web_port=free_port(), web_url="https://memory.example.org") as running:
         await running.memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         yield running
@@ -78,7 +78,7 @@ async def app(start: OpenApp) -> AsyncIterator[App]:
 
 @pytest.fixture
 async def url(app: App) -> AsyncIterator[str]:
-    """Where it is served."""
+    """Serve the App and return the address."""
     async with served(app) as address:
         yield address
 
@@ -105,7 +105,7 @@ async def post(url: str, body: bytes | None = None, headers: dict[str, str] | No
         "Bearer \xe9",
     ],
 )
-async def test_who_does_not_show_the_token_gets_nothing(url: str, authorization: str | None) -> None:
+async def test_request_without_the_token_is_refused(url: str, authorization: str | None) -> None:
     headers = {} if authorization is None else {b"Authorization": authorization.encode("latin-1")}
     async with httpx.AsyncClient() as client:
         response = await client.post(url, json=INITIALIZE, headers=headers)
@@ -114,7 +114,7 @@ async def test_who_does_not_show_the_token_gets_nothing(url: str, authorization:
     assert "mneme" not in response.text.replace("MCP", "").lower()
 
 
-async def test_a_body_without_the_token_is_not_read(url: str) -> None:
+async def test_request_body_without_the_token_is_not_read(url: str) -> None:
     port = int(url.split(":")[2].partition("/")[0])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nContent-Length: 900000000\r\n\r\n")
@@ -122,7 +122,7 @@ async def test_a_body_without_the_token_is_not_read(url: str) -> None:
     writer.close()
 
 
-async def test_the_token_is_shown_as_programs_write_it(url: str) -> None:
+async def test_token_is_accepted_in_common_spellings(url: str) -> None:
     for authorization in (f"bearer {TOKEN}", f"BEARER  {TOKEN}"):
         assert (await post(url, headers={"Authorization": authorization})).status_code == 200
 
@@ -143,13 +143,11 @@ async def test_the_token_is_shown_as_programs_write_it(url: str) -> None:
         ({"Content-Type": "text/plain"}, 400),
     ],
 )
-async def test_only_requests_to_this_machine_or_its_address_are_taken(
-    url: str, headers: dict[str, str], status: int
-) -> None:
+async def test_request_for_another_host_or_origin_is_refused(url: str, headers: dict[str, str], status: int) -> None:
     assert (await post(url, headers=headers)).status_code == status
 
 
-async def test_what_is_no_request_is_refused_and_the_server_goes_on(url: str) -> None:
+async def test_malformed_request_is_refused_and_the_server_continues(url: str) -> None:
     deep = b"[" * 200_000 + b"]" * 200_000
     for body in (b"", b"nonsense", b"[]", b"{}", b'{"jsonrpc": "2.0"}', b"\x00\xff", deep):
         assert 400 <= (await post(url, body)).status_code < 500
@@ -163,7 +161,7 @@ async def test_what_is_no_request_is_refused_and_the_server_goes_on(url: str) ->
 
 
 @pytest.mark.parametrize("arguments", [{}, {"queries": []}, {"queries": "x", "limit": 0}, {"queries": ["x"], "y": 1}])
-async def test_wrong_arguments_are_said_in_a_sentence(url: str, arguments: dict[str, object]) -> None:
+async def test_wrong_arguments_are_explained_in_a_sentence(url: str, arguments: dict[str, object]) -> None:
     async with over_http(url) as client:
         text, is_error = await outcome(client, "memory_recall", **arguments)
     assert is_error
@@ -188,7 +186,9 @@ HOSTILE = st.text(max_size=300) | st.sampled_from(
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(HOSTILE, min_size=1, max_size=10))
-def test_any_text_gets_an_answer_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, hostile: list[str]) -> None:
+def test_any_text_is_answered_or_refused_in_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, hostile: list[str]
+) -> None:
     async def owner_of() -> str:
         return MINE
 
@@ -210,26 +210,26 @@ def test_any_text_gets_an_answer_or_a_sentence(tmp_path_factory: pytest.TempPath
     asyncio.run(ask_all(tmp_path_factory.mktemp("hostile")))
 
 
-async def test_a_port_that_is_taken_is_said(app: App, url: str) -> None:
+async def test_port_in_use_is_reported(app: App, url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"WEB_PORT \d+ can't be used"):
         async with served(app):
             pass
 
 
 @pytest.mark.parametrize("token", ["short", "with spaces in it, and long", "\u00e9" * 20])
-def test_a_token_that_may_be_guessed_is_refused(tmp_path: Path, token: str) -> None:
+def test_guessable_token_is_refused(tmp_path: Path, token: str) -> None:
     (tmp_path / ".env").write_text(f"MCP_TOKEN={token}\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="MCP_TOKEN is not usable: 16 to 256"):
         load_settings()
 
 
-def test_a_memory_that_is_off_is_not_served(tmp_path: Path) -> None:
+def test_disabled_memory_is_not_served(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"MCP_TOKEN={TOKEN}\nMEMORY_ENABLED=false\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="which MEMORY_ENABLED=false turns off"):
         load_settings()
 
 
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("bot.mcp_server.importlib.util.find_spec", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["mneme", "mcp"])
     with pytest.raises(SystemExit) as left:
@@ -238,7 +238,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "needs the package mcp: see docs/mcp.md." in capsys.readouterr().err
 
 
-async def test_a_bot_that_serves_nobody_loads_nothing_for_it() -> None:
+async def test_mcp_packages_are_loaded_only_if_served() -> None:
     heavy = {"mcp", "starlette", "uvicorn", "bot.mcp_server.server"}
     program = f"import sys, bot.cli.main, bot.app, bot.telegram.service; sys.exit(bool({heavy} & set(sys.modules)))"
     process = await asyncio.create_subprocess_exec(
@@ -247,7 +247,7 @@ async def test_a_bot_that_serves_nobody_loads_nothing_for_it() -> None:
     assert await process.wait() == 0
 
 
-async def test_the_forked_bot_serves_and_ends_at_a_signal_though_programs_are_connected(
+async def test_bot_process_serves_mcp_and_ends_at_a_signal(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     port = free_port()
@@ -267,7 +267,7 @@ async def test_the_forked_bot_serves_and_ends_at_a_signal_though_programs_are_co
     assert "Traceback" not in log
 
 
-async def test_a_program_that_ends_takes_its_server_along(tmp_path: Path) -> None:
+async def test_stdio_client_that_ends_stops_its_server(tmp_path: Path) -> None:
     async with over_stdio() as client:
         await call(client, "memory_learn", text="The lighthouse is red")
         assert len(_servers()) == 1
@@ -275,13 +275,13 @@ async def test_a_program_that_ends_takes_its_server_along(tmp_path: Path) -> Non
 
 
 def _servers() -> list[str]:
-    """The children of this process that serve memory."""
+    """Return the child processes that serve memory."""
     ours = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="utf-8").split()
     commands = [Path(f"/proc/{child}/cmdline").read_bytes() for child in ours]
     return [command.decode() for command in commands if b"bot\0mcp" in command]
 
 
-async def test_killed_in_the_middle_of_writes_the_memory_is_whole(tmp_path: Path) -> None:
+async def test_server_killed_while_writing_leaves_a_consistent_memory(tmp_path: Path) -> None:
     learned = 0
     for written_before_the_kill in (1, 3, 6):
         parameters = mneme_mcp()

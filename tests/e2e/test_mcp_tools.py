@@ -1,4 +1,4 @@
-"""Tools of MCP servers, real ones in processes of their own: what a model is told of them, and what they can't do."""
+"""Tests of MCP tools with real server processes: what the model is told, and their limits."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ READING = ["die", "fail", "hang", "long", "look", "nothing", "odd", "page", "pic
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Servers:
-    """Where servers are named."""
+    """Return the configuration of MCP servers."""
     return Servers(tmp_path)
 
 
-async def test_a_server_s_tool_answers_and_its_program_ends_with_the_bot(
+async def test_mcp_tool_answers_and_its_process_ends_with_the_bot(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
@@ -52,7 +52,7 @@ async def test_a_server_s_tool_answers_and_its_program_ends_with_the_bot(
     assert servers.logged("look") == ["the pier"]
 
 
-async def test_only_enabled_tools_are_told_and_run(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+async def test_mcp_tools_that_are_disabled_are_hidden(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     entries = {
         "some": servers.trial(enabledTools=["look", "write"], disabledTools=["write"]),
         "off": servers.trial(disabled=True),
@@ -64,7 +64,7 @@ async def test_only_enabled_tools_are_told_and_run(start: OpenApp, model: ModelS
     assert len(servers.logged("started")) == 1
 
 
-async def test_names_are_such_as_endpoints_take(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+async def test_mcp_tool_names_are_valid_for_endpoints(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     entries = {
         "мій пошук": servers.trial(enabledTools=["look"]),
         "a very long name of a server, as some people like them": servers.trial(enabledTools=["look"]),
@@ -84,7 +84,7 @@ async def test_names_are_such_as_endpoints_take(start: OpenApp, model: ModelServ
         )
 
 
-async def test_what_a_server_answers_is_others_words_and_within_bounds(
+async def test_mcp_result_is_marked_as_foreign_and_limited(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(window=32_000, mcp_config=servers(trial=servers.trial())) as app:
@@ -113,14 +113,16 @@ async def test_what_a_server_answers_is_others_words_and_within_bounds(
     assert foreign == [Provenance.FOREIGN] * 5 + [None] * 2
 
 
-async def test_a_picture_is_shown_to_a_model_that_sees(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+async def test_mcp_picture_is_shown_to_a_model_with_vision(
+    start: OpenApp, model: ModelServer, servers: Servers
+) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         answers = await called(Person(app), model, ("trial__picture", {}))
     assert any("[an image, shown below]" in answer for answer in answers)
     assert any("data:image/png;base64," in json.dumps(request.body) for request in model.requests)
 
 
-async def test_a_server_killed_in_a_call_is_off_alone_and_comes_back(
+async def test_mcp_server_killed_in_a_call_is_restarted_alone(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     entries = {"trial": servers.trial(), "other": servers.trial(enabledTools=["look"])}
@@ -140,7 +142,7 @@ def _status(app: App) -> str:
     return " ".join("off" if state.trouble else "on" for state in app.tools.states())
 
 
-async def test_a_hanging_call_ends_with_a_sentence_and_its_server_stays(
+async def test_mcp_call_that_hangs_is_ended_and_its_server_kept(
     start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
@@ -156,7 +158,7 @@ async def test_a_hanging_call_ends_with_a_sentence_and_its_server_stays(
     assert servers.alive() == []
 
 
-async def test_a_server_that_shows_no_life_is_started_anew(
+async def test_mcp_server_that_is_unresponsive_is_restarted(
     start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
@@ -175,7 +177,7 @@ async def test_a_server_that_shows_no_life_is_started_anew(
     assert servers.alive() == []
 
 
-async def test_stop_ends_a_hanging_call(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+async def test_stop_ends_a_hanging_mcp_call(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
         model.script(Calls((("trial__hang", {}),)))
@@ -187,9 +189,7 @@ async def test_stop_ends_a_hanging_call(start: OpenApp, model: ModelServer, serv
     assert servers.alive() == []
 
 
-async def test_what_can_t_be_started_is_said_and_the_rest_works(
-    start: OpenApp, model: ModelServer, servers: Servers
-) -> None:
+async def test_mcp_server_that_can_not_start_is_reported(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     entries = {
         "missing": {"command": "no-such-program-here"},
         "ends": {"command": "false"},
@@ -225,7 +225,7 @@ async def test_what_can_t_be_started_is_said_and_the_rest_works(
         ('{"servers": {}}', "{path} has no servers in it"),
     ],
 )
-async def test_a_broken_file_keeps_nobody_from_talking(
+async def test_invalid_mcp_file_blocks_no_conversation(
     start: OpenApp, model: ModelServer, servers: Servers, text: str, said: str
 ) -> None:
     servers.path.write_text(text)
@@ -237,7 +237,7 @@ async def test_a_broken_file_keeps_nobody_from_talking(
 
 @pytest.fixture
 async def address(servers: Servers) -> AsyncIterator[str]:
-    """Where the server of the tests listens."""
+    """Run the test server on a free port and return its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -247,7 +247,7 @@ async def address(servers: Servers) -> AsyncIterator[str]:
     await process.wait()
 
 
-async def test_a_server_at_an_address_is_shown_its_headers(
+async def test_remote_mcp_server_receives_its_headers(
     start: OpenApp, model: ModelServer, servers: Servers, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIAL_TOKEN", mcp_tools.TOKEN)
@@ -268,7 +268,7 @@ async def test_a_server_at_an_address_is_shown_its_headers(
     assert mcp_tools.TOKEN not in status
 
 
-async def test_descriptions_keep_to_their_budget_and_status_says_what_is_left_out(
+async def test_mcp_descriptions_respect_their_budget_and_status_counts_the_rest(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial()), mcp_tool_tokens=150) as app:
@@ -283,10 +283,10 @@ async def test_descriptions_keep_to_their_budget_and_status_says_what_is_left_ou
 
 
 @pytest.mark.parametrize("read", [True, False], ids=["page", "description"])
-async def test_a_page_or_a_description_that_says_remember_this_confirms_nothing_and_stands_in_no_later_prompt(
+async def test_mcp_text_asking_to_remember_confirms_nothing(
     start: OpenApp, model: ModelServer, servers: Servers, clock: FakeClock, read: bool
 ) -> None:
-    # the typed words that a model may cite for it say something else
+    # The typed words that a model may cite say something else.
     model.second_look = lambda _: Says(json.dumps({"1": {"verdict": "unclear"}}))
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
@@ -318,7 +318,7 @@ async def test_a_page_or_a_description_that_says_remember_this_confirms_nothing_
         assert "Piratenbank" not in prompt or "[foreign]" in prompt
 
 
-async def test_without_a_file_nothing_of_it_is_loaded_and_nothing_is_told(start: OpenApp, model: ModelServer) -> None:
+async def test_missing_mcp_file_disables_all_mcp_features(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         person = Person(app)
         model.script(Says("Hello."))
@@ -328,12 +328,12 @@ async def test_without_a_file_nothing_of_it_is_loaded_and_nothing_is_told(start:
         assert "tools" not in app.runner.commands
 
 
-async def test_a_file_that_is_named_and_not_there_is_told(start: OpenApp, tmp_path: Path) -> None:
+async def test_configured_mcp_file_that_is_missing_is_reported(start: OpenApp, tmp_path: Path) -> None:
     async with start(mcp_config=str(tmp_path / "other.json")) as app:
         assert "other.json can't be read (No such file or directory)." in await Person(app).says("/status")
 
 
-async def test_unreadable_tools_cost_only_themselves(start: OpenApp, model: ModelServer, servers: Servers) -> None:
+async def test_unreadable_mcp_tools_are_left_out_alone(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     raw = {"command": sys.executable, "args": [mcp_raw.__file__]}
     async with start(mcp_config=servers(raw=raw)) as app:
         assert await called(Person(app), model, ("raw__good", {"at": []})) == ["seen"]
@@ -342,7 +342,7 @@ async def test_unreadable_tools_cost_only_themselves(start: OpenApp, model: Mode
     assert tools["raw__good"]["properties"]["at"]["items"] == {"type": "string"}
 
 
-async def test_tool_that_the_model_server_refuses_is_named_in_status(
+async def test_mcp_tool_refused_by_the_endpoint_is_named_in_status(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     raw = {"command": sys.executable, "args": [mcp_raw.__file__]}

@@ -1,6 +1,6 @@
-"""What is asked in other words is found by an embedding model at an endpoint, and nothing that is wrong with it shows.
+"""Tests of search by meaning with an embedding model at an endpoint.
 
-The endpoint is the scripted model server's own; what its vectors mean, each test says.
+The endpoint is the scripted model server. Each test defines what its vectors mean.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ OTHERS = [
 ]
 
 
-async def talked(person: Person, said: str = SAID) -> None:
-    """A conversation that is over, with many other things in it."""
+async def hold_conversation(person: Person, said: str = SAID) -> None:
+    """Hold a conversation with many unrelated messages and end it."""
     for text in (*OTHERS, said, "Nothing else happened"):
         await person.says(text)
     await person.says("/new")
 
 
 async def embeds(app: App) -> BackgroundEmbedding:
-    """Make all vectors that are missing."""
+    """Make all missing vectors."""
     assert app.jobs.embedding is not None
     await app.jobs.embedding.run_pending()
     return app.jobs.embedding
 
 
 async def shown(model: ModelServer, person: Person, question: str) -> str:
-    """What the request of a question has under `# Relevant Memory`, in a conversation of its own."""
+    """Ask a question in a new conversation and return the context added to its request."""
     await person.says(question)
     request = model.requests[-1].added
     await person.says("/new")
@@ -69,7 +69,7 @@ async def shown(model: ModelServer, person: Person, question: str) -> str:
 
 
 async def kept(app: App) -> int:
-    """How many vectors there are."""
+    """Return the number of vectors."""
     return int(await app.database.value("SELECT count(*) FROM vectors WHERE length(vector) > 0"))
 
 
@@ -78,13 +78,11 @@ def _meanings(model: ModelServer) -> None:
     model.embedder.meanings = dict(SAME)
 
 
-async def test_what_was_said_in_other_words_is_found_with_an_embedder_and_not_without(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_paraphrase_is_found_only_with_an_embedder(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         ann, bob = Person(app), Person(app, Address("console", "bob"))
-        await talked(ann)
-        await talked(bob)
+        await hold_conversation(ann)
+        await hold_conversation(bob)
         assert SAID not in await shown(model, ann, QUESTION)
         assert app.jobs.embedding is None
         assert "Found by meaning" not in await ann.says("/status")
@@ -95,10 +93,10 @@ async def test_what_was_said_in_other_words_is_found_with_an_embedder_and_not_wi
     assert set(model.embedder.models) == {"some-embedder"}
 
 
-async def test_a_question_is_sent_to_the_embedder_once_and_a_greeting_never(start: OpenApp, model: ModelServer) -> None:
+async def test_question_is_embedded_once_and_a_greeting_never(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         await embeds(app)
         asked = len(model.embedder.asked)
         assert SAID in await shown(model, person, QUESTION)
@@ -106,9 +104,7 @@ async def test_a_question_is_sent_to_the_embedder_once_and_a_greeting_never(star
         assert model.embedder.asked[asked:] == [QUESTION, *BARE_QUESTIONS]
 
 
-async def test_an_embedder_with_an_address_of_its_own_is_asked_there_and_not_given_the_other_key(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_embedder_at_another_address_does_not_get_the_model_key(start: OpenApp, model: ModelServer) -> None:
     async with start(
         openai_base_url="http://127.0.0.1:9/v1", embedding_model="one", embedding_base_url=model.url
     ) as app:
@@ -118,22 +114,20 @@ async def test_an_embedder_with_an_address_of_its_own_is_asked_there_and_not_giv
         assert model.embedder.asked
 
 
-async def test_unrelated_messages_bring_nothing_near_into_the_request(start: OpenApp, model: ModelServer) -> None:
+async def test_unrelated_messages_add_no_near_memories(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         await embeds(app)
         assert SAID not in await shown(model, person, "Explain photosynthesis briefly")
         assert SAID not in await shown(model, person, "Thanks, lovely hound weather!")
 
 
 @pytest.mark.parametrize("fault", [Fault.ERROR, Fault.REFUSED, Fault.GARBLED, Fault.TOO_FEW])
-async def test_a_turn_goes_on_by_words_alone_while_the_embedder_fails(
-    start: OpenApp, model: ModelServer, fault: Fault
-) -> None:
+async def test_failing_embedder_leaves_search_by_words(start: OpenApp, model: ModelServer, fault: Fault) -> None:
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         await embeds(app)
         model.embedder.fault = fault
         assert SAID in await shown(model, person, BY_WORDS)
@@ -142,12 +136,10 @@ async def test_a_turn_goes_on_by_words_alone_while_the_embedder_fails(
         assert len(model.embedder.asked) == asked, "one that failed is left alone for a while"
 
 
-async def test_an_embedder_that_hangs_holds_up_one_turn_for_a_second_and_the_next_not_at_all(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_hanging_embedder_delays_only_one_turn(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         await embeds(app)
         model.embedder.fault = Fault.HANGS
         before = time.monotonic()
@@ -158,13 +150,11 @@ async def test_an_embedder_that_hangs_holds_up_one_turn_for_a_second_and_the_nex
         assert len(model.embedder.asked) == asked
 
 
-async def test_without_anything_at_its_address_turns_go_on_and_status_says_why(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_unreachable_embedder_is_explained_in_status(start: OpenApp, model: ModelServer) -> None:
     nowhere = "http://127.0.0.1:9/v1"
     async with start(embedding_model="some-embedder", embedding_base_url=nowhere) as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         assert app.jobs.embedding is not None
         with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
             await app.jobs.embedding.run_pending()
@@ -174,11 +164,11 @@ async def test_without_anything_at_its_address_turns_go_on_and_status_says_why(
         assert "can't be reached: check EMBEDDING_BASE_URL" in shown_there[""]
 
 
-async def test_what_failed_in_the_background_is_made_up_for_later(start: OpenApp, model: ModelServer) -> None:
+async def test_failed_background_embedding_is_repeated_later(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         model.embedder.fault = Fault.ERROR
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         background = BackgroundEmbedding(
             Embedding(Vectors(app.database), EndpointEmbedder("some-embedder", Endpoint(model.url, "key"))),
             always_quiet,
@@ -196,11 +186,11 @@ async def test_what_failed_in_the_background_is_made_up_for_later(start: OpenApp
         assert figures(await person.says("/status"))["Found by meaning"].keys() == {"model", "texts"}
 
 
-async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(start: OpenApp, model: ModelServer) -> None:
+async def test_refused_text_does_not_block_other_vectors(start: OpenApp, model: ModelServer) -> None:
     model.embedder.refuses = {"ladder"}
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         await embeds(app)
         messages = await app.database.value("SELECT count(*) FROM spoken")
         ladders = await app.database.value("SELECT count(*) FROM spoken WHERE content LIKE '%ladder%'")
@@ -209,12 +199,10 @@ async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(start: Open
         assert SAID in await shown(model, person, QUESTION)
 
 
-async def test_another_model_makes_all_vectors_anew_and_status_tells_how_far_it_is(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_model_change_rebuilds_vectors_and_status_shows_progress(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="first") as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         await embeds(app)
         of = await kept(app)
         done = {"model": "first", "texts": f"{of} of {of}"}
@@ -230,10 +218,10 @@ async def test_another_model_makes_all_vectors_anew_and_status_tells_how_far_it_
         assert SAID in await shown(model, person, QUESTION)
 
 
-async def test_vectors_of_another_length_are_not_kept_and_harm_no_turn(start: OpenApp, model: ModelServer) -> None:
+async def test_vectors_of_wrong_length_are_discarded(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         await embeds(app)
         before = await kept(app)
         model.embedder.length = 8
@@ -244,11 +232,11 @@ async def test_vectors_of_another_length_are_not_kept_and_harm_no_turn(start: Op
         assert await kept(app) == before
 
 
-async def test_what_is_forgotten_loses_its_vectors(start: OpenApp, model: ModelServer, tmp_path: Path) -> None:
+async def test_forgotten_text_loses_its_vectors(start: OpenApp, model: ModelServer, tmp_path: Path) -> None:
     async with start(embedding_model="some-embedder") as app:
         ann, bob = Person(app), Person(app, Address("console", "other"))
-        await talked(ann)
-        await talked(bob, "We named our parrot Rio")
+        await hold_conversation(ann)
+        await hold_conversation(bob, "We named our parrot Rio")
         await bob.says("/remember The spare key hangs in the shed")
         await embeds(app)
         assert SAID in await shown(model, ann, QUESTION)
@@ -265,9 +253,7 @@ async def test_what_is_forgotten_loses_its_vectors(start: OpenApp, model: ModelS
         assert rows == []
 
 
-async def test_a_memory_that_is_changed_or_deleted_loses_its_vector_and_a_changed_one_gets_another(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_changed_memory_gets_a_new_vector(start: OpenApp, model: ModelServer) -> None:
     of_entries = "SELECT count(*) FROM vectors WHERE row % 2 = 0 AND length(vector) > 0"
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
@@ -284,9 +270,7 @@ async def test_a_memory_that_is_changed_or_deleted_loses_its_vector_and_a_change
         assert await app.database.value(of_entries) == 0
 
 
-async def test_an_answer_that_was_given_again_is_not_found_by_its_first_words(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_retried_answer_is_not_found_by_its_first_version(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await person.says(SAID)
@@ -298,11 +282,11 @@ async def test_an_answer_that_was_given_again_is_not_found_by_its_first_words(
         assert await kept(app) == before
 
 
-async def test_owners_never_see_what_is_near_in_each_others_memory(start: OpenApp, model: ModelServer) -> None:
+async def test_vectors_are_separate_for_each_owner(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         people = [Person(app, Address("console", f"chat{number}")) for number in range(3)]
         for number, person in enumerate(people):
-            await talked(person, f"Some dachshund named Biscuit{number} came by this morning")
+            await hold_conversation(person, f"Some dachshund named Biscuit{number} came by this morning")
         await embeds(app)
         for number, person in enumerate(people):
             request = await shown(model, person, QUESTION)
@@ -310,9 +294,9 @@ async def test_owners_never_see_what_is_near_in_each_others_memory(start: OpenAp
             assert not any(f"Biscuit{other}" in request for other in range(3) if other != number)
 
 
-async def test_vectors_are_made_anew_after_they_were_dropped(start: OpenApp, model: ModelServer) -> None:
+async def test_dropped_vectors_are_rebuilt(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
-        await talked(Person(app))
+        await hold_conversation(Person(app))
         await embeds(app)
         assert SAID in await shown(model, Person(app), BY_WORDS)
         async with app.database.transaction() as connection:
@@ -323,7 +307,7 @@ async def test_vectors_are_made_anew_after_they_were_dropped(start: OpenApp, mod
         assert SAID in await shown(model, Person(app), QUESTION)
 
 
-async def test_a_secret_is_not_sent_to_the_embedder(start: OpenApp, model: ModelServer) -> None:
+async def test_secret_is_not_sent_to_the_embedder(start: OpenApp, model: ModelServer) -> None:
     key = "sk-" + "a1B2c3D4e5F6g7H8" * 3
     async with start(embedding_model="some-embedder") as app:
         await Person(app).says(f"The key of the shop is {key}")
@@ -333,21 +317,19 @@ async def test_a_secret_is_not_sent_to_the_embedder(start: OpenApp, model: Model
 
 
 @pytest.mark.parametrize("name", [LOCAL_EMBEDDER, "bge-small-en-v1.5"])
-async def test_the_local_model_without_its_packages_is_said_in_status_and_nothing_is_sent_away_instead(
+async def test_local_embedder_without_packages_is_explained_and_nothing_sent(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("pipeline.embedding.embedders._NEEDED", ("numpy", "no_such_package"))
     async with start(embedding_model=name) as app:
         person = Person(app)
-        await talked(person)
+        await hold_conversation(person)
         assert SAID in await shown(model, person, BY_WORDS)
         assert "needs the packages no_such_package: run `make embeddings`" in await person.says("/status")
         assert model.embedder.asked == []
 
 
-async def test_the_shell_finds_what_was_said_in_other_words_and_goes_on_by_words_while_the_embedder_fails(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_shell_recall_finds_paraphrase_or_falls_back_to_words(start: OpenApp, model: ModelServer) -> None:
     async def recall(question: str, *options: str) -> tuple[str, str]:
         settings = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "EMBEDDING_MODEL": "some-embedder"}
         environment = os.environ | settings
@@ -355,7 +337,7 @@ async def test_the_shell_finds_what_was_said_in_other_words_and_goes_on_by_words
         return out, err
 
     async with start(embedding_model="some-embedder") as app:
-        await talked(Person(app))
+        await hold_conversation(Person(app))
         await embeds(app)
     found, said = await recall(QUESTION)
     assert (SAID in found.splitlines()[0], said) == (True, "")
@@ -366,6 +348,6 @@ async def test_the_shell_finds_what_was_said_in_other_words_and_goes_on_by_words
     assert said.startswith("Only by words: ")
     model.embedder.fault = None
     async with start(embedding_model="some-embedder") as app:
-        await talked(Person(app, Address("console", "bob")))
-    assert SAID not in (await recall(QUESTION))[0]  # of several people's memory by words alone
+        await hold_conversation(Person(app, Address("console", "bob")))
+    assert SAID not in (await recall(QUESTION))[0]  # Searches across several owners use words only.
     assert SAID in (await recall(QUESTION, "--owner", "console:local"))[0]

@@ -1,4 +1,4 @@
-"""`mneme memory`, `recall`, `export`, `import`, `reindex`: memory from the shell."""
+"""Tests of `mneme memory`, `recall`, `export`, `import` and `reindex`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Shell:
         self._capsys = capsys
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit status, standard output, standard error."""
+        """Return exit status, standard output and standard error."""
         self._monkeypatch.setattr(sys, "argv", ["mneme", *arguments])
         with pytest.raises(SystemExit) as left:
             main()
@@ -46,25 +46,24 @@ class Shell:
         return int(left.value.code or 0), out, err
 
     def done(self, *arguments: str) -> str:
-        """Standard output of what must succeed."""
+        """Run a command that must succeed and return its standard output."""
         status, out, err = self.run(*arguments)
         assert (status, err) == (0, "")
         return out
 
     def json(self, *arguments: str) -> Any:
-        """What `--json` prints."""
+        """Return the parsed output of a command with `--json`."""
         return json.loads(self.done(*arguments, "--json"))
 
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """A shell."""
     return Shell(monkeypatch, capsys)
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The data directory, in which somebody in Telegram has a note and a conversation."""
+    """Create a data directory with a note and a conversation of a Telegram user."""
 
     async def fill() -> None:
         database = await Database.open(tmp_path / "data" / "mneme.db")
@@ -77,7 +76,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_the_five_operations_and_undo(shell: Shell) -> None:
+def test_memory_operations_and_undo_work(shell: Shell) -> None:
     added = shell.json("memory", "add", "key", "at Ann's", "--kind", "fact")
     assert added == {
         "name": "key",
@@ -113,7 +112,7 @@ def test_the_five_operations_and_undo(shell: Shell) -> None:
     assert shell.done("memory", "undo") == "There is nothing to undo.\n"
 
 
-def test_for_people_the_entry_is_written_out(shell: Shell) -> None:
+def test_entry_is_printed_as_text_without_json(shell: Shell) -> None:
     assert shell.done("memory", "add", "key", "at Ann's").startswith("**key**\n\nat Ann's\n\n_note, you wrote it, ")
     assert shell.done("memory", "list") == f"{MINE}  note  key  at Ann's\n"
     assert shell.done("memory", "undo") == "Undone: at Ann's\n"
@@ -137,7 +136,7 @@ def test_recall_prints_objects_of_seven_fields(shell: Shell, data: Path) -> None
     assert all(isinstance(hit["score"], float) and hit["score"] > 0 for hit in (note, *messages))
 
 
-def test_recall_takes_owner_kind_and_limit(shell: Shell, data: Path) -> None:
+def test_recall_filters_by_owner_kind_and_limit(shell: Shell, data: Path) -> None:
     shell.done("memory", "add", "mine", "a lighthouse")
     assert {hit["owner"] for hit in shell.json("recall", "lighthouse")} == {MINE, THEIRS}
     assert [hit["name"] for hit in shell.json("recall", "lighthouse", "--owner", MINE)] == ["mine"]
@@ -148,7 +147,7 @@ def test_recall_takes_owner_kind_and_limit(shell: Shell, data: Path) -> None:
     assert "[2026-02-07 12:15, note lighthouse] The lighthouse is red" in shell.done("recall", "lighthouse")
 
 
-def test_an_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
+def test_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
     more = ("--kind", "policy", "--scope", "./src/api/**", "--priority", "high", "--tags", "api, #Json", "--tags", "v2")
     added = shell.json("memory", "add", "naming", "Names are in snake case", *more)
     assert (added["scope"], added["priority"], added["tags"]) == ("src/api/**", "high", ["api", "Json", "v2"])
@@ -162,7 +161,7 @@ def test_an_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
     assert (status, err) == (1, "mneme: 'src/[a' is no pattern of paths: write one such as src/api/** or docs/*.md.\n")
 
 
-def test_recall_takes_scope_and_tags_as_filters(shell: Shell, data: Path) -> None:
+def test_recall_filters_by_scope_and_tags(shell: Shell, data: Path) -> None:
     shell.done("memory", "add", "one", "lighthouse one", "--scope", "src/api/**", "--tags", "Маяк,sea")
     shell.done("memory", "add", "two", "lighthouse two", "--scope", "docs/*.md", "--tags", "sea")
     shell.done("memory", "add", "three", "lighthouse three")
@@ -197,7 +196,7 @@ def test_reading_covers_all_owners_and_writing_only_ones_own(shell: Shell, data:
     assert shell.json("memory", "undo", "--owner", THEIRS)["operation"] == "write"
 
 
-def test_with_a_shared_memory_the_shell_writes_the_shared_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_memory_is_written_by_the_shell(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_SCOPE", "shared")
     assert shell.json("memory", "add", "key", "x")["owner"] == "shared"
 
@@ -215,7 +214,7 @@ def test_with_a_shared_memory_the_shell_writes_the_shared_one(shell: Shell, monk
         (("export", "out", "--owner", "telegram:9"), "mneme: There is nothing of telegram:9"),
     ],
 )
-def test_what_fails_leaves_with_1_and_one_sentence(
+def test_failing_command_exits_with_1_and_one_sentence(
     shell: Shell, data: Path, arguments: tuple[str, ...], says: str
 ) -> None:
     status, out, err = shell.run(*arguments)
@@ -235,28 +234,26 @@ def test_what_fails_leaves_with_1_and_one_sentence(
         ("recall", "x", "--colour"),
     ],
 )
-def test_wrong_use_leaves_with_2(shell: Shell, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_exits_with_2(shell: Shell, arguments: tuple[str, ...]) -> None:
     status, out, err = shell.run(*arguments)
     assert (status, out) == (2, "")
     assert "Usage" in err
 
 
-def test_wrong_configuration_leaves_with_2(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_configuration_exits_with_2(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_SCOPE", "nobody")
     status, _, err = shell.run("memory", "list")
     assert status == 2
     assert err.startswith("mneme: MEMORY_SCOPE")
 
 
-def test_help_comes_in_the_usual_ways(shell: Shell) -> None:
+def test_help_is_available_in_the_usual_ways(shell: Shell) -> None:
     assert shell.done("-h") == shell.done("--help")
     assert "Upkeep" in shell.done("help")
     assert "Usage" in shell.done("memory", "-h")
 
 
-def test_a_start_without_a_token_says_so_before_anything_else(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("TELEGRAM_BOT_TOKEN", raising=False)
     status, out, err = shell.run("run")
     assert (status, out) == (2, "")
@@ -265,13 +262,11 @@ def test_a_start_without_a_token_says_so_before_anything_else(
 
 
 @pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
-def test_each_command_explains_itself(shell: Shell, command: str) -> None:
+def test_each_command_has_a_help_text(shell: Shell, command: str) -> None:
     assert "Usage" in shell.done(command, "--help")
 
 
-def test_what_another_program_exported_is_looked_at_imported_and_undone(
-    shell: Shell, data: Path, tmp_path: Path
-) -> None:
+def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:
     file = str(exports.chatgpt(tmp_path, 20))
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
     assert shell.done("import", file, "--dry-run") == f"{what} Nothing was written.\n"
@@ -289,13 +284,15 @@ def _own_export(shell: Shell) -> str:
     return "own"
 
 
-def test_export_and_import(shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_can_be_imported_elsewhere(
+    shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "rows and the Markdown files are in one" in shell.done("export", "one")
     assert "is not empty: name a new folder" in shell.run("export", "one")[2]
     assert "This installation is not empty" in shell.run("import", "one")[2]
     before = shell.json("recall", "lighthouse")
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))
-    # looking around in a new installation leaves it empty
+    # Reading leaves a new installation empty.
     shell.json("memory", "undo")
     shell.run("memory", "show", "nobody")
     assert "were imported from one" in shell.done("import", "one")
@@ -305,21 +302,21 @@ def test_export_and_import(shell: Shell, data: Path, tmp_path: Path, monkeypatch
         assert path.read_bytes() == (tmp_path / "two" / "rows" / path.name).read_bytes()
 
 
-def test_the_export_of_one_owner(shell: Shell, data: Path, tmp_path: Path) -> None:
+def test_export_of_one_owner_contains_no_other(shell: Shell, data: Path, tmp_path: Path) -> None:
     shell.done("memory", "add", "mine", "a lighthouse")
     shell.done("export", "one", "--owner", MINE)
     assert "a lighthouse" in (tmp_path / "one" / "entries" / MINE / "note.md").read_text()
     assert "telegram" not in "".join(path.read_text() for path in (tmp_path / "one" / "rows").iterdir())
 
 
-def test_reindex_and_migrate(shell: Shell, data: Path) -> None:
+def test_reindex_and_migrate_keep_the_memory(shell: Shell, data: Path) -> None:
     before = shell.json("recall", "lighthouse")
     assert shell.done("reindex") == "The search index was made anew.\n"
     assert shell.json("recall", "lighthouse") == before
     assert shell.done("migrate").startswith(f"{data / 'mneme.db'} has format ")
 
 
-async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer) -> None:
+async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
     async def mneme(*arguments: str) -> tuple[int, str, str]:
         environment = os.environ | {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
         return await asyncio.to_thread(run_mneme, *arguments, environment=environment)
@@ -338,7 +335,7 @@ async def test_the_shell_and_the_chat_see_one_memory(model: ModelServer) -> None
     assert status == 2
 
 
-def test_a_query_that_is_a_name_or_an_alias_finds_its_entry_first(shell: Shell) -> None:
+def test_recall_by_name_or_alias_lists_the_entry_first(shell: Shell) -> None:
     shell.done("memory", "add", "wifi", "The guests use Kolibri")
     shell.done("memory", "alias", "wifi", "network")
     for number in range(3):
@@ -347,7 +344,7 @@ def test_a_query_that_is_a_name_or_an_alias_finds_its_entry_first(shell: Shell) 
     assert shell.json("recall", "WiFi")[0]["name"] == "wifi"
 
 
-def test_a_message_that_says_no_more_than_the_query_is_no_hit(shell: Shell, data: Path) -> None:
+def test_message_identical_to_the_query_is_no_hit(shell: Shell, data: Path) -> None:
     assert [hit["content"] for hit in shell.json("recall", "which lighthouse is red?")] == [
         "The lighthouse is red",
         "That of Odesa.",
@@ -355,20 +352,20 @@ def test_a_message_that_says_no_more_than_the_query_is_no_hit(shell: Shell, data
 
 
 @pytest.mark.parametrize("command", [("recall", "key"), ("memory", "list"), ("memory", "add", "key", "at Ann's")])
-def test_a_kind_that_there_is_not_is_refused_with_those_there_are(shell: Shell, command: tuple[str, ...]) -> None:
+def test_unknown_kind_is_refused_with_the_known_ones(shell: Shell, command: tuple[str, ...]) -> None:
     status, out, err = shell.run(*command, "--kind", "bogus")
     assert (status, out) == (2, "")
     assert "bogus" in err
     assert "preference" in err
 
 
-def test_when_there_is_nothing_it_is_said(shell: Shell) -> None:
+def test_empty_result_is_reported(shell: Shell) -> None:
     assert shell.run("recall", "anything") == (0, "", "Nothing was found.\n")
     assert shell.run("memory", "list") == (0, "", "Nothing was found.\n")
     assert shell.json("recall", "anything") == []
 
 
-def test_scores_are_readable(shell: Shell, data: Path) -> None:
+def test_scores_are_rounded_and_sorted(shell: Shell, data: Path) -> None:
     for hit in shell.json("recall", "red lighthouse"):
         assert len(f"{hit['score']}".replace(".", "").partition("e")[0].strip("0")) <= 3
     shares = [int(line.partition("%")[0]) for line in shell.done("recall", "red lighthouse").splitlines()]
@@ -377,7 +374,7 @@ def test_scores_are_readable(shell: Shell, data: Path) -> None:
     assert shares[-1] > 0
 
 
-def test_the_version_and_the_help_are_there_at_once(shell: Shell) -> None:
+def test_version_and_help_are_printed(shell: Shell) -> None:
     assert re.fullmatch(r"mneme \d+\.\d+\.\d+\n", shell.done("--version"))
     text = shell.done("--help")
     places = [text.index(word) for word in ("Talk", "chat", "Memory", "recall", "Upkeep", "backup")]
@@ -385,7 +382,7 @@ def test_the_version_and_the_help_are_there_at_once(shell: Shell) -> None:
     assert 'mneme chat -m "' in text
 
 
-def test_24_members_are_listed_and_shut_out_from_the_shell(shell: Shell, tmp_path: Path, clock: FakeClock) -> None:
+def test_24_members_are_listed_and_revoked_from_the_shell(shell: Shell, tmp_path: Path, clock: FakeClock) -> None:
     async def claim() -> None:
         database = await Database.open(tmp_path / "data" / "mneme.db")
         access = AccessList(database, "telegram", clock)

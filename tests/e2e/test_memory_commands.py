@@ -1,4 +1,4 @@
-"""/memory /remember /recall /forget /undo, as somebody at a channel uses them."""
+"""Tests of /memory, /remember, /recall, /forget and /undo in a chat."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def remember(person: Person, *texts: str) -> None:
         assert (await person.says(f"/remember {text}")).startswith("Remembered as ")
 
 
-async def test_remember_keeps_a_note_and_says_under_which_name(person: Person) -> None:
+async def test_remember_stores_a_note_and_returns_its_name(person: Person) -> None:
     assert await person.says("/remember The spare key is at Ann's") == (
         "Remembered as **spare-key-ann**: The spare key is at Ann's"
     )
@@ -59,7 +59,7 @@ async def test_remember_keeps_line_breaks(person: Person) -> None:
         ("/memory \ud800 \x00", "I remember nothing called"),
     ],
 )
-async def test_what_can_not_be_done_is_said_in_one_sentence(person: Person, command: str, answer: str) -> None:
+async def test_impossible_command_is_answered_in_one_sentence(person: Person, command: str, answer: str) -> None:
     assert (await person.says(command)).startswith(answer)
 
 
@@ -73,7 +73,7 @@ async def test_recall_finds_exchanges_notes_and_archives(person: Person, model: 
     }
 
 
-async def test_an_archive_that_compact_wrote_is_recalled(person: Person, model: ModelServer) -> None:
+async def test_archive_written_by_compact_is_recalled(person: Person, model: ModelServer) -> None:
     for number in range(4):
         await person.says(f"number {number}")
     model.script(Says("We spoke of docker health checks."))
@@ -83,7 +83,7 @@ async def test_an_archive_that_compact_wrote_is_recalled(person: Person, model: 
     )
 
 
-async def test_forget_removes_one_entry_and_undo_brings_it_back(person: Person) -> None:
+async def test_forget_removes_one_entry_until_undo(person: Person) -> None:
     await remember(person, "spare key")
     assert await person.says("/forget Spare-Key") == "Forgotten: spare key (/undo brings it back)."
     assert await person.says("/recall spare") == "I found nothing about that."
@@ -107,7 +107,7 @@ async def test_forget_all_asks_first(app: App, person: Person) -> None:
     assert (await person.says("/memory")).startswith("I remember nothing yet")
 
 
-async def test_an_entry_whose_name_begins_with_all_can_be_forgotten(person: Person, model: ModelServer) -> None:
+async def test_entry_named_with_all_can_be_forgotten(person: Person, model: ModelServer) -> None:
     model.script(Calls((("note_add", {"name": "all hands", "content": "on Monday"}),)), Says("ok"))
     await person.says("The all hands is on Monday")
     assert await person.says("/forget all hands") == "Forgotten: on Monday (/undo brings it back)."
@@ -128,7 +128,7 @@ async def test_memory_counts_kinds_and_pages_through_them(person: Person, clock:
     assert await person.says("/memory note 4") == "There is no page 4 of note: choose one from 1 to 3."
 
 
-async def test_an_entry_is_shown_with_where_it_came_from(person: Person, model: ModelServer) -> None:
+async def test_entry_is_shown_with_its_origin(person: Person, model: ModelServer) -> None:
     model.script(
         Calls((("note_add", {"name": "tea 2", "content": "Ann likes tea"}),)),
         Calls((("note_alias", {"name": "tea 2", "alias": "Ann's tea"}),)),
@@ -156,7 +156,7 @@ async def test_topics_of_one_chat_share_their_memory(app: App) -> None:
 
 
 @pytest.mark.parametrize("name", ["fact", "why", "note", "note 1"])
-async def test_an_entry_that_is_called_like_a_kind_is_shown_in_quotes_and_the_answer_says_so(
+async def test_entry_named_like_a_kind_is_shown_in_quotes(
     app: App, person: Person, clock: FakeClock, name: str
 ) -> None:
     await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name=name))
@@ -166,15 +166,13 @@ async def test_an_entry_that_is_called_like_a_kind_is_shown_in_quotes_and_the_an
     assert "Of that very name" in await person.says(f"/memory «{name}»")
 
 
-async def test_an_entry_called_like_a_page_that_is_not_there_is_shown(
-    app: App, person: Person, clock: FakeClock
-) -> None:
+async def test_entry_named_like_a_missing_page_is_shown(app: App, person: Person, clock: FakeClock) -> None:
     await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name="note 2"))
     assert (await person.says("/memory note 2")).startswith("**note 2**")
     assert "There is no page 3 of note" in await person.says("/memory note 3")
 
 
-async def test_an_entry_called_all_is_forgotten_in_quotes_and_alone(app: App, person: Person, clock: FakeClock) -> None:
+async def test_entry_named_all_is_forgotten_in_quotes(app: App, person: Person, clock: FakeClock) -> None:
     entries = Store.over(app.database, clock).entries
     await entries.add("console:local", NewEntry("Of that very name", name="all"))
     await entries.add("console:local", NewEntry("Another", name="other"))
@@ -183,7 +181,7 @@ async def test_an_entry_called_all_is_forgotten_in_quotes_and_alone(app: App, pe
     assert [entry.name for entry in await entries.list("console:local")] == ["other"]
 
 
-async def test_a_name_that_has_quotes_of_its_own_is_found(app: App, person: Person, clock: FakeClock) -> None:
+async def test_name_containing_quotes_is_found(app: App, person: Person, clock: FakeClock) -> None:
     await Store.over(app.database, clock).entries.add(
         "console:local", NewEntry("Of that very name", name='the "old" key')
     )
@@ -192,7 +190,7 @@ async def test_a_name_that_has_quotes_of_its_own_is_found(app: App, person: Pers
     assert "A title" in await person.says('/memory "old key"')
 
 
-async def test_with_memory_off_remember_says_so_and_keeps_nothing(start: OpenApp, model: ModelServer) -> None:
+async def test_remember_without_memory_stores_nothing(start: OpenApp, model: ModelServer) -> None:
     async with start(memory_enabled=False) as app:
         person = Person(app)
         assert "Memory is off" in await person.says("/remember The spare key is at Ann's")
@@ -205,9 +203,9 @@ async def test_with_memory_off_remember_says_so_and_keeps_nothing(start: OpenApp
     assert "tools" not in model.requests[-1].body
 
 
-async def test_a_number_means_the_memory_of_that_number_whatever_another_is_called(app: App, person: Person) -> None:
+async def test_number_means_the_memory_of_that_number(app: App, person: Person) -> None:
     await remember(person, "The key is at Ann's", "The boat is blue")
-    # as an earlier version, or another program's export, could call it
+    # An earlier version or the export of another program may contain such a name.
     await app.database.write("UPDATE names SET name = '#2', key = '#2' WHERE entry_id = 1")
     assert "The boat is blue" in await person.says("/memory_2")
     assert "The boat is blue" in await person.says("/memory #2")
@@ -216,12 +214,14 @@ async def test_a_number_means_the_memory_of_that_number_whatever_another_is_call
         row["content"] for row in await app.database.rows("SELECT content FROM entries WHERE deleted_at IS NULL")
     ]
     assert contents == ["The key is at Ann's"]
-    # with no memory of that number left, the name is the one that is meant
+    # Without a memory of that number, the name applies.
     assert "The key is at Ann's" in await person.says("/memory #2")
 
 
 @pytest.mark.parametrize("name", ["#4", "＃４"])
-async def test_no_memory_is_called_by_a_number(app: App, person: Person, model: ModelServer, name: str) -> None:
+async def test_name_that_looks_like_a_number_is_refused(
+    app: App, person: Person, model: ModelServer, name: str
+) -> None:
     await remember(person, "The boat is blue")
     model.script(Calls((("note_add", {"name": name, "content": "The mooring is 7"}),)), Says("Done."))
     await person.says("Note it")
@@ -229,7 +229,7 @@ async def test_no_memory_is_called_by_a_number(app: App, person: Person, model: 
     assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
-async def test_why_shows_the_earlier_messages_that_the_answer_had(person: Person) -> None:
+async def test_why_shows_the_earlier_messages_in_the_request(person: Person) -> None:
     await person.says("We rented a boat called Galeb in Rovinj.")
     await person.says("/new")
     await person.says("What was our boat in Rovinj called?")
@@ -241,14 +241,14 @@ async def test_why_shows_the_earlier_messages_that_the_answer_had(person: Person
     assert "Earlier messages" not in await person.says("/memory why")
 
 
-async def test_why_shows_notes_that_were_found(app: App, person: Person) -> None:
+async def test_why_shows_recalled_notes(app: App, person: Person) -> None:
     await app.memory.entries.add(OWNER, NewEntry("The boat Galeb lies at mooring 7", name="mooring", kind=Kind.NOTE))
     await person.says("Where is the mooring of the boat Galeb?")
     why = await person.says("/memory why")
     assert why.startswith("1 memory was used for the last answer:\nIt was looked up:\n- The boat Galeb lies at ")
 
 
-async def test_why_shows_notes_that_the_model_looked_up(app: App, person: Person, model: ModelServer) -> None:
+async def test_why_shows_notes_recalled_by_the_model(app: App, person: Person, model: ModelServer) -> None:
     await app.memory.entries.add(OWNER, NewEntry("Galeb lies at mooring 7", name="mooring", kind=Kind.NOTE))
     model.script(Calls((("memory_recall", {"query": "mooring"}),)), Says("At 7."))
     await person.says("Well, and now?")
@@ -257,7 +257,7 @@ async def test_why_shows_notes_that_the_model_looked_up(app: App, person: Person
     assert await person.says("/memory why") == "No memory was used for your last message."
 
 
-async def test_why_quotes_the_source_only_in_other_words(app: App, person: Person) -> None:
+async def test_why_quotes_a_source_only_if_it_differs(app: App, person: Person) -> None:
     for content, quote in (("Works as a nurse", "works as a nurse!"), ("Lives in Kyiv", "we moved to Kyiv")):
         new = NewEntry(content, kind=Kind.FACT, author=Author.CONSOLIDATION, quote=quote)
         await app.memory.entries.add(OWNER, new)

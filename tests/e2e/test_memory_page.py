@@ -1,4 +1,4 @@
-"""The memory page, in a browser where Chromium is installed, and by its requests everywhere."""
+"""Tests of the memory page, in Chromium if it is installed, and with plain requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: 
 
 @contextlib.asynccontextmanager
 async def served(app: App, person: Person, language: str = "en") -> AsyncIterator[tuple[str, OneTimeLink]]:
-    """The person's page: its address and the link into it."""
+    """Serve a person's page and yield its address and link."""
     port = free_port()
     session = await app.sessions.get_or_create(person.address)
     link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock), language), f"{HOST}:{port}")
@@ -51,7 +51,7 @@ async def served(app: App, person: Person, language: str = "en") -> AsyncIterato
 
 @contextlib.asynccontextmanager
 async def let_in(app: App, person: Person) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser's requests, once it has opened the link."""
+    """Yield an HTTP client that has opened the link."""
     async with (
         served(app, person) as (url, link),
         httpx.AsyncClient(base_url=url, headers={"x-mneme": "1"}, follow_redirects=True) as client,
@@ -62,7 +62,7 @@ async def let_in(app: App, person: Person) -> AsyncIterator[httpx.AsyncClient]:
 
 @contextlib.asynccontextmanager
 async def browsing(url: str, link: OneTimeLink, *, dark: bool = False, width: int = 400) -> AsyncIterator[Page]:
-    """The page in Chromium."""
+    """Open the page in Chromium."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
@@ -83,8 +83,8 @@ async def browsing(url: str, link: OneTimeLink, *, dark: bool = False, width: in
             await browser.close()
 
 
-async def remembered(app: App, person: Person) -> None:
-    """Some memories: one with its words, one to be confirmed, one that was replaced, and a conversation."""
+async def add_memories(app: App, person: Person) -> None:
+    """Add memories that are quoted, unconfirmed and replaced, and a conversation."""
     owner, entries = person.address.owner, app.memory.entries
     await person.says("I moved to the boat house on the Dnipro.")
     await entries.add(owner, NewEntry("The user keeps bees.", kind=Kind.FACT, quote="I keep bees, you know"))
@@ -96,17 +96,17 @@ async def remembered(app: App, person: Person) -> None:
 
 
 @in_browser
-async def test_it_is_searched_edited_confirmed_and_undone_in_a_browser(app: App, person: Person) -> None:
-    await remembered(app, person)
+async def test_page_searches_edits_confirms_and_undoes_in_a_browser(app: App, person: Person) -> None:
+    await add_memories(app, person)
     async with served(app, person) as (url, link), browsing(url, link) as page:
         await page.get_by_text("The spare key is at Ann's.").wait_for()
         await page.get_by_text("“I keep bees, you know”").wait_for()
-        # search as one types
+        # Search while typing.
         await page.get_by_role("searchbox").fill("boat house")
         await page.locator("article", has_text="Dnipro").first.wait_for()
         await page.get_by_role("button", name="Show the conversation").first.click()
         await page.locator(".said.meant", has_text="boat house").wait_for()
-        # edit in place
+        # Edit in place.
         await page.get_by_role("button", name="Memories").click()
         card = page.locator("article", has_text="spare key")
         await card.get_by_role("button", name="Edit").click()
@@ -116,17 +116,17 @@ async def test_it_is_searched_edited_confirmed_and_undone_in_a_browser(app: App,
         assert {entry.content for entry in await app.memory.entries.list(person.address.owner, "note")} == {
             "The spare key is at Bob's."
         }
-        # confirm
+        # Confirm.
         await page.get_by_role("button", name="To confirm (1)").click()
         await page.locator("article", has_text="chess").get_by_role("button", name="Right").click()
         await page.locator(".flag").wait_for(state="detached")
         assert await app.memory.entries.unconfirmed(person.address.owner) == []
-        # forget, and undo at once
+        # Forget, and undo at once.
         await page.get_by_role("button", name="All", exact=True).click()
         await page.locator("article", has_text="Bob's").get_by_role("button", name="Forget").click()
         await page.locator("article", has_text="Bob's").get_by_role("button", name="Undo").click()
         await page.locator("article", has_text="Bob's").get_by_role("button", name="Edit").wait_for()
-        # the last changes, each with its undo
+        # The last changes with their undo buttons.
         await page.get_by_role("button", name="Changes").click()
         await page.locator("article", has_text="chess").first.get_by_role("button", name="Undo").click()
         await page.get_by_role("status").get_by_text("chess").wait_for()
@@ -134,7 +134,7 @@ async def test_it_is_searched_edited_confirmed_and_undone_in_a_browser(app: App,
 
 
 @in_browser
-async def test_the_notes_file_is_changed_after_a_look_at_the_difference(app: App, person: Person) -> None:
+async def test_page_changes_the_notes_file_after_a_review(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with served(app, person) as (url, link), browsing(url, link) as page:
         await page.get_by_role("button", name="Notes file").click()
@@ -151,7 +151,7 @@ async def test_the_notes_file_is_changed_after_a_look_at_the_difference(app: App
 
 
 @in_browser
-async def test_a_file_is_imported_with_its_report_and_undone(app: App, person: Person, tmp_path: Path) -> None:
+async def test_page_imports_a_file_with_report_and_undo(app: App, person: Person, tmp_path: Path) -> None:
     file = exports.chatgpt(tmp_path, 20)
     async with served(app, person) as (url, link), browsing(url, link, width=1100) as page:
         await page.get_by_role("button", name="Import").click()
@@ -164,7 +164,7 @@ async def test_a_file_is_imported_with_its_report_and_undone(app: App, person: P
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
 
 
-async def test_the_link_lets_one_browser_in_once(app: App, person: Person) -> None:
+async def test_link_admits_one_browser_once(app: App, person: Person) -> None:
     async with served(app, person) as (url, link), httpx.AsyncClient(base_url=url, headers={"x-mneme": "1"}) as first:
         assert (await first.get("/api/overview")).status_code == 403
         assert (await first.get("/")).status_code == 403
@@ -178,8 +178,8 @@ async def test_the_link_lets_one_browser_in_once(app: App, person: Person) -> No
             assert (await second.get("/api/overview")).status_code == 403
 
 
-async def test_another_page_reads_and_changes_nothing(app: App, person: Person) -> None:
-    await remembered(app, person)
+async def test_other_site_can_neither_read_nor_change(app: App, person: Person) -> None:
+    await add_memories(app, person)
     async with let_in(app, person) as client:
         entry = (await client.get("/api/entries")).json()["entries"][0]["id"]
         without = await client.post(f"/api/entries/{entry}/forget", headers={"x-mneme": ""})
@@ -191,7 +191,7 @@ async def test_another_page_reads_and_changes_nothing(app: App, person: Person) 
         assert page.headers["cache-control"] == "no-store"
 
 
-async def test_what_is_another_s_is_not_there(app: App, person: Person) -> None:
+async def test_data_of_another_owner_is_not_found(app: App, person: Person) -> None:
     other = await app.memory.entries.add("console:other", NewEntry("A secret of somebody else"))
     await person.says("Hello")
     async with let_in(app, person) as client:
@@ -217,7 +217,7 @@ async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Per
     assert changes[1]["texts"] == ["the bins go out on Tuesday"]
 
 
-async def test_what_the_file_says_by_now_is_not_written_over(app: App, person: Person) -> None:
+async def test_changed_file_is_not_overwritten(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with let_in(app, person) as client:
         answer = await client.post("/api/file", json={"before": "- something else", "after": "- mine"})
@@ -227,8 +227,8 @@ async def test_what_the_file_says_by_now_is_not_written_over(app: App, person: P
         assert wrong.status_code == 422
 
 
-async def test_the_last_answer_and_the_months_are_told(app: App, person: Person) -> None:
-    await remembered(app, person)
+async def test_page_shows_the_last_answer_and_monthly_counts(app: App, person: Person) -> None:
+    await add_memories(app, person)
     await person.says("Who keeps bees?")
     async with let_in(app, person) as client:
         last = (await client.get("/api/last")).json()
@@ -239,7 +239,7 @@ async def test_the_last_answer_and_the_months_are_told(app: App, person: Person)
         assert overview["unsure"] == 1
 
 
-async def test_whom_telegram_vouches_for_sees_their_own_memory(serve: Serve) -> None:
+async def test_mini_app_shows_the_users_own_memory(serve: Serve) -> None:
     async with mini_app(serve) as (app, client):
         await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The boat is called Seagull."))
         await app.memory.entries.add("telegram:5", NewEntry("A secret of somebody else"))
@@ -254,13 +254,13 @@ async def test_whom_telegram_vouches_for_sees_their_own_memory(serve: Serve) -> 
         assert [entry["content"] for entry in entries] == ["The boat is called Seagull."]
 
 
-async def test_nobody_else_is_let_into_the_mini_app(serve: Serve) -> None:
+async def test_mini_app_admits_nobody_else(serve: Serve) -> None:
     async with mini_app(serve) as (app, client):
         now = app.clock()
         good = signed(ANN, now)
         assert (await client.post("enter", content=good)).status_code == 200
         refused = [
-            good,  # shown before
+            good,  # Used before.
             signed(STRANGER, now),
             signed(ANN, now - timedelta(hours=2)),
             signed(ANN, now + timedelta(hours=1)),
@@ -278,7 +278,7 @@ async def test_nobody_else_is_let_into_the_mini_app(serve: Serve) -> None:
         assert (await client.get("", headers={"host": "rebound.example"})).status_code == 403
 
 
-async def test_who_is_shut_out_sees_nothing_any_more(serve: Serve) -> None:
+async def test_mini_app_shows_nothing_to_a_revoked_user(serve: Serve) -> None:
     async with mini_app(serve) as (app, client):
         access = AccessList(app.database, "telegram", app.clock)
         await access.let_in(STRANGER)
@@ -316,7 +316,7 @@ async def test_pages_on_two_ports_are_open_in_one_browser(app: App, person: Pers
             assert (await client.get(link.url)).status_code == 303
         for url in (one, two):
             assert (await client.get(f"{url}/api/overview")).status_code == 200
-        # the pass of one port does not open the other
+        # The pass of one port does not open the other.
         cookie = next(iter(client.cookies.jar))
         others = two if str(cookie.name).endswith(one.rpartition(":")[2]) else one
         renamed = {f"{COOKIE}-{others.rpartition(':')[2]}": str(cookie.value)}
@@ -324,7 +324,7 @@ async def test_pages_on_two_ports_are_open_in_one_browser(app: App, person: Pers
             assert (await stranger.get(f"{others}/api/overview")).status_code == 403
 
 
-def rewritten(data: str) -> list[str]:
+def write_differently(data: str) -> list[str]:
     """Return other ways to write the data that Telegram has signed."""
     pairs = parse_qsl(data)
     shown = dict(pairs)["hash"]
@@ -351,7 +351,7 @@ async def test_signed_data_written_differently_is_taken_once(serve: Serve) -> No
     async with mini_app(serve) as (app, client):
         data = signed(ANN, app.clock())
         assert (await client.post("enter", content=data)).status_code == 200
-        for other in rewritten(data):
+        for other in write_differently(data):
             assert (await client.post("enter", content=other)).status_code == 403, other
 
 
@@ -406,5 +406,5 @@ async def test_pass_ends_when_a_membership_is_revoked_and_claimed_again(serve: S
         ("http://a.example:443", "a.example:443"),
     ],
 )
-def test_the_usual_port_of_a_scheme_is_left_out_of_the_host(url: str, host: str) -> None:
+def test_host_header_omits_the_default_port(url: str, host: str) -> None:
     assert host_header(HttpUrl(url)) == host

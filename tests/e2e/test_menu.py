@@ -1,4 +1,4 @@
-"""What Telegram shows of the bot by itself: its menu and what it is, in the language of who looks."""
+"""Tests of the bot's menu and description in Telegram, in each language."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PRIVATE, GROUPS, ADMINISTRATORS = "all_private_chats", "all_group_chats", "all_c
 TOLD = ("setMyCommands", "setMyDescription", "setMyShortDescription")
 
 
-def told(telegram: BotApiServer) -> int:
-    """How many calls have told what is to be shown."""
+def count_calls(telegram: BotApiServer) -> int:
+    """Return the number of calls that set menus or descriptions."""
     return sum(len(telegram.calls_to(method)) for method in TOLD)
 
 
-def _looked(telegram: BotApiServer, starts: int) -> bool:
+def _has_started(telegram: BotApiServer, starts: int) -> bool:
     return len(telegram.calls_to("getMyShortDescription")) == starts
 
 
-async def test_the_menu_is_the_command_table_for_each_audience_and_language(
+async def test_menu_matches_the_command_table_for_each_audience_and_language(
     serve: Serve, telegram: BotApiServer
 ) -> None:
     async with serve(menu=True) as app:
@@ -50,35 +50,31 @@ async def test_the_menu_is_the_command_table_for_each_audience_and_language(
         assert {"settings", "language"} <= set(administrators) - set(groups)
 
 
-async def test_what_was_told_is_not_told_again_at_the_next_start(serve: Serve, telegram: BotApiServer) -> None:
+async def test_unchanged_menu_is_not_sent_again(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(menu=True):
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
-    before = told(telegram)
+    before = count_calls(telegram)
     assert before == 5 * len(LANGUAGES)
     async with serve(menu=True):
         await telegram.wait_for(lambda: len(telegram.calls_to("getMyShortDescription")) == 2)
-    assert told(telegram) == before
-    assert len(telegram.calls_to("getMyCommands")) == 1  # to see what the server knows
+    assert count_calls(telegram) == before
+    assert len(telegram.calls_to("getMyCommands")) == 1  # Reads what the server knows.
 
 
-async def test_the_button_beside_the_text_field_opens_the_memory_page_while_there_is_one(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_menu_button_opens_the_memory_page_if_served(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(menu=True, web_url="https://memory.example.org"):
-        await telegram.wait_for(lambda: _looked(telegram, 1))
+        await telegram.wait_for(lambda: _has_started(telegram, 1))
     button = {"type": "web_app", "text": "Memory", "web_app": {"url": "https://memory.example.org/page/"}}
     assert telegram.menu_button == button
     async with serve(menu=True):
-        await telegram.wait_for(lambda: _looked(telegram, 2))
+        await telegram.wait_for(lambda: _has_started(telegram, 2))
     assert telegram.menu_button == {"type": "default"}
     async with serve(menu=True):
-        await telegram.wait_for(lambda: _looked(telegram, 3))
+        await telegram.wait_for(lambda: _has_started(telegram, 3))
     assert len(telegram.calls_to("setChatMenuButton")) == 2
 
 
-async def test_what_changed_is_told_and_what_could_not_be_told_comes_with_the_next_start(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_changed_or_failed_menu_is_sent_at_the_next_start(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("setMyCommands", error_code=400, description="Bad Request: no", times=1)
     async with serve(menu=True) as app:
         await telegram.wait_for(lambda: any(not call.ok for call in telegram.calls_to("setMyCommands")))
@@ -86,15 +82,13 @@ async def test_what_changed_is_told_and_what_could_not_be_told_comes_with_the_ne
     async with serve(menu=True) as app:
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
         await app.database.write("UPDATE published SET fingerprint = 'other' WHERE what LIKE '%/all_group_chats/de'")
-    before = told(telegram)
+    before = count_calls(telegram)
     async with serve(menu=True):
-        await telegram.wait_for(lambda: told(telegram) == before + 1)
+        await telegram.wait_for(lambda: count_calls(telegram) == before + 1)
     assert telegram.calls_to("setMyCommands")[-1].params["language_code"] == "de"
 
 
-async def test_a_bot_says_what_it_is_in_each_language_and_its_owners_own_words_stay(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_bot_describes_itself_but_keeps_the_owners_own_text(serve: Serve, telegram: BotApiServer) -> None:
     telegram.about["short_description"] = "Ann's own"
     async with serve(menu=True):
         await telegram.wait_for(lambda: telegram.calls_to("getMyShortDescription"))
@@ -104,15 +98,13 @@ async def test_a_bot_says_what_it_is_in_each_language_and_its_owners_own_words_s
     assert telegram.about["short_description"] == "Ann's own"
 
 
-async def test_what_the_owner_writes_later_takes_the_place_of_ours_in_all_languages(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_later_text_of_the_owner_replaces_ours_in_all_languages(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(menu=True):
         await telegram.wait_for(lambda: "short_description" in telegram.about_in("zh"))
     telegram.about["description"] = "Ann's own"
     for starts in (2, 3):
         async with serve(menu=True):
-            await telegram.wait_for(partial(_looked, telegram, starts))
+            await telegram.wait_for(partial(_has_started, telegram, starts))
     assert telegram.about["description"] == "Ann's own"
     assert telegram.about_in("de")["description"] == ""
     assert telegram.about_in("de")["short_description"] != ""
@@ -120,7 +112,7 @@ async def test_what_the_owner_writes_later_takes_the_place_of_ours_in_all_langua
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_telegram_takes_what_is_said_in_each_language(app: App, language: str) -> None:
+def test_translated_texts_fit_telegrams_limits(app: App, language: str) -> None:
     with use_language(language):
         assert len(_(DESCRIPTION)) <= 512
         assert len(_(SHORT_DESCRIPTION)) <= 120

@@ -1,4 +1,4 @@
-"""Seen from outside: metrics, health and the log line of a turn."""
+"""Tests of metrics, health and the log line of a turn."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ Observed = Callable[[], AbstractAsyncContextManager[tuple[App, str]]]
 
 @pytest.fixture
 async def telegram() -> AsyncIterator[BotApiServer]:
-    """A local Telegram."""
+    """Run a local Telegram."""
     async with BotApiServer() as server:
         yield server
 
 
 @pytest.fixture
 def port() -> int:
-    """A port that is free."""
+    """Return a free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -53,7 +53,7 @@ def port() -> int:
 
 @pytest.fixture
 def serve(start: OpenApp, telegram: BotApiServer, port: int, own_logging: None) -> Observed:
-    """Runs the bot with its metrics; the App and where they are."""
+    """Return a function that runs the bot with metrics and yields the App and their address."""
 
     @contextlib.asynccontextmanager
     async def served() -> AsyncIterator[tuple[App, str]]:
@@ -83,21 +83,21 @@ async def page(url: str) -> httpx.Response:
 
 
 async def health_becomes(status: int, url: str) -> str:
-    """What /healthz says once it has this status."""
+    """Wait until /healthz has this status and return its text."""
     async with asyncio.timeout(20):
         while (answer := await page(f"{url}/healthz")).status_code != status:
             pass
     return answer.text
 
 
-async def measured(url: str) -> dict[str, float]:
-    """The samples by their names and labels as Prometheus writes them."""
+async def read_metrics(url: str) -> dict[str, float]:
+    """Return the samples by name and labels, as Prometheus writes them."""
     text = (await page(f"{url}/metrics")).text
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in lines}
 
 
-async def test_turns_systems_and_tokens_are_counted(
+async def test_metrics_count_turns_systems_and_tokens(
     serve: Observed, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Fails(401, "bad key"))
@@ -106,8 +106,8 @@ async def test_turns_systems_and_tokens_are_counted(
             telegram.user_says(text, chat_id=ANN)
             await telegram.wait_for(lambda count=count: len(telegram.sent(ANN)) == count)  # type: ignore[misc]
             await app.runner.idle(f"telegram:{ANN}")
-        async with asyncio.timeout(20):  # what was sent is settled a moment after it arrived
-            while (found := await measured(url))["mneme_outbox_length"]:
+        async with asyncio.timeout(20):  # Sent messages are settled a moment later.
+            while (found := await read_metrics(url))["mneme_outbox_length"]:
                 pass
     assert found['mneme_turns_total{outcome="failed"}'] == 1
     assert found['mneme_turns_total{outcome="answered"}'] == 1
@@ -116,7 +116,7 @@ async def test_turns_systems_and_tokens_are_counted(
     for place in ORDER[:6]:
         assert found[f'mneme_system_seconds_count{{system="{place.system}"}}'] == 2
     assert found['mneme_tokens_total{kind="prompt",model="scripted",purpose="turn"}'] > 0
-    # the price of the scripted model is unknown
+    # The price of the scripted model is unknown.
     assert not any(name.startswith("mneme_cost_dollars_total") for name in found)
     assert found['mneme_memories{kind="note"}'] == 1
     assert (found["mneme_queue_length"], found["mneme_inbox_length"]) == (0, 0)
@@ -133,7 +133,7 @@ async def test_metrics_of_priced_model_count_its_cost(start: OpenApp, model: Mod
     assert 'mneme_cost_dollars_total{model="unknown"' not in page
 
 
-async def test_what_waits_and_what_goes_wrong_is_counted(
+async def test_metrics_count_waiting_messages_and_failures(
     serve: Observed, telegram: BotApiServer, model: ModelServer
 ) -> None:
     held = Holds("thinking")
@@ -143,23 +143,21 @@ async def test_what_waits_and_what_goes_wrong_is_counted(
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says("two", chat_id=ANN)
         await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
-        found = await measured(url)
+        found = await read_metrics(url)
         assert (found["mneme_sessions_running"], found["mneme_queue_length"], found["mneme_inbox_length"]) == (1, 1, 2)
         telegram.fault("sendMessage", stall=True)
         held.release.set()
         await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
-        assert (await measured(url))["mneme_outbox_length"] >= 1
+        assert (await read_metrics(url))["mneme_outbox_length"] >= 1
         telegram.fault("getUpdates", error_code=409)
         telegram.user_says("three", chat_id=ANN)
         await telegram.wait_for(lambda: any(call.error_code == 409 for call in telegram.calls_to("getUpdates")))
         async with asyncio.timeout(20):
-            while 'mneme_errors_total{logger="bot.telegram.sources"}' not in await measured(url):
-                pass  # asking it is a way to wait, too
+            while 'mneme_errors_total{logger="bot.telegram.sources"}' not in await read_metrics(url):
+                pass  # Polling is a way to wait.
 
 
-async def test_health_is_200_while_it_lives_and_503_with_the_reason_when_not(
-    serve: Observed, telegram: BotApiServer
-) -> None:
+async def test_health_is_200_or_503_with_the_reason(serve: Observed, telegram: BotApiServer) -> None:
     async with serve() as (app, url):
         assert (await page(f"{url}/healthz")).status_code == 200
         await telegram.stop()
@@ -172,7 +170,7 @@ async def test_health_is_200_while_it_lives_and_503_with_the_reason_when_not(
         assert (await page(f"{url}/anything")).status_code == 404
 
 
-async def test_a_port_that_is_taken_is_one_sentence(start: OpenApp, port: int) -> None:
+async def test_port_in_use_is_one_sentence(start: OpenApp, port: int) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
         other.listen()
@@ -183,7 +181,7 @@ async def test_a_port_that_is_taken_is_one_sentence(start: OpenApp, port: int) -
                     pass
 
 
-async def test_nothing_of_it_is_loaded_unless_it_is_asked_for() -> None:
+async def test_prometheus_is_loaded_only_if_configured() -> None:
     program = "import sys, bot.cli, bot.app, bot.telegram.service; sys.exit('prometheus_client' in sys.modules)"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, env={"PYTHONPATH": ":".join(sys.path), "PTB_TIMEDELTA": "1"}
@@ -191,7 +189,7 @@ async def test_nothing_of_it_is_loaded_unless_it_is_asked_for() -> None:
     assert await process.wait() == 0
 
 
-async def test_a_turn_leaves_one_line_with_the_time_in_each_system(
+async def test_turn_logs_one_line_with_the_time_of_each_system(
     start: OpenApp, own_logging: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configure_logging("info", "json")

@@ -1,4 +1,4 @@
-"""/model: a chat chooses who talks there, and everything that depends on the model follows in its turns."""
+"""Tests of /model: a chat chooses its model, and everything that depends on the model follows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 MODELS = "gpt-4o-mini,gpt-4,scripted"
 
 
-def asked(model: ModelServer) -> list[str]:
-    """Which models the turns' requests went to."""
+def requested_models(model: ModelServer) -> list[str]:
+    """Return the models that the turns used."""
     return [chat.body["model"] for chat in model.requests]
 
 
-async def test_the_models_are_shown_with_what_they_read_and_cost(start: OpenApp) -> None:
+async def test_model_command_lists_windows_and_prices(start: OpenApp) -> None:
     async with start(llm_models=MODELS) as app:
         said = (await Person(app).says("/model")).splitlines()
     assert said == [
@@ -41,19 +41,19 @@ async def test_the_models_are_shown_with_what_they_read_and_cost(start: OpenApp)
     ]
 
 
-async def test_where_there_is_no_other_model_it_says_which_setting_names_some(start: OpenApp) -> None:
+async def test_model_command_without_alternatives_names_the_setting(start: OpenApp) -> None:
     async with start() as app:
         said = await Person(app).says("/model")
     assert said.endswith("There is no other: LLM_MODELS in the settings names those to choose from.")
 
 
-async def test_a_chat_talks_with_the_model_it_chose_until_it_goes_back(start: OpenApp, model: ModelServer) -> None:
+async def test_chosen_model_is_used_until_reset(start: OpenApp, model: ModelServer) -> None:
     async with start(llm_models=MODELS) as app:
         ann, bob = Person(app), Person(app, Address("telegram", "7"))
         assert "This chat uses **gpt-4o-mini**." in await ann.says("/model GPT-4o-Mini")
         await ann.says("Hello")
         await bob.says("Hello")
-        assert asked(model) == ["gpt-4o-mini", "scripted"]
+        assert requested_models(model) == ["gpt-4o-mini", "scripted"]
         assert figures(await ann.says("/status"))["Context"]["model"] == "gpt-4o-mini"
         assert figures(await bob.says("/status"))["Context"]["model"] == "scripted"
     async with start(llm_models=MODELS) as app:
@@ -61,21 +61,21 @@ async def test_a_chat_talks_with_the_model_it_chose_until_it_goes_back(start: Op
         await ann.says("Still there?")
         assert "This chat uses **scripted**." in await ann.says("/model default")
         await ann.says("And now?")
-    assert asked(model)[2:] == ["gpt-4o-mini", "scripted"]
+    assert requested_models(model)[2:] == ["gpt-4o-mini", "scripted"]
 
 
-async def test_topics_of_a_group_share_the_choice(start: OpenApp, model: ModelServer) -> None:
+async def test_group_topics_share_the_chosen_model(start: OpenApp, model: ModelServer) -> None:
     async with start(llm_models=MODELS) as app:
         await Person(app, Address("telegram", "-100", "5")).says("/model gpt-4o-mini")
         await Person(app, Address("telegram", "-100", "6")).says("Hello")
-    assert asked(model) == ["gpt-4o-mini"]
+    assert requested_models(model) == ["gpt-4o-mini"]
 
 
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [("mini", "gpt-4o-mini"), ("gpt-4", "gpt-4"), ("4o", "gpt-4o-mini"), ("gpt", None), ("claude", None)],
 )
-async def test_a_part_of_a_name_will_do_where_it_is_clear(start: OpenApp, wanted: str, found: str | None) -> None:
+async def test_unambiguous_part_of_a_model_name_is_accepted(start: OpenApp, wanted: str, found: str | None) -> None:
     async with start(llm_models=MODELS) as app:
         said = await Person(app).says(f"/model {wanted}")
     if found is None:
@@ -84,7 +84,7 @@ async def test_a_part_of_a_name_will_do_where_it_is_clear(start: OpenApp, wanted
         assert said.startswith(f"This chat uses **{found}**.")
 
 
-async def test_the_window_and_the_price_are_those_of_the_model_that_talks(start: OpenApp, model: ModelServer) -> None:
+async def test_window_and_price_follow_the_chosen_model(start: OpenApp, model: ModelServer) -> None:
     async with start(llm_models=MODELS) as app:
         person = Person(app)
         await person.says("/model gpt-4")
@@ -99,7 +99,7 @@ async def test_the_window_and_the_price_are_those_of_the_model_that_talks(start:
         assert model.requests[-1].tokens > 8_192
 
 
-async def test_summaries_are_made_by_the_default_models_quick_one(start: OpenApp, model: ModelServer) -> None:
+async def test_summaries_use_the_fast_default_model(start: OpenApp, model: ModelServer) -> None:
     async with start(llm_models=MODELS, llm_fast_model="quick") as app:
         person = Person(app)
         await person.says("/model gpt-4o-mini")
@@ -107,10 +107,10 @@ async def test_summaries_are_made_by_the_default_models_quick_one(start: OpenApp
             await person.says(f"message {n}")
         model.script(Says("A summary."))
         await person.says("/compact 1")
-    assert asked(model) == ["gpt-4o-mini"] * 3 + ["quick"]
+    assert requested_models(model) == ["gpt-4o-mini"] * 3 + ["quick"]
 
 
-async def test_a_chosen_model_that_fails_is_stood_in_for_as_ever(start: OpenApp, model: ModelServer) -> None:
+async def test_chosen_model_that_fails_uses_the_fallback(start: OpenApp, model: ModelServer) -> None:
     def answer(name: str) -> Reply:
         return Says("I stand in.") if name == "spare" else Fails(400)
 
@@ -119,10 +119,10 @@ async def test_a_chosen_model_that_fails_is_stood_in_for_as_ever(start: OpenApp,
         person = Person(app)
         await person.says("/model gpt-4o-mini")
         assert await person.says("Hello") == "I stand in."
-    assert set(asked(model)) == {"gpt-4o-mini", "spare"}
+    assert set(requested_models(model)) == {"gpt-4o-mini", "spare"}
 
 
-async def test_a_model_that_is_gone_from_the_settings_is_told_once(start: OpenApp, model: ModelServer) -> None:
+async def test_chosen_model_missing_from_settings_is_reported_once(start: OpenApp, model: ModelServer) -> None:
     async with start(llm_models=MODELS) as app:
         await Person(app).says("/model gpt-4")
     gone = "_The model gpt-4, which was chosen here, is not configured any more: I talk with scripted again._"
@@ -133,10 +133,10 @@ async def test_a_model_that_is_gone_from_the_settings_is_told_once(start: OpenAp
         assert await person.says("Hello again") == "You said: Hello again"
     async with start(llm_models=MODELS) as app:
         await Person(app).says("And now?")
-    assert asked(model) == ["scripted"] * 3
+    assert requested_models(model) == ["scripted"] * 3
 
 
-async def test_photos_are_for_the_eyes_of_the_model_that_talks(
+async def test_photos_follow_the_vision_of_the_chosen_model(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.sees = True
@@ -153,9 +153,7 @@ async def test_photos_are_for_the_eyes_of_the_model_that_talks(
     assert "does not see" not in texts(telegram)[3]
 
 
-async def test_a_button_chooses_in_the_message_that_it_stands_under(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_model_button_edits_its_message(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(llm_models=MODELS) as app:
         telegram.user_says("/model", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
@@ -167,10 +165,10 @@ async def test_a_button_chooses_in_the_message_that_it_stands_under(
         telegram.user_says("Hello", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
         await app.runner.idle(f"telegram:{ANN}")
-    assert asked(model) == ["gpt-4o-mini"]
+    assert requested_models(model) == ["gpt-4o-mini"]
 
 
-async def test_in_a_group_it_is_for_those_who_look_after_it(
+async def test_group_model_is_changed_by_managers_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}", llm_models=MODELS):

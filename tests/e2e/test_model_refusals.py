@@ -1,4 +1,4 @@
-"""What a conversation does when a provider refuses a request, a message, a tool or is not ready."""
+"""Tests of conversations with providers that refuse a request, message or tool, or are not ready."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Bodies:
-    """A personality that refuses with exact bodies."""
+    """Personality that refuses with exact bodies."""
 
     content_type = "text/event-stream"
 
@@ -131,7 +131,7 @@ async def test_filtered_message_is_kept_out_from_then_on(start: OpenApp, model: 
         assert "content filter refuses this message" in answer
         asked = len(model.requests)
         assert await person.says("Good evening, then.") == "Fine."
-        assert len(model.requests) == asked + 1  # nothing had to be tried again
+        assert len(model.requests) == asked + 1  # Nothing was retried.
         await person.says("/new")
         await person.says("What about the forbidden recipe in the kitchen?".replace(POISON, "forbidden kitchen recipe"))
     assert all(POISON not in contents(request.body) for request in model.requests[asked:])
@@ -156,7 +156,7 @@ async def test_filtered_part_is_consolidated_without_it(start: OpenApp, model: M
     assert any("I live in Poltava" in text for text in read)
 
 
-async def test_filter_that_ends_an_answer_is_said(start: OpenApp, model: ModelServer) -> None:
+async def test_filter_that_ends_an_answer_is_reported(start: OpenApp, model: ModelServer) -> None:
     model.script(Says("Once upon a time", finish="content_filter"))
     async with start() as app:
         answer = await Person(app).says("Tell me a tale")
@@ -164,7 +164,7 @@ async def test_filter_that_ends_an_answer_is_said(start: OpenApp, model: ModelSe
     assert "content filter ended the answer here" in answer
 
 
-async def test_refusal_of_the_model_is_said_as_such(start: OpenApp, model: ModelServer) -> None:
+async def test_refusal_of_the_model_is_reported(start: OpenApp, model: ModelServer) -> None:
     pieces = ({"choices": [{"delta": {"refusal": "I can't help with that."}, "finish_reason": "stop"}]},)
     model.script(Streams(pieces))
     async with start() as app:
@@ -243,7 +243,7 @@ async def test_starting_server_is_waited_for(start: OpenApp) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = ModelServer()
-    server._web.port = port  # noqa: SLF001  # the address is known before the server listens
+    server._web.port = port  # noqa: SLF001  # The address is known before the server listens.
     async with start(openai_base_url=server.url) as app:
         person = Person(app)
         await person.sends("Hello")
@@ -280,7 +280,7 @@ async def test_thinking_up_to_the_servers_own_limit_gets_more_room(model: ModelS
     answer = await client.complete(ModelRequest([Message(Role.USER, "Hello", FakeClock()())]))
     await client.close()
     assert answer.text == "Hi"
-    assert model.requests[1].body["max_tokens"] == 1_000  # eight times as much, within what the model writes
+    assert model.requests[1].body["max_tokens"] == 1_000  # Eight times as much, within the model's limit.
 
 
 async def test_page_of_a_proxy_is_not_shown_as_the_reason(start: OpenApp, model: ModelServer) -> None:
@@ -291,7 +291,7 @@ async def test_page_of_a_proxy_is_not_shown_as_the_reason(start: OpenApp, model:
     assert "<" not in answer
 
 
-async def test_thinking_alone_is_said_in_plain_words(start: OpenApp, model: ModelServer) -> None:
+async def test_thinking_alone_is_explained(start: OpenApp, model: ModelServer) -> None:
     thought = {"choices": [{"delta": {"reasoning_content": "Hm."}, "finish_reason": "length"}]}
     model.otherwise = lambda _: Streams((thought,))
     async with start() as app:

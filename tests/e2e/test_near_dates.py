@@ -1,4 +1,4 @@
-"""A remembered date that comes near is offered as a reminder, once."""
+"""Tests of reminders offered for remembered dates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.support.servers.telegram import BotApiServer
 
 
-async def knows(app: App, content: str, until: str | None = None, *, trusted: bool = True, name: str = "it") -> None:
+async def add_fact(app: App, content: str, until: str | None = None, *, trusted: bool = True, name: str = "it") -> None:
     ends = datetime.fromisoformat(until).replace(tzinfo=UTC) if until else None
     new = NewEntry(content, name=name, kind=Kind.FACT, trusted=trusted, valid_until=ends)
     await memory_of(app).entries.add(OWNER, new)
@@ -57,29 +57,29 @@ async def knows(app: App, content: str, until: str | None = None, *, trusted: bo
         ("Olga's birthday is 99.99", None, None),
     ],
 )
-async def test_a_date_that_comes_near_is_offered_under_the_next_answer(
+async def test_near_date_is_offered_below_the_next_answer(
     start: OpenApp, model: ModelServer, content: str, until: str | None, asked: str | None
 ) -> None:
     model.otherwise = lambda _: Says("Fine.")
     async with start() as app:
         person = Person(app)
         await person.says("hello")
-        await knows(app, content, until)
+        await add_fact(app, content, until)
         await app.memory.near_dates.offer()
         said = await person.says("hello")
     assert said == "Fine." if asked is None else asked in said
 
 
-async def test_it_is_offered_once_and_one_a_day(
+async def test_near_date_is_offered_once_and_one_a_day(
     start: OpenApp, model: ModelServer, clock: FakeClock, telegram: BotApiServer
 ) -> None:
     model.otherwise = lambda _: Says("Fine.")
     async with start() as app:
         person = Person(app)
         await person.says("hello")
-        await knows(app, "Olga's birthday is 12 February", name="olga")
-        await knows(app, "Ivan's birthday is 14 February", name="ivan")
-        await knows(app, "Eve's birthday is 15 February", trusted=False, name="eve")
+        await add_fact(app, "Olga's birthday is 12 February", name="olga")
+        await add_fact(app, "Ivan's birthday is 14 February", name="ivan")
+        await add_fact(app, "Eve's birthday is 15 February", trusted=False, name="eve")
         near = app.memory.near_dates
         assert [await near.offer() for _ in range(4)] == [1, 1, 0, 0]
         said = await person.says("hello")
@@ -94,7 +94,7 @@ async def test_it_is_offered_once_and_one_a_day(
 
 
 def judging(**texts: str | None) -> Callable[[ChatRequest], Reply]:
-    """Return a judge that has each memory with a word among `texts` offered with that text; None: without one."""
+    """Return a judge that offers each memory with a word among `texts` with that text, or with no text if None."""
 
     def answer(chat: ChatRequest) -> Reply:
         claims = re.findall(r"^(\d+)\. (.*)$", str(chat.messages[0]["content"]), re.MULTILINE)
@@ -123,7 +123,7 @@ async def offered(app: App) -> list[str]:
     return [row["text"] for row in await app.database.rows("SELECT text FROM reminders ORDER BY id")]
 
 
-async def test_offer_speaks_to_the_user_in_the_words_of_the_judge(start: OpenApp, model: ModelServer) -> None:
+async def test_offer_uses_the_words_of_the_judge(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
     model.second_look = judging(passport="Your passport expires on 1 March 2026: renew it.")
     async with start() as app:
@@ -184,7 +184,7 @@ async def test_offer_takes_the_nearest_date_that_is_worth_one(start: OpenApp, mo
         assert len(model.second_looks) == looks  # what was declined is not asked about again
 
 
-async def test_judge_of_offers_is_told_the_day_and_the_language(start: OpenApp, model: ModelServer) -> None:
+async def test_judge_of_offers_gets_the_day_and_the_language(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         person = Person(app)
         await person.says("/language de")
@@ -197,7 +197,7 @@ async def test_judge_of_offers_is_told_the_day_and_the_language(start: OpenApp, 
     assert "1. Anna's birthday is on 2 March. (every year, next on Monday 2026-03-02)" in prompt
 
 
-async def test_dates_are_looked_for_once_a_day_also_over_a_restart(start: OpenApp, clock: FakeClock) -> None:
+async def test_offers_run_once_a_day_also_after_a_restart(start: OpenApp, clock: FakeClock) -> None:
     from bot.jobs.scheduled import DateOffers
 
     async with start() as app:
@@ -209,5 +209,5 @@ async def test_dates_are_looked_for_once_a_day_also_over_a_restart(start: OpenAp
         assert [await offers[0].run_if_due() for _ in range(2)] == [True, False]
 
 
-def test_the_systems_own_clock_gives_moments_in_utc() -> None:
+def test_system_clock_returns_utc() -> None:
     assert system_clock().tzinfo is UTC

@@ -1,4 +1,4 @@
-"""Quiet lines that wait for the next reply."""
+"""Tests of notices that wait for the next reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 
-async def test_notices_wait_in_order_and_for_their_owner_only(database: Database, clock: FakeClock) -> None:
+async def test_notices_are_ordered_and_separate_for_each_owner(database: Database, clock: FakeClock) -> None:
     notices = PendingNotices(database)
     for number in range(MAX_NOTICES_PER_REPLY + 2):
         await notices.add("telegram:1", Notice(f"line {number}"))
@@ -30,7 +30,7 @@ async def test_notices_wait_in_order_and_for_their_owner_only(database: Database
     assert await notices.waiting("telegram:3") == []
 
 
-async def test_what_is_too_much_for_one_reply_is_told_under_the_next(app: App, model: ModelServer) -> None:
+async def test_notices_over_the_limit_are_shown_with_the_next_reply(app: App, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
     notices, person = PendingNotices(app.database), Person(app)
     for number in range(MAX_NOTICES_PER_REPLY + 1):
@@ -43,7 +43,7 @@ async def test_what_is_too_much_for_one_reply_is_told_under_the_next(app: App, m
     assert await person.says("Hello") == "Fine."
 
 
-async def test_a_notice_is_told_in_the_owners_chat_and_not_kept_in_history(app: App, model: ModelServer) -> None:
+async def test_notice_is_shown_in_its_owners_chat_and_not_kept(app: App, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
     await PendingNotices(app.database).add("console:local", Notice("told once"))
     assert await Person(app, Address("telegram", "2")).says("Hello") == "Fine."
@@ -52,7 +52,7 @@ async def test_a_notice_is_told_in_the_owners_chat_and_not_kept_in_history(app: 
     assert "told once" not in model.requests[-1].prompt
 
 
-async def test_a_turn_that_fails_tells_it_too_and_a_command_does_not(app: App, model: ModelServer) -> None:
+async def test_notice_is_shown_by_failed_turns_but_not_commands(app: App, model: ModelServer) -> None:
     await PendingNotices(app.database).add("console:local", Notice("told once"))
     assert "told once" not in await Person(app).says("/status")
     model.script(Fails(404))
@@ -60,7 +60,7 @@ async def test_a_turn_that_fails_tells_it_too_and_a_command_does_not(app: App, m
     assert await PendingNotices(app.database).waiting("console:local") == []
 
 
-async def test_a_chat_that_forgets_everything_forgets_what_was_to_be_told(start: OpenApp) -> None:
+async def test_forget_all_deletes_pending_notices(start: OpenApp) -> None:
     async with start() as app:
         await PendingNotices(app.database).add("console:local", Notice("told once"))
         await Person(app).says("/forget all confirm")

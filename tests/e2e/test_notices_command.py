@@ -1,4 +1,4 @@
-"""/notices: what a chat is told that it did not ask for, with a sound, without one, or not at all."""
+"""Tests of /notices: unrequested messages with a sound, without one, or not at all."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 NOTED = "Noted as a preference"
 
 
-def silent(telegram: BotApiServer, text: str) -> bool:
-    """Whether the message with that text came without a sound."""
+def was_silent(telegram: BotApiServer, text: str) -> bool:
+    """Return whether the message with the text was sent without a sound."""
     (call,) = [one for one in telegram.calls_to("sendMessage") if text in str(one.params["text"])]
     return bool(call.params.get("disable_notification"))
 
 
-async def test_notices_shows_what_holds_and_is_changed_in_place(serve: Serve, telegram: BotApiServer) -> None:
+async def test_notices_command_shows_the_mode_and_edits_its_message(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/notices", chat_id=ANN)
         await telegram.wait_for(lambda: labels(telegram))
@@ -38,7 +38,7 @@ async def test_notices_shows_what_holds_and_is_changed_in_place(serve: Serve, te
         assert "Notices are off" in texts(telegram)[0]
 
 
-async def test_off_is_no_quiet_line_in_that_chat_and_in_no_other(start: OpenApp) -> None:
+async def test_notices_off_applies_to_this_chat_only(start: OpenApp) -> None:
     async with start() as app:
         person, other = Person(app), Person(app, Address("console", "other"))
         await person.says("/notices off")
@@ -49,7 +49,7 @@ async def test_off_is_no_quiet_line_in_that_chat_and_in_no_other(start: OpenApp)
         assert NOTED in await person.says("Always answer in one sentence.")
 
 
-async def test_what_the_settings_say_holds_where_nothing_was_chosen(start: OpenApp) -> None:
+async def test_notices_setting_applies_without_a_choice(start: OpenApp) -> None:
     async with start(memory_notices=False) as app:
         person = Person(app)
         assert "Notices are **off**" in await person.says("/notices")
@@ -60,7 +60,7 @@ async def test_what_the_settings_say_holds_where_nothing_was_chosen(start: OpenA
         assert "Notices are **on**" in await Person(app).says("/notices")
 
 
-async def test_off_offers_nothing_and_what_was_asked_for_is_told(
+async def test_notices_off_prevents_offers_but_not_requested_messages(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, reminded_often: None
 ) -> None:
     async with serve() as app:
@@ -73,11 +73,11 @@ async def test_off_offers_nothing_and_what_was_asked_for_is_told(
         await is_set(app, "tea", "2026-02-07T13:00")
         clock.forward(hours=1)
         await telegram.wait_for(lambda: any("tea" in text for text in texts(telegram)))
-        assert not silent(telegram, "tea")
+        assert not was_silent(telegram, "tea")
 
 
 @pytest.mark.parametrize("chosen", ["on", "quiet"])
-async def test_what_comes_unasked_is_silent_where_that_was_chosen(
+async def test_notices_quiet_sends_unrequested_messages_silently(
     serve: Serve, telegram: BotApiServer, chosen: str
 ) -> None:
     async with serve():
@@ -85,17 +85,17 @@ async def test_what_comes_unasked_is_silent_where_that_was_chosen(
         await telegram.wait_for(lambda: texts(telegram))
         telegram.user_says("Hello?", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: any("would like to use this bot" in text for text in texts(telegram)))
-        assert silent(telegram, "would like to use this bot") is (chosen == "quiet")
-        assert not silent(telegram, "Notices are")
+        assert was_silent(telegram, "would like to use this bot") is (chosen == "quiet")
+        assert not was_silent(telegram, "Notices are")
 
 
-async def test_in_a_group_notices_are_for_who_looks_after_it(serve: Serve, telegram: BotApiServer) -> None:
+async def test_group_notices_are_set_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/notices off", chat_id=GROUP, user_id=4004, chat_type="supergroup")
         await telegram.wait_for(lambda: texts(telegram, GROUP))
         assert "for its administrators" in texts(telegram, GROUP)[0]
 
 
-async def test_another_word_is_no_choice(start: OpenApp) -> None:
+async def test_notices_with_an_unknown_word_is_refused(start: OpenApp) -> None:
     async with start() as app:
         assert await Person(app).says("/notices loud") == "/notices takes on, quiet or off."

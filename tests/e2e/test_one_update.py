@@ -1,4 +1,4 @@
-"""One update can't stop the others, whatever is in it; and one message is answered once, however often it comes."""
+"""Tests that one update can't block others, and that repeated updates are answered once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SPOILED: dict[str, tuple[str, object]] = {
 
 
 @pytest.mark.parametrize("spoiled", SPOILED.values(), ids=SPOILED.keys())
-async def test_an_update_that_can_not_be_kept_is_skipped_and_those_around_it_are_answered(
+async def test_unstorable_update_is_skipped_and_its_neighbours_answered(
     serve: Serve, telegram: BotApiServer, model: ModelServer, spoiled: tuple[str, object]
 ) -> None:
     with capture_logs() as logs:
@@ -50,9 +50,7 @@ async def test_an_update_that_can_not_be_kept_is_skipped_and_those_around_it_are
     assert "xyzzy" not in str(logs)
 
 
-async def test_half_of_a_pair_of_surrogates_is_answered_like_any_other_text(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_text_with_a_lone_surrogate_is_answered(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve():
         telegram.user_says("a \ud83d b", chat_id=ANN, first_name="\udc00")
         telegram.user_says("@mneme_test_bot \udfff", chat_id=ANN)
@@ -60,9 +58,7 @@ async def test_half_of_a_pair_of_surrogates_is_answered_like_any_other_text(
         await telegram.wait_for(lambda: "\ufffd" in " ".join(texts(telegram)))
 
 
-async def test_the_number_of_an_update_that_no_database_holds_is_confirmed_and_hides_no_later_one(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_update_id_over_64_bits_is_confirmed_and_hides_none(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.fault("getUpdates", error_code=500)
         telegram.renumber(telegram.user_says("hello", chat_id=ANN), HUGE)
@@ -75,22 +71,20 @@ async def test_the_number_of_an_update_that_no_database_holds_is_confirmed_and_h
 
 
 def body(*updates: JsonObject, depth: int) -> bytes:
-    """The answer to a poll whose first update is nested so deep that JSON can't be read."""
+    """Return a response to a poll with a first update that is nested too deep to parse."""
     written = json.dumps({"ok": True, "result": list(updates)}).encode()
     return written.replace(b'"deep"', b"[" * depth + b"]" * depth, 1)
 
 
 def message(number: int, text: str, **fields: object) -> JsonObject:
-    """An update with a message of Ann's."""
+    """Return an update with a message from Ann."""
     person = {"id": ANN, "is_bot": False, "first_name": "Ann"}
     chat = {"id": ANN, "type": "private", "first_name": "Ann"}
     content = {"message_id": number, "from": person, "chat": chat, "date": 1_770_000_000, "text": text}
     return {"update_id": number, "message": content | fields}
 
 
-async def test_a_poll_that_can_not_be_read_whole_is_read_one_by_one_and_only_what_is_wrong_is_skipped(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_unreadable_poll_is_read_one_by_one(serve: Serve, telegram: BotApiServer) -> None:
     deep, good = message(5, "xyzzy", x="deep"), message(6, "after")
     telegram.register_chat(ANN)
     with capture_logs() as logs:
@@ -107,16 +101,16 @@ async def test_a_poll_that_can_not_be_read_whole_is_read_one_by_one_and_only_wha
     assert "xyzzy" not in str(logs)
 
 
-async def test_what_the_inbox_does_not_take_of_one_takes_nothing_with_it(
+async def test_update_refused_by_the_inbox_does_not_block_others(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However an update may be wrong: the rest of a poll is kept."""
+    """The rest of a poll is stored, whatever is wrong with one update."""
     receive = Mailbox.receive
 
     async def picky(self: Mailbox, updates: list[object]) -> None:
         if any("poison" in str(update) for update in updates):
             raise OverflowError
-        await receive(self, updates)  # type: ignore[arg-type]  # passed on as it came
+        await receive(self, updates)  # type: ignore[arg-type]  # Passed on unchanged.
 
     monkeypatch.setattr(Mailbox, "receive", picky)
     async with serve(ready=False):
@@ -128,7 +122,7 @@ async def test_what_the_inbox_does_not_take_of_one_takes_nothing_with_it(
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
 
 
-def test_what_can_be_parsed_and_not_written_down_keeps_who_is_to_be_told() -> None:
+def test_unserialisable_update_keeps_its_chat() -> None:
     update = message(7, "hello")
     update["message"]["x"] = 10**5000
     kept = RawUpdate.from_json(update)
@@ -139,7 +133,7 @@ def test_what_can_be_parsed_and_not_written_down_keeps_who_is_to_be_told() -> No
             RawUpdate.from_json(nothing)
 
 
-# -- replies of Telegram's
+# Responses of Telegram.
 
 
 UNREADABLE_REPLIES = {
@@ -152,9 +146,7 @@ UNREADABLE_REPLIES = {
 
 
 @pytest.mark.parametrize("reply", UNREADABLE_REPLIES.values(), ids=UNREADABLE_REPLIES.keys())
-async def test_a_confirmation_that_can_not_be_read_is_in_doubt_once_and_the_next_answer_comes(
-    serve: Serve, telegram: BotApiServer, reply: bytes
-) -> None:
+async def test_unreadable_confirmation_is_in_doubt_once(serve: Serve, telegram: BotApiServer, reply: bytes) -> None:
     async with serve() as app:
         telegram.fault("sendMessage", body=reply, applied=True, times=None)
         telegram.user_says("hello", chat_id=ANN)
@@ -169,9 +161,7 @@ async def test_a_confirmation_that_can_not_be_read_is_in_doubt_once_and_the_next
     assert [row["state"] for row in states] == ["sent"]
 
 
-async def test_a_confirmation_that_can_not_be_read_once_ends_with_the_next(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_single_unreadable_confirmation_ends_with_the_next(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.fault("sendMessage", body=b"{", applied=True)
         telegram.user_says("hello", chat_id=ANN)
@@ -181,11 +171,11 @@ async def test_a_confirmation_that_can_not_be_read_once_ends_with_the_next(
     assert len(telegram.sent(ANN)) == 3
 
 
-# -- one message, several updates
+# One message in several updates.
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one poll", "in three"])
-async def test_a_message_that_three_updates_bring_is_answered_once(
+async def test_message_in_three_updates_is_answered_once(
     serve: Serve, telegram: BotApiServer, model: ModelServer, *, together: bool
 ) -> None:
     async with serve(ready=not together):
@@ -200,7 +190,7 @@ async def test_a_message_that_three_updates_bring_is_answered_once(
     assert len(telegram.sent(ANN)) == len(model.requests)
 
 
-async def test_the_edit_of_a_message_is_not_that_message_again(serve: Serve, telegram: BotApiServer) -> None:
+async def test_edit_is_not_treated_as_a_repeated_message(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         first = telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
@@ -209,7 +199,7 @@ async def test_the_edit_of_a_message_is_not_that_message_again(serve: Serve, tel
     assert "before you edited it" in texts(telegram)[1]
 
 
-# -- who writes in nobody's name
+# Anonymous senders.
 
 ANONYMOUS: JsonObject = {
     "from": {"id": 1087968824, "is_bot": True, "first_name": "Group", "username": "GroupAnonymousBot"},
@@ -222,7 +212,7 @@ AS_A_CHANNEL: JsonObject = {
 
 
 @pytest.mark.parametrize("fields", [ANONYMOUS, AS_A_CHANNEL], ids=["as the group", "as a channel"])
-async def test_who_writes_in_the_name_of_a_chat_gets_a_sentence_and_no_turn(
+async def test_anonymous_sender_is_answered_with_an_explanation_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer, fields: JsonObject
 ) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
@@ -235,7 +225,7 @@ async def test_who_writes_in_the_name_of_a_chat_gets_a_sentence_and_no_turn(
     assert model.requests == []
 
 
-async def test_a_bot_that_talks_in_a_group_gets_no_answer(serve: Serve, telegram: BotApiServer) -> None:
+async def test_bot_in_a_group_gets_no_answer(serve: Serve, telegram: BotApiServer) -> None:
     other = {"from": {"id": 99, "is_bot": True, "first_name": "Gif", "username": "gif"}}
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("@mneme_test_bot hi", chat_id=GROUP, user_id=99, chat_type="supergroup", fields=other)

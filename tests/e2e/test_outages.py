@@ -1,4 +1,4 @@
-"""No answer of a server ends the bot: what was wrong for a while is tried again, and nobody waits long behind it."""
+"""Tests of outages: unusual server responses never end the bot, and retries start soon."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OUTAGES: dict[str, dict[str, Any]] = {
 
 
 class Stopwatch:
-    """A monotonic clock that moves when it is told to."""
+    """Monotonic clock that is moved by hand."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -54,17 +54,17 @@ class Stopwatch:
 
 @pytest.fixture(params=list(OUTAGES))
 def outage(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What every call is answered with."""
+    """Return the fault that answers every call."""
     return OUTAGES[request.param]
 
 
-async def test_whatever_is_answered_for_a_while_the_same_process_answers_afterwards(
+async def test_bot_recovers_after_any_outage_without_a_restart(
     serve: Serve, telegram: BotApiServer, outage: dict[str, Any]
 ) -> None:
     async with serve() as app:
         polls = len(telegram.calls_to("getUpdates"))
         telegram.fault("*", times=None, **outage)
-        telegram.user_says("hello", chat_id=ANN)  # ends the poll that waits, which was begun before
+        telegram.user_says("hello", chat_id=ANN)  # Ends the poll that began earlier.
         await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) >= polls + 3)
         assert await app.health.trouble() is not None
         telegram.user_says("are you there?", chat_id=ANN)
@@ -74,7 +74,7 @@ async def test_whatever_is_answered_for_a_while_the_same_process_answers_afterwa
         assert await app.health.trouble() is None
 
 
-async def test_a_start_in_the_middle_of_it_waits_for_its_end(
+async def test_start_during_an_outage_waits_for_its_end(
     serve: Serve, telegram: BotApiServer, outage: dict[str, Any]
 ) -> None:
     async with serve():
@@ -85,9 +85,7 @@ async def test_a_start_in_the_middle_of_it_waits_for_its_end(
         await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
 
 
-async def test_a_reply_that_waits_for_the_end_of_an_outage_comes_within_seconds(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_reply_held_by_an_outage_arrives_seconds_after_it(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.fault("sendMessage", error_code=200, html=True, times=None)
         telegram.user_says("hello", chat_id=ANN)
@@ -98,16 +96,14 @@ async def test_a_reply_that_waits_for_the_end_of_an_outage_comes_within_seconds(
 
 
 @pytest.mark.parametrize("code", [404, 401])
-async def test_a_token_that_never_worked_ends_the_bot_with_one_sentence(
-    start: OpenApp, telegram: BotApiServer, code: int
-) -> None:
+async def test_token_that_never_worked_ends_the_bot(start: OpenApp, telegram: BotApiServer, code: int) -> None:
     telegram.fault("getMe", error_code=code, times=None)
     async with start(telegram_bot_token=telegram.TOKEN, telegram_api_url=telegram.url) as app:
         with pytest.raises(ConfigurationError, match="refuses TELEGRAM_BOT_TOKEN"):
             await run_telegram(app)
 
 
-async def test_another_token_than_the_one_that_worked_is_refused_at_once(
+async def test_token_other_than_the_working_one_is_refused_at_once(
     serve: Serve, start: OpenApp, telegram: BotApiServer
 ) -> None:
     async with serve():
@@ -119,7 +115,7 @@ async def test_another_token_than_the_one_that_worked_is_refused_at_once(
 
 @pytest.fixture
 def watch(database: Database) -> tuple[TokenWatch, Stopwatch, list[timedelta]]:
-    """A watch over a token, its clock, and what the owner was told."""
+    """Return a token watch, its clock and the durations reported to the owner."""
     stopwatch, told = Stopwatch(), list[timedelta]()
     made = TokenWatch(MenuCache(database, "telegram"), "1:x", stopwatch)
 
@@ -130,7 +126,7 @@ def watch(database: Database) -> tuple[TokenWatch, Stopwatch, list[timedelta]]:
     return made, stopwatch, told
 
 
-async def test_only_ten_minutes_of_nothing_else_are_a_refusal_for_good_and_it_is_tried_on(
+async def test_token_refusal_is_permanent_after_ten_uninterrupted_minutes(
     watch: tuple[TokenWatch, Stopwatch, list[timedelta]],
 ) -> None:
     token, stopwatch, _ = watch
@@ -150,7 +146,7 @@ async def test_only_ten_minutes_of_nothing_else_are_a_refusal_for_good_and_it_is
     assert [token.is_permanent] == [False]
 
 
-async def test_the_owner_reads_once_of_refusals_that_lasted_and_of_none_that_were_over_at_once(
+async def test_owner_is_told_once_of_lasting_token_refusals(
     watch: tuple[TokenWatch, Stopwatch, list[timedelta]],
 ) -> None:
     token, stopwatch, told = watch
@@ -166,7 +162,7 @@ async def test_the_owner_reads_once_of_refusals_that_lasted_and_of_none_that_wer
     assert told == [timedelta(seconds=65)]
 
 
-async def test_the_owner_reads_in_the_chat_that_the_token_was_refused(
+async def test_owner_is_told_in_the_chat_of_a_refused_token(
     serve: Serve, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_module, "MIN_REPORTED_SECONDS", 0.0)
@@ -181,9 +177,7 @@ async def test_the_owner_reads_in_the_chat_that_the_token_was_refused(
     assert any("Telegram refused my token" in text for text in texts(telegram))
 
 
-async def test_neither_the_log_nor_the_status_shows_the_token_or_a_whole_page(
-    serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_log_and_status_show_neither_token_nor_whole_pages(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         pass
     telegram.fault("*", error_code=404, times=2)
@@ -196,19 +190,17 @@ async def test_neither_the_log_nor_the_status_shows_the_token_or_a_whole_page(
     assert all(len(str(entry)) < 500 for entry in logs)
 
 
-def test_no_answer_makes_the_bot_wait_for_years() -> None:
+def test_retry_after_is_limited() -> None:
     assert to_send_failure(RetryAfter(10**9)).pause == MAX_FLOOD_PAUSE_SECONDS
 
 
 @pytest.mark.parametrize("unit", ["mneme.service", "mneme@.service"])
-def test_systemd_restarts_after_everything_but_a_wrong_configuration(unit: str) -> None:
+def test_systemd_restarts_unless_the_configuration_is_wrong(unit: str) -> None:
     lines = (ROOT / "deploy" / unit).read_text(encoding="utf-8").splitlines()
     assert {"Restart=always", "RestartPreventExitStatus=2", "StartLimitIntervalSec=0"} <= set(lines)
 
 
-async def test_bot_api_server_on_this_machine_needs_no_proxy(
-    telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_local_bot_api_server_bypasses_the_proxy(telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     settings = Settings.model_validate({"telegram_bot_token": telegram.TOKEN, "telegram_api_url": telegram.url})

@@ -1,4 +1,4 @@
-"""MEMORY.md in a prompt over days: what is vital is always there, what is over is not, and the beginning stays."""
+"""Tests of MEMORY.md in prompts over days."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWNER = "console:local"
 
 async def learn(app: App, content: str, **other: object) -> None:
     """Store a fact with its line, as a consolidation does."""
-    new = NewEntry(content, kind=Kind.FACT, subject=content, **other)  # type: ignore[arg-type]  # by their names
+    new = NewEntry(content, kind=Kind.FACT, subject=content, **other)  # type: ignore[arg-type]  # Keyword arguments.
     async with app.memory.ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
         await app.memory.view.add(change, await change.add(new))
 
@@ -37,7 +37,7 @@ def system(request: ChatRequest) -> str:
 
 
 @pytest.mark.parametrize("nature", [Nature.VITAL, Nature.STATE])
-async def test_an_extracted_vital_fact_stands_in_every_later_prompt(
+async def test_extracted_vital_fact_is_in_every_later_prompt(
     start: OpenApp, model: ModelServer, clock: FakeClock, nature: Nature
 ) -> None:
     text = "Penicillin brings me out in hives."
@@ -55,7 +55,7 @@ async def test_an_extracted_vital_fact_stands_in_every_later_prompt(
     assert ("allergic to penicillin" in system(model.requests[-1])) is (nature is Nature.VITAL)
 
 
-async def test_what_is_over_leaves_the_prompt_on_its_day(
+async def test_ended_state_leaves_the_prompt_on_its_day(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await learn(app, "On sick leave until Friday", valid_until=clock.now.replace(hour=23, minute=59))
@@ -66,7 +66,7 @@ async def test_what_is_over_leaves_the_prompt_on_its_day(
     assert "On sick leave" not in system(model.requests[-1])
 
 
-async def test_a_vital_line_that_a_person_deleted_is_not_shown(
+async def test_vital_line_deleted_by_a_person_is_not_shown(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await learn(app, "Lives in Kyiv", nature=Nature.VITAL)
@@ -76,7 +76,7 @@ async def test_a_vital_line_that_a_person_deleted_is_not_shown(
     assert "- Lives in Kyiv" not in system(model.requests[-1]).splitlines()
 
 
-async def test_a_request_to_remember_leaves_the_beginning_of_the_prompt(
+async def test_request_to_remember_keeps_the_prompt_prefix(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await learn(app, "Lives in Kyiv")

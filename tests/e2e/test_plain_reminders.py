@@ -1,4 +1,4 @@
-"""A model without tools: what asks for a reminder in plain words is offered with day and hour, never just promised."""
+"""Tests of reminders without tools: a plain request is offered with day and hour."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from tests.conftest import OpenApp
     from tests.support.servers.model import ModelServer, Reply
 
-# the clock of the tests stands at Saturday, 7 February 2026, 12:15 UTC
+# The test clock starts on Saturday, 7 February 2026, 12:15 UTC.
 
 
 @pytest.fixture
 def plain(start: OpenApp) -> OpenApp:
-    """A Mneme whose model the catalogue gives no tools."""
+    """Start an App with a model without tools."""
     return functools.partial(start, llm_model="qwen2.5-coder-1.5b", timezone="UTC")
 
 
 async def offered(app: App) -> list[tuple[str, str, str]]:
-    """The reminders there are: state, text and moment."""
+    """Return state, text and time of all reminders."""
     rows = await app.database.rows("SELECT state, text, next_at FROM reminders ORDER BY id")
     return [(row["state"], row["text"], row["next_at"]) for row in rows]
 
@@ -45,7 +45,7 @@ def read(**fields: object) -> Says:
         ("18点提醒我给安娜打电话", {"day": "2026-02-07", "hour": "18:00"}, "2026-02-07T18:00"),
     ],
 )
-async def test_it_is_said_back_and_set_by_one_tap(
+async def test_plain_reminder_is_offered_and_set_by_one_tap(
     plain: OpenApp, model: ModelServer, message: str, wish: dict[str, object], moment: str
 ) -> None:
     async with plain() as app:
@@ -62,7 +62,7 @@ async def test_it_is_said_back_and_set_by_one_tap(
 @pytest.mark.parametrize(
     "reply", [Says("Sure, I will!"), Says("[]"), read(what="call Ann"), read(what="call Ann", day="soon")]
 )
-async def test_what_is_not_clear_is_asked_and_nothing_is_promised(
+async def test_unclear_request_is_asked_about_without_a_promise(
     plain: OpenApp, model: ModelServer, reply: Says
 ) -> None:
     async with plain() as app:
@@ -87,7 +87,7 @@ async def test_reminder_without_an_answering_model_says_why(
         assert await offered(app) == []
 
 
-async def test_a_question_with_the_same_words_is_answered(plain: OpenApp, model: ModelServer) -> None:
+async def test_question_with_similar_words_is_answered(plain: OpenApp, model: ModelServer) -> None:
     async with plain() as app:
         model.script(read(what=None), Says("Pixel."))
         assert await Person(app).says("Remind me what my cat is called") == "Pixel."
@@ -144,8 +144,8 @@ async def test_question_with_the_same_words_sets_nothing(start: OpenApp, model: 
         assert await Person(app).says("Remind me what my cat is called") == "Pixel."
 
 
-async def test_a_server_that_refuses_tools_promises_nothing_either(start: OpenApp, model: ModelServer) -> None:
-    """From the first message on, in which it first refuses them."""
+async def test_server_that_refuses_tools_makes_no_promise(start: OpenApp, model: ModelServer) -> None:
+    """The server refuses tools from the first message on."""
     refusal = Fails(400, "tools are not supported")
     async with start(timezone="UTC") as app:
         person = Person(app)

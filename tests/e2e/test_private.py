@@ -1,4 +1,4 @@
-"""/private: memory is read and nothing is kept: no word of what is said is in any file, then or later."""
+"""Tests of /private: memory is read, and no word of the talk is in any file, then or later."""
 
 from __future__ import annotations
 
@@ -28,63 +28,63 @@ WORD = "quetzal"
 MINE = f"telegram:{ANN}"
 
 
-def holding(folder: Path, word: str = WORD) -> list[str]:
-    """The files in a folder that hold a word, in capitals or not."""
+def files_containing(folder: Path, word: str = WORD) -> list[str]:
+    """Return the names of the files in a folder that contain a word, ignoring case."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if word.encode() in path.read_bytes().lower()]
 
 
 async def says(telegram: BotApiServer, app: App, text: str, chat_id: int = ANN, **more: object) -> str:
-    """What the bot answers to a message."""
+    """Send a message and return the bot's answer."""
     before = len(telegram.sent(chat_id))
-    telegram.user_says(text, chat_id=chat_id, **more)  # type: ignore[arg-type]  # as user_says has them
+    telegram.user_says(text, chat_id=chat_id, **more)  # type: ignore[arg-type]  # The keyword arguments of user_says.
     await telegram.wait_for(lambda: len(telegram.sent(chat_id)) > before)
-    await settled(app)
+    await wait_until_settled(app)
     return texts(telegram, chat_id)[-1]
 
 
-async def settled(app: App) -> None:
-    """Wait until all that was said is worked on, and all that is answered is settled."""
+async def wait_until_settled(app: App) -> None:
+    """Wait until all messages are processed and all answers are settled."""
     for lane in app.runner.queues.all():
         if lane.worker is not None:
             await lane.worker
 
 
 async def until(database: Database, sql: str) -> None:
-    """Wait until a database says that something is so."""
+    """Wait until a query returns true."""
     async with asyncio.timeout(20):
-        while not await database.value(sql):  # noqa: ASYNC110  # nothing says when
+        while not await database.value(sql):  # noqa: ASYNC110  # There is no event to wait for.
             await asyncio.sleep(0.01)
 
 
-async def sent(app: App) -> None:
-    """Wait until the outbox knows that all of it was sent."""
+async def wait_until_sent(app: App) -> None:
+    """Wait until the outbox has marked everything as sent."""
     for database in app.database.private.databases():
         await until(database, "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting')")
 
 
-async def remembered(app: App) -> tuple[object, ...]:
-    """All that memory holds."""
-    store = Store.over(app.database, app.clock)  # type: ignore[arg-type]  # a fake one in tests
+async def snapshot_memory(app: App) -> tuple[object, ...]:
+    """Return everything in memory."""
+    store = Store.over(app.database, app.clock)  # type: ignore[arg-type]  # Tests use a fake clock.
     entries = [
         (e.name, e.content, e.kind, e.reinforcement_count, e.superseded_by) for e in await store.entries.list(MINE)
     ]
     folder = app.settings.mneme_data_dir / "memory"
     files = {path.name: path.read_text() for path in folder.rglob("*.md")}
     counts = [
-        await app.database.value(f"SELECT count(*) FROM {table}")  # noqa: S608  # our own tables
+        await app.database.value(f"SELECT count(*) FROM {table}")  # noqa: S608  # The names are constants.
         for table in ("changes", "notices", "reminders", "spoken", "vectors", "search_parts_docsize", "search_docsize")
     ]
     return entries, files, counts
 
 
-async def test_memory_is_read_nothing_is_kept_and_no_word_is_in_any_file(
+async def test_private_talk_reads_memory_and_writes_no_file(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
         await says(telegram, app, "/remember The boat Nimrod lies in Odesa")
         await says(telegram, app, "Good morning, today I paint the fence")
-        before = await remembered(app)
+        before = await snapshot_memory(app)
         assert "private from here on" in await says(telegram, app, "/private")
         model.script(Says(f"Aha, {WORD} soup. And Nimrod lies in Odesa."))
         await says(telegram, app, f"I prefer {WORD} soup in the boat Nimrod")
@@ -92,7 +92,7 @@ async def test_memory_is_read_nothing_is_kept_and_no_word_is_in_any_file(
         assert "The boat Nimrod lies in Odesa" in request.added
         assert any("paint the fence" in said for said in request.said)
         assert "nothing of this talk is kept" in request.added
-        # asked for, captured, called for, sent as a file, heard of while something fails
+        # By request, capture, tool call, file and failure.
         assert "Not noted" in await says(telegram, app, f"Remember that the {WORD} is in the attic")
         assert "Nothing is kept" in await says(telegram, app, f"/remember {WORD} lessons are on Mondays")
         assert WORD not in await says(telegram, app, "/recall soup")
@@ -115,30 +115,30 @@ async def test_memory_is_read_nothing_is_kept_and_no_word_is_in_any_file(
         await telegram.wait_for(lambda: "again" in texts(telegram)[-1])
         await says(telegram, app, "/retry")
         assert "Nothing of this talk is kept" in await says(telegram, app, "/status")
-        assert await remembered(app) == before
-        # what was said before leaves the model's view as well, and is consolidated then
+        assert await snapshot_memory(app) == before
+        # The messages before it leave the model's view too. They are consolidated later.
         assert "until /new. Kept as they are: 2." in await says(telegram, app, "/compact 2")
         await says(telegram, app, f"One more {WORD}")
         assert WORD in model.requests[-1].prompt
-        assert WORD not in str(await remembered(app))
-        await sent(app)
-        assert holding(tmp_path) == []
+        assert WORD not in str(await snapshot_memory(app))
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
 
         assert "all of it is gone" in await says(telegram, app, "/new")
-        await sent(app)
-        assert holding(tmp_path) == []
-        # what was said before it is kept and consolidated as ever
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
+        # Messages before it are stored and consolidated as usual.
         spoken = await app.database.rows("SELECT content FROM spoken ORDER BY id")
         assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
         assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
         await says(telegram, app, "I prefer tea from the samovar")
         await app.jobs.capture.idle()
-        assert any("samovar" in entry[1] for entry in (await remembered(app))[0])  # type: ignore[attr-defined]
+        assert any("samovar" in entry[1] for entry in (await snapshot_memory(app))[0])  # type: ignore[attr-defined]
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
-    assert holding(tmp_path) == []
+    assert files_containing(tmp_path) == []
 
 
-async def test_it_is_told_in_help_and_how_it_ends_and_its_button_ends_it(
+async def test_private_talk_explains_itself_and_its_button_ends_it(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
@@ -148,21 +148,21 @@ async def test_it_is_told_in_help_and_how_it_ends_and_its_button_ends_it(
         await says(telegram, app, f"My {WORD} is ill")
         press(telegram, "End and delete it")
         await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
-        await settled(app)
-        await sent(app)
-        assert holding(tmp_path) == []
+        await wait_until_settled(app)
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
         assert "Private" not in await says(telegram, app, "/status")
 
 
-async def test_a_restart_ends_what_was_said_and_says_so_once_and_the_talk_stays_private(
+async def test_restart_deletes_the_private_talk_and_stays_private(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
         await says(telegram, app, "The fence is green")
         await says(telegram, app, "/private")
         await says(telegram, app, f"My {WORD} is called Rex")
-        await sent(app)
-        assert holding(tmp_path) == []
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
     async with serve() as app:
         assert "private talk is gone" in await says(telegram, app, f"I always prefer the {WORD} to the parrot")
         said = model.requests[-1].said
@@ -170,11 +170,11 @@ async def test_a_restart_ends_what_was_said_and_says_so_once_and_the_talk_stays_
         assert not any("called Rex" in text for text in said)
         assert "is gone" not in await says(telegram, app, f"And what of the {WORD}?")
         assert any("to the parrot" in text for text in model.requests[-1].said)
-        assert (await remembered(app))[0] == []
+        assert (await snapshot_memory(app))[0] == []
         assert WORD not in await says(telegram, app, "/recall parrot")
         await says(telegram, app, "/new")
-        await sent(app)
-        assert holding(tmp_path) == []
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
 
 
 async def begin_private_behind_a_turn(telegram: BotApiServer, model: ModelServer) -> None:
@@ -185,41 +185,41 @@ async def begin_private_behind_a_turn(telegram: BotApiServer, model: ModelServer
     telegram.user_says("/private", chat_id=ANN)
 
 
-async def test_what_comes_behind_a_private_that_still_waits_is_in_no_file_either(
+async def test_messages_after_a_waiting_private_are_in_no_file(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
         await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
-        assert holding(tmp_path) == []
+        assert files_containing(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
         telegram.user_says("Go on", chat_id=ANN)
         await telegram.wait_for(lambda: any("You said: Go on" in text for text in texts(telegram)))
-        await sent(app)
+        await wait_until_sent(app)
         assert any("private from here on" in text for text in texts(telegram))
         assert any(WORD in said for said in model.requests[-1].said)
-        assert holding(tmp_path) == []
+        assert files_containing(tmp_path) == []
 
 
-async def test_an_answer_to_something_else_does_not_make_a_private_that_still_waits_forgotten(
+async def test_waiting_private_is_not_lost_by_another_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
         await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
-        telegram.user_says("/status", chat_id=ANN)  # answered while the turn runs
+        telegram.user_says("/status", chat_id=ANN)  # Answered while the turn runs.
         await telegram.wait_for(lambda: texts(telegram))
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
         await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
-        assert holding(tmp_path) == []
+        assert files_containing(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
-    assert holding(tmp_path) == []
+    assert files_containing(tmp_path) == []
 
 
-async def test_a_topic_of_a_group_is_private_alone_and_only_who_may_manage_it_makes_it_so(
+async def test_group_topic_is_private_alone_and_for_managers_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     telegram.register_chat(GROUP, chat_type="supergroup")
@@ -245,12 +245,12 @@ async def test_a_topic_of_a_group_is_private_alone_and_only_who_may_manage_it_ma
         spoken = [row["content"] for row in await app.database.rows("SELECT content FROM spoken WHERE role = 'user'")]
         assert spoken == ["The parrot is called Coco"]
         await says(telegram, app, "/new@mneme_test_bot", GROUP, user_id=ANN, chat_type="supergroup", thread_id=7)
-        await sent(app)
-        assert holding(tmp_path) == []
-        assert holding(tmp_path, "coco") != []
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
+        assert files_containing(tmp_path, "coco") != []
 
 
-async def test_a_document_is_read_and_searched_in_its_session_only_and_goes_with_it(
+async def test_document_is_searched_in_its_private_talk_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     pages = "\n".join([f"Line {number} of a report that says little" for number in range(2_000)])
@@ -269,19 +269,19 @@ async def test_a_document_is_read_and_searched_in_its_session_only_and_goes_with
             await says(telegram, app, "And mine?", STRANGER)
             assert "4,312" not in str(model.requests[-1].last)
         await says(telegram, app, "/new")
-        await sent(app)
-        assert holding(tmp_path) == []
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
         assert await app.database.value("SELECT count(*) FROM media") == 0
         await app.database.write("INSERT INTO search_parts (search_parts) VALUES ('integrity-check')")
 
 
-async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_leave_nothing(
+async def test_late_confirmation_and_late_edit_leave_nothing(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
     confirmed = asyncio.Event()
     async with serve() as app:
         await says(telegram, app, "/private")
-        await sent(app)
+        await wait_until_sent(app)
         telegram.fault("sendMessage", late=confirmed)
         update = telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
         await telegram.wait_for(lambda: "called Rex" in texts(telegram)[-1])
@@ -289,15 +289,15 @@ async def test_an_answer_that_telegram_confirms_too_late_and_a_late_edit_leave_n
         await until(app.database, "SELECT NOT private FROM sessions")
         confirmed.set()
         await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
-        await sent(app)
-        assert holding(tmp_path) == []
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
         telegram.user_says(f"My {WORD} is called Tom", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: "before you edited it" in texts(telegram)[-1])
-        await sent(app)
-        assert holding(tmp_path) == []
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
 
 
-async def test_what_a_stop_holds_back_there_is_not_answered_in_the_next_conversation(
+async def test_message_held_by_stop_is_not_answered_after_the_talk(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
@@ -309,10 +309,10 @@ async def test_what_a_stop_holds_back_there_is_not_answered_in_the_next_conversa
         await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("Stopped" in text for text in texts(telegram)))
-        await settled(app)
+        await wait_until_settled(app)
         await says(telegram, app, "/new")
-        await sent(app)
-        assert holding(tmp_path) == []
+        await wait_until_sent(app)
+        assert files_containing(tmp_path) == []
         await says(telegram, app, "Good morning")
         assert model.requests[-1].said == ["Good morning"]
     async with serve() as app:
@@ -320,7 +320,7 @@ async def test_what_a_stop_holds_back_there_is_not_answered_in_the_next_conversa
     assert not any(WORD in text for text in texts(telegram)[-2:])
 
 
-async def test_retry_there_leaves_what_was_said_before_as_it_was(
+async def test_retry_leaves_messages_before_the_talk_unchanged(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
@@ -336,7 +336,7 @@ async def test_retry_there_leaves_what_was_said_before_as_it_was(
     assert kept == ["The fence is green", "You said: The fence is green"]
 
 
-async def test_a_long_talk_is_compacted_by_itself_and_its_summary_goes_with_it(
+async def test_long_private_talk_is_compacted_and_its_summary_deleted(
     start: OpenApp, model: ModelServer, tmp_path: Path
 ) -> None:
     async with start(memory_window=6, compaction_keep_last_messages=2) as app:
@@ -348,21 +348,21 @@ async def test_a_long_talk_is_compacted_by_itself_and_its_summary_goes_with_it(
         assert "[Conversation summary]" in model.requests[-1].system()
         assert await app.database.value("SELECT count(*) FROM entries") == 0
         await person.says("/new")
-        assert holding(tmp_path) == []
+        assert files_containing(tmp_path) == []
         assert await app.database.value("SELECT count(*) FROM messages") == 2
 
 
-async def test_an_earlier_change_is_taken_back_there_too(person: Person, tmp_path: Path) -> None:
+async def test_undo_in_a_private_talk_reverts_an_earlier_change(person: Person, tmp_path: Path) -> None:
     await person.says("/remember The spare key is at Ann's")
     await person.says("/private")
     await person.says(f"The {WORD} sings")
     assert "spare key" in await person.says("/undo")
     assert "Nothing" not in await person.says("/new")
-    assert holding(tmp_path) == []
+    assert files_containing(tmp_path) == []
     assert "spare key" not in await person.says("/recall key")
 
 
-async def test_an_export_holds_nothing_of_it_and_can_be_restored(
+async def test_export_contains_nothing_of_a_private_talk(
     serve: Serve, telegram: BotApiServer, tmp_path: Path, clock: FakeClock
 ) -> None:
     async with serve() as app:
@@ -376,8 +376,8 @@ async def test_an_export_holds_nothing_of_it_and_can_be_restored(
         for owner in (None, MINE):
             folder = tmp_path / f"export {owner}"
             await Portable(app.database, app.settings.mneme_data_dir / "memory").export(folder, owner)
-            assert holding(folder) == []
-            assert holding(folder, "fence") != []
+            assert files_containing(folder) == []
+            assert files_containing(folder, "fence") != []
             empty = await Database.open(tmp_path / f"restored {owner}" / "mneme.db", clock=clock)
             await Importer(empty, tmp_path / f"restored {owner}" / "memory").run(folder)
             assert not await empty.value("SELECT max(private) FROM sessions")
@@ -385,7 +385,7 @@ async def test_an_export_holds_nothing_of_it_and_can_be_restored(
             await empty.close()
 
 
-async def test_what_waits_to_be_told_is_told_after_it_with_its_buttons(serve: Serve, telegram: BotApiServer) -> None:
+async def test_notice_due_in_a_private_talk_is_sent_afterwards(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         await says(telegram, app, "/private")
         await app.database.write(

@@ -1,4 +1,4 @@
-"""What of all that was found answers: the conversation around it, who said it, and when nothing does."""
+"""Tests of ranking: neighbours, speakers, meaning, and questions without an answer."""
 
 from __future__ import annotations
 
@@ -46,19 +46,18 @@ EXCHANGES = (
 
 @pytest.fixture
 def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
+    """Return the services on a fresh database."""
     return Store.over(database, clock)
 
 
 @pytest.fixture
 def recall(database: Database) -> Recall:
-    """The recall over it."""
+    """Return the recall on that database."""
     return Recall(Search(database), database, TokenCounter(), in_utc)
 
 
 @pytest.fixture
 async def session(store: Store) -> Session:
-    """A chat."""
     return await store.session()
 
 
@@ -68,7 +67,7 @@ async def relevant(store: Store, recall: Recall, session: Session, question: str
     return (await recall.relevant(found, visible, 1_200)).text
 
 
-async def test_the_answer_to_a_question_is_shown_before_what_only_has_its_words(
+async def test_answer_is_ranked_above_messages_with_only_its_words(
     store: Store, recall: Recall, session: Session
 ) -> None:
     for number in range(5):
@@ -80,7 +79,7 @@ async def test_the_answer_to_a_question_is_shown_before_what_only_has_its_words(
 
 
 @pytest.mark.parametrize(("question", "first"), [("What did I cook?", "I cooked"), ("What did you cook?", "You can")])
-async def test_in_a_private_chat_i_means_the_user_and_you_the_assistant(
+async def test_pronouns_in_private_chat_mean_user_and_assistant(
     store: Store, recall: Recall, session: Session, question: str, first: str
 ) -> None:
     await store.turn(session, user("I cooked borscht"), assistant("You can cook, borscht is not easy"))
@@ -92,7 +91,7 @@ async def test_in_a_private_chat_i_means_the_user_and_you_the_assistant(
 @pytest.mark.parametrize(
     ("question", "speaker"), [("When does Olena swim?", "Olena"), ("Wann schwimmt Taras", "Taras")]
 )
-async def test_in_a_group_what_the_named_one_said_comes_first(
+async def test_group_message_of_the_named_speaker_is_ranked_first(
     store: Store, recall: Recall, session: Session, question: str, speaker: str
 ) -> None:
     for name, text in (("Taras", "I swim, schwimmt at noon"), ("Olena", "I swim, schwimmt at noon too")):
@@ -102,7 +101,7 @@ async def test_in_a_group_what_the_named_one_said_comes_first(
 
 
 @pytest.mark.parametrize("question", ["How is the household hound addressed?", "Что с нашей собакой?"])
-async def test_where_words_cover_little_what_is_near_in_meaning_comes_before_what_has_one_of_them(
+async def test_near_meaning_precedes_a_single_matching_word(
     store: Store, database: Database, session: Session, question: str
 ) -> None:
     told = "Some dachshund named Biscuit came by this morning"
@@ -116,7 +115,7 @@ async def test_where_words_cover_little_what_is_near_in_meaning_comes_before_wha
 
 
 @pytest.mark.parametrize("number", ["4711-0815", "1Z999AA10123456784", "B2-1"])
-async def test_a_number_far_back_in_a_long_text_is_shown_whole(
+async def test_number_far_back_in_a_long_text_is_shown_whole(
     store: Store, recall: Recall, session: Session, number: str
 ) -> None:
     text = f"{'blah ' * 300}locker{'blah ' * 20}the number {number} is the one {'blah ' * 300}"
@@ -128,7 +127,9 @@ async def test_a_number_far_back_in_a_long_text_is_shown_whole(
 
 
 @pytest.mark.parametrize("number", [10, 60])
-async def test_as_much_is_shown_as_the_tokens_hold(store: Store, recall: Recall, session: Session, number: int) -> None:
+async def test_relevant_memory_fills_the_token_budget(
+    store: Store, recall: Recall, session: Session, number: int
+) -> None:
     for lamp in range(number):
         await store.exchange(session, f"Lamp {lamp} of the lighthouse is broken, the keeper says", "I see.")
     await store.sessions.clear_messages(session.id)
@@ -137,7 +138,7 @@ async def test_as_much_is_shown_as_the_tokens_hold(store: Store, recall: Recall,
 
 
 @pytest.mark.parametrize(("kind", "most"), [("off_topic", 0.25), ("small_talk", 0.1), ("small_talk_held", 0.1)])
-async def test_what_memory_has_nothing_to_say_to_shows_little(
+async def test_unrelated_message_recalls_little(
     store: Store, recall: Recall, session: Session, kind: str, most: float
 ) -> None:
     for asked, answered in EXCHANGES:
@@ -163,7 +164,7 @@ async def test_what_memory_has_nothing_to_say_to_shows_little(
         ("Tell me about the garage again please", "240"),
     ],
 )
-async def test_what_memory_answers_is_shown(
+async def test_related_question_recalls_its_answer(
     store: Store, recall: Recall, session: Session, question: str, answer: str
 ) -> None:
     for asked, answered in EXCHANGES:
@@ -172,7 +173,7 @@ async def test_what_memory_answers_is_shown(
     assert answer in await relevant(store, recall, session, question)
 
 
-async def test_notes_in_twelve_languages_pass_the_gate(store: Store, recall: Recall, session: Session) -> None:
+async def test_notes_in_twelve_languages_are_recalled(store: Store, recall: Recall, session: Session) -> None:
     notes, questions = read_notes()
     for number, note in enumerate(notes):
         await store.entries.add(session.owner, NewEntry(note, name=f"n{number}"))
@@ -191,6 +192,6 @@ async def test_notes_in_twelve_languages_pass_the_gate(store: Store, recall: Rec
         ("car", "a career", 0),
     ],
 )
-def test_words_are_found_in_other_forms(question: str, text: str, terms: int) -> None:
+def test_query_terms_match_other_word_forms(question: str, text: str, terms: int) -> None:
     assert len(QueryTerms(question).term_counts(text)) == terms
     assert len(QueryTerms(question).positions(text)) == terms

@@ -1,4 +1,4 @@
-"""memory_recall as a model reads with it: several queries, times, every mention, pages, what was said around."""
+"""Tests of memory_recall: several queries, time ranges, every mention, pages, surrounding messages."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
-    """The services over the App's database."""
+    """Return the services on the App's database."""
     return Store.over(app.database, clock)
 
 
 @pytest.fixture
 async def session(store: Store) -> Session:
-    """The chat of the person at the console."""
+    """Return the session of the console user."""
     from memory.log.sessions import Address
 
     return await store.sessions.get_or_create(Address("console", "local"))
@@ -38,8 +38,8 @@ def recall(**arguments: object) -> tuple[str, object]:
     return "memory_recall", arguments
 
 
-async def travelled(store: Store, session: Session, clock: FakeClock, *cities: str) -> None:
-    """A conversation for each city, a day apart, the first today."""
+async def add_trips(store: Store, session: Session, clock: FakeClock, *cities: str) -> None:
+    """Add a conversation for each city, one day apart, the first today."""
     for city in cities:
         await store.exchange(session, f"I visited {city} at last", "How was it?")
         await store.exchange(session, "It was lovely and the food was good", "I am glad.")
@@ -47,7 +47,7 @@ async def travelled(store: Store, session: Session, clock: FakeClock, *cities: s
         clock.forward(days=1)
 
 
-async def test_several_queries_give_the_best_of_each_and_each_exchange_once(
+async def test_recall_of_several_queries_merges_the_best_of_each(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     await store.exchange(session, "The lighthouse is white", "I see.")
@@ -70,7 +70,7 @@ async def test_several_queries_give_the_best_of_each_and_each_exchange_once(
         {"query": ["lighthouse"], "kind": ["messages", "Note"], "path": None},
     ],
 )
-async def test_arguments_are_understood_as_models_write_them(
+async def test_recall_accepts_the_argument_styles_of_models(
     person: Person, model: ModelServer, store: Store, session: Session, arguments: dict[str, object]
 ) -> None:
     await store.exchange(session, "The lighthouse is white", "I see.")
@@ -103,7 +103,7 @@ async def test_arguments_are_understood_as_models_write_them(
         ("x", "error: the arguments are wrong: "),
     ],
 )
-async def test_what_cannot_be_done_is_answered_with_a_sentence(
+async def test_recall_with_impossible_arguments_returns_one_sentence(
     person: Person, model: ModelServer, arguments: object, answer: str
 ) -> None:
     (said,) = await use(person, model, ("memory_recall", arguments))
@@ -111,10 +111,10 @@ async def test_what_cannot_be_done_is_answered_with_a_sentence(
     assert "\n" not in said
 
 
-async def test_every_mention_is_listed_by_conversation_and_day_and_counted(
+async def test_recall_of_every_mention_groups_by_day_and_counts(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
-    await travelled(store, session, clock, "Rome", "Oslo", "Lviv")
+    await add_trips(store, session, clock, "Rome", "Oslo", "Lviv")
     await store.entries.add(OWNER, NewEntry("visited cities: Rome", name="cities", kind=Kind.FACT))
     (answer,) = await use(person, model, recall(queries="visited", every=True))
     assert answer.splitlines()[0] == "4 with all words of a query, 0 more with some of them:"
@@ -126,10 +126,10 @@ async def test_every_mention_is_listed_by_conversation_and_day_and_counted(
     ]
 
 
-async def test_what_holds_all_words_comes_first(
+async def test_recall_of_every_mention_lists_complete_matches_first(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
-    await travelled(store, session, clock, "Rome", "Oslo")
+    await add_trips(store, session, clock, "Rome", "Oslo")
     (answer,) = await use(person, model, recall(queries=["visited Oslo", "food"], every=True))
     head, whole, some = re.split("\nThese hold .*:\n", answer)
     assert head == "3 with all words of a query, 1 more with some of them:"
@@ -156,7 +156,7 @@ async def test_mentions_are_found_in_other_forms_and_scripts(
     assert said in answer
 
 
-async def test_pages_together_hold_every_mention_once_and_say_how_many_are_left(
+async def test_pages_of_mentions_are_complete_and_count_the_rest(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
     for number in range(130):
@@ -180,7 +180,7 @@ async def test_pages_together_hold_every_mention_once_and_say_how_many_are_left(
     assert answer == f"error: there is no page {page}: {page - 1} is the last"
 
 
-async def test_the_pages_of_a_search_go_on_where_the_last_one_ended(
+async def test_pages_of_a_search_are_contiguous(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     for number in range(12):
@@ -195,7 +195,7 @@ async def test_the_pages_of_a_search_go_on_where_the_last_one_ended(
     assert sorted(seen) == sorted(f"n{number}" for number in range(12))
 
 
-async def test_what_the_request_quotes_is_left_out_of_a_search_and_counted(
+async def test_recall_omits_and_counts_passages_quoted_in_the_request(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     await store.exchange(session, "The lighthouse is white", "I see.")
@@ -220,7 +220,7 @@ async def test_what_the_request_quotes_is_left_out_of_a_search_and_counted(
     assert "The lighthouse is white" in answers[2]
 
 
-async def test_what_is_quoted_in_part_is_found_again(
+async def test_partially_quoted_message_is_recalled_again(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     said = f"The lighthouse is white. {'Seagulls everywhere. ' * 20}The keeper is called Marek."
@@ -230,7 +230,7 @@ async def test_what_is_quoted_in_part_is_found_again(
     assert "The keeper is called Marek." in answer
 
 
-async def test_pages_of_what_is_not_quoted_go_on_where_the_last_one_ended(
+async def test_pages_without_quoted_passages_are_contiguous(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     for number in range(24):
@@ -252,10 +252,10 @@ async def test_pages_of_what_is_not_quoted_go_on_where_the_last_one_ended(
     assert sorted([*seen, *quoted]) == list(range(24))
 
 
-async def test_a_time_bounds_what_is_found_and_alone_lists_what_was_said_then(
+async def test_time_range_limits_a_search_or_lists_all_messages(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
-    await travelled(store, session, clock, "Rome", "Oslo", "Lviv")
+    await add_trips(store, session, clock, "Rome", "Oslo", "Lviv")
     answers = await use(
         person,
         model,
@@ -271,10 +271,10 @@ async def test_a_time_bounds_what_is_found_and_alone_lists_what_was_said_then(
     )
 
 
-async def test_one_reads_on_around_a_message(
+async def test_recall_around_a_message_shows_its_neighbours(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
-    await travelled(store, session, clock, "Rome")
+    await add_trips(store, session, clock, "Rome")
     for number in range(40):
         await store.exchange(session, f"question {number}", f"answer {number}")
     await store.sessions.clear_messages(session.id)
@@ -296,7 +296,7 @@ async def test_one_reads_on_around_a_message(
     assert "after" not in answers[2].splitlines()[-1]
 
 
-async def test_a_message_that_alone_is_too_long_is_cut_to_the_tokens(
+async def test_message_longer_than_the_budget_is_cut(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     await store.exchange(session, "lighthouse " * 2000, "I see.")
@@ -306,9 +306,7 @@ async def test_a_message_that_alone_is_too_long_is_cut_to_the_tokens(
     assert answer.startswith("- [2026-02-07 12:15, message 1] User: lighthouse lighthouse")
 
 
-async def test_nobody_reads_around_the_messages_of_others_or_lists_them(
-    person: Person, model: ModelServer, store: Store
-) -> None:
+async def test_messages_of_other_owners_can_not_be_read(person: Person, model: ModelServer, store: Store) -> None:
     other = await store.session("other")
     await store.exchange(other, "the lighthouse is white", "I see.")
     answers = await use(
@@ -323,7 +321,7 @@ async def test_nobody_reads_around_the_messages_of_others_or_lists_them(
 
 
 @pytest.mark.parametrize("arguments", [{"around": 1}, {"queries": "lighthouse", "every": True}, {"since": "2026-02"}])
-async def test_what_is_foreign_is_marked_and_none_of_its_words_hold_unconfirmed(
+async def test_foreign_passage_is_marked_and_blocks_confirmation(
     person: Person, model: ModelServer, store: Store, session: Session, arguments: dict[str, object]
 ) -> None:
     forwarded = Message(Role.USER, "the lighthouse is white", store.clock(), provenance=Provenance.FORWARDED)
@@ -335,10 +333,10 @@ async def test_what_is_foreign_is_marked_and_none_of_its_words_hold_unconfirmed(
     assert "not confirmed" in answers[1]
 
 
-async def test_people_list_mentions_too_and_turn_the_pages(
+async def test_recall_all_command_lists_mentions_and_pages(
     person: Person, store: Store, session: Session, clock: FakeClock
 ) -> None:
-    await travelled(
+    await add_trips(
         store, session, clock, *(f"city number {n} of my long journey through the north" for n in range(60))
     )
     first = await person.says("/recall all visited")
@@ -349,6 +347,6 @@ async def test_people_list_mentions_too_and_turn_the_pages(
     shown = [re.findall(r"city number (\d+) ", page) for page in (first, second)]
     assert len(shown[0]) == 60 - int(more[1])
     assert not set(shown[0]) & set(shown[1])
-    # a number that is no page is a word
+    # Not a page number, so a word.
     assert "1 with all words of a query" in await person.says("/recall all visited city 59")
     assert await person.says("/recall all zebra") == "I found nothing about that."

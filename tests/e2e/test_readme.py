@@ -1,4 +1,4 @@
-"""The README and the pages for users are true: their commands run, their tables name what there is."""
+"""Tests of the README and the user pages: their commands run, and their tables are complete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMMANDS = [
 SERVES_OR_ASKS = ("mneme run", "mneme setup", "git clone")
 
 
-async def test_the_commands_of_the_readme_and_the_pages_work_in_their_order(model: ModelServer, tmp_path: Path) -> None:
+async def test_documented_commands_work_in_their_order(model: ModelServer, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
     mneme = [
         command for command in COMMANDS if "bin/mneme" in command and not any(s in command for s in SERVES_OR_ASKS)
@@ -54,7 +54,7 @@ async def test_the_commands_of_the_readme_and_the_pages_work_in_their_order(mode
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make ")])
-async def test_the_make_targets_of_the_readme_exist(command: str) -> None:
+async def test_documented_make_targets_exist(command: str) -> None:
     make = shutil.which("make")
     assert make is not None
     process = await asyncio.create_subprocess_exec(
@@ -63,29 +63,29 @@ async def test_the_make_targets_of_the_readme_exist(command: str) -> None:
     assert await process.wait() == 0
 
 
-async def test_the_slash_commands_of_the_pages_are_the_ones_there_are(start: OpenApp) -> None:
+async def test_documented_slash_commands_are_complete(start: OpenApp) -> None:
     named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
-    async with start(memory_scope="family", llm_speech_model="tts-1") as app:  # which has all of them
+    async with start(memory_scope="family", llm_speech_model="tts-1") as app:  # These settings enable all commands.
         assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help", "withdraw", "reshare"}
 
 
-def test_the_settings_that_the_pages_name_exist() -> None:
+def test_documented_settings_exist() -> None:
     named = set(re.findall(r"`([A-Z][A-Z0-9]*_[A-Z_]+)`", FOR_USERS))
     assert len(named) > 30
     assert named <= set(setting_names())
 
 
-def test_ci_runs_the_command_that_the_readme_names_for_it() -> None:
+def test_ci_runs_the_documented_command() -> None:
     assert "make check" in COMMANDS
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("make check")
 
 
-async def test_the_conversation_that_is_shown_is_what_is_said_in_the_chat() -> None:
+async def test_documented_conversation_matches_the_chat() -> None:
     shown = re.search(r"```text\n(.*?)```", FOR_USERS, flags=re.DOTALL)
     assert shown is not None
     assert shown[1].rstrip() == as_lines(await play(CONVERSATION))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-async def test_the_pictures_of_chats_show_what_is_said_there(name: str) -> None:
+async def test_chat_pictures_match_the_chat(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == drawn(await play(RECORDINGS[name]), "Mneme")

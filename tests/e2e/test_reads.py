@@ -1,4 +1,4 @@
-"""What a turn asks of the database, counted at the connection that reads."""
+"""Tests of the number of database reads in a turn."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from bot.app import App
     from tests.support.fakes import Person
 
-MOST_READS = 13
-# of a message with so few words of its own that it is looked up together with what was said last, too
-MOST_OF_LEANING = 17
+MAX_READS = 13
+# A message with few words, so it is searched together with the previous one.
+MAX_READS_OF_SHORT_MESSAGE = 17
 
 
 class Reads:
-    """The statements that the reading connection of an App runs; what those run in their turn is not counted."""
+    """Counts the statements of an App's reading connection, without those of triggers."""
 
     def __init__(self) -> None:
         self.statements: list[str] = []
 
     async def begin(self, app: App) -> None:
-        """Count from now on."""
-        await app.database._reader.set_trace_callback(self._take)  # noqa: SLF001  # nothing but the tests counts
+        """Start counting."""
+        await app.database._reader.set_trace_callback(self._take)  # noqa: SLF001  # Only tests count.
 
     def _take(self, statement: str) -> None:
         if not statement.startswith("--"):
@@ -35,7 +35,7 @@ class Reads:
 
 
 async def remembers_much(person: Person) -> None:
-    """Typed memories, notes, a conversation that is over, and one that goes on behind a summary."""
+    """Add typed memories, notes, an ended conversation, and one with a summary."""
     for number in range(20):
         await person.says(f"/remember The boat number {number} lies in the harbour")
     await person.says("I prefer the boat that is green")
@@ -51,12 +51,12 @@ async def remembers_much(person: Person) -> None:
 @pytest.mark.parametrize(
     ("question", "most"),
     [
-        ("Where is the harbour of the green boat?", MOST_READS),
-        ("Tell me a story", MOST_OF_LEANING),
-        ("Hello", MOST_READS),
+        ("Where is the harbour of the green boat?", MAX_READS),
+        ("Tell me a story", MAX_READS_OF_SHORT_MESSAGE),
+        ("Hello", MAX_READS),
     ],
 )
-async def test_a_plain_turn_reads_the_database_a_few_times(person: Person, app: App, question: str, most: int) -> None:
+async def test_plain_turn_reads_the_database_a_few_times(person: Person, app: App, question: str, most: int) -> None:
     await remembers_much(person)
     reads = Reads()
     await reads.begin(app)
@@ -64,7 +64,7 @@ async def test_a_plain_turn_reads_the_database_a_few_times(person: Person, app: 
     assert 0 < len(reads.statements) <= most, str(reads)
 
 
-async def test_the_conversation_and_the_index_are_read_once_a_turn(person: Person, app: App) -> None:
+async def test_conversation_and_index_are_read_once_per_turn(person: Person, app: App) -> None:
     await remembers_much(person)
     reads = Reads()
     await reads.begin(app)
@@ -73,7 +73,7 @@ async def test_the_conversation_and_the_index_are_read_once_a_turn(person: Perso
     assert sum("search MATCH" in statement for statement in reads.statements) == 1, str(reads)
 
 
-async def test_reading_entries_waits_for_nobody_who_writes(app: App, person: Person) -> None:
+async def test_reading_entries_waits_for_no_writer(app: App, person: Person) -> None:
     named = (await person.says("/remember The hive is in Poltava")).split("**")[1]
     async with app.database.transaction() as connection, asyncio.timeout(20):
         await connection.execute("UPDATE sessions SET metadata = '{}'")

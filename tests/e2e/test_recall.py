@@ -1,4 +1,4 @@
-"""`# Relevant Memory`: what of earlier conversations and of the entries stands in a request."""
+"""Tests of `# Relevant Memory`: which earlier conversations and entries are in a request."""
 
 from __future__ import annotations
 
@@ -32,19 +32,18 @@ PLENTY = 10_000
 
 @pytest.fixture
 def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
+    """Return the services on a fresh database."""
     return Store.over(database, clock)
 
 
 @pytest.fixture
 def recall(database: Database) -> Recall:
-    """The recall over it."""
+    """Return the recall on that database."""
     return Recall(Search(database), database, TokenCounter(), lambda _: KYIV)
 
 
 @pytest.fixture
 async def session(store: Store) -> Session:
-    """A chat."""
     return await store.session()
 
 
@@ -54,47 +53,45 @@ async def relevant(store: Store, recall: Recall, session: Session, question: str
     return (await recall.relevant(found, visible, tokens)).text.splitlines()
 
 
-async def said_earlier(store: Store, session: Session, asked: str, answered: str = "I see.") -> None:
-    """An exchange of a conversation that is over."""
+async def add_earlier_exchange(store: Store, session: Session, asked: str, answered: str = "I see.") -> None:
+    """Add an exchange of a conversation that has ended."""
     await store.exchange(session, asked, answered)
     await store.sessions.clear_messages(session.id)
 
 
-def shown(request: str) -> str:
-    """The part of a request that shows relevant memory."""
+def relevant_memory(request: str) -> str:
+    """Return the part of a request with relevant memory."""
     return request.partition("# Relevant Memory\n")[2].partition("\n\nNow: ")[0]
 
 
-async def test_a_word_in_common_is_no_answer_where_nothing_else_speaks_for_it(
-    store: Store, recall: Recall, session: Session
-) -> None:
+async def test_single_common_word_is_not_relevant(store: Store, recall: Recall, session: Session) -> None:
     for other in ("The kettle is broken", "Some gravel arrived", "One curtain looks old"):
-        await said_earlier(store, session, other)
-    await said_earlier(store, session, "Could you explain this carpet pattern again?")
+        await add_earlier_exchange(store, session, other)
+    await add_earlier_exchange(store, session, "Could you explain this carpet pattern again?")
     assert await relevant(store, recall, session, "Explain photosynthesis and respiration") == []
     assert await relevant(store, recall, session, "Explain the carpet pattern") != []
 
 
-async def test_who_only_talks_is_shown_what_speaks_of_the_same_and_no_less(
+async def test_statement_shows_only_memories_on_the_same_subject(
     store: Store, recall: Recall, session: Session
 ) -> None:
-    await said_earlier(store, session, "That was a lovely concert in the garden yesterday")
+    await add_earlier_exchange(store, session, "That was a lovely concert in the garden yesterday")
     assert await relevant(store, recall, session, "What a lovely evening with friends, so much laughing") == []
     assert await relevant(store, recall, session, "The concert was really so lovely") != []
     assert await relevant(store, recall, session, "Which concert?") != []
 
 
-async def test_after_new_the_exchange_is_in_the_request_with_its_date(
+async def test_exchange_before_new_is_in_the_request_with_its_date(
     person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     model.script(Says("I will keep that in mind."))
     await person.says("The number of the locker at the station was 4711")
-    assert shown(model.requests[-1].system()) == ""
+    assert relevant_memory(model.requests[-1].system()) == ""
     await person.says("/new")
     clock.forward(days=20)
     await person.says("What is the number of my locker?")
     request = model.requests[-1]
-    assert shown(request.system()).splitlines()[-1] == (
+    assert relevant_memory(request.system()).splitlines()[-1] == (
         "- [2026-02-07 12:15, conversation] User: The number of the locker at the station was 4711"
         " | Assistant: I will keep that in mind."
     )
@@ -120,11 +117,13 @@ TALK = (
         " ".join((*TALK, "It is late and I must leave in a minute and what was the number of my locker?")),
     ],
 )
-async def test_talk_around_a_question_does_not_silence_memory(person: Person, model: ModelServer, message: str) -> None:
+async def test_question_among_other_sentences_is_answered_from_memory(
+    person: Person, model: ModelServer, message: str
+) -> None:
     await person.says("The number of the locker at the station was 4711")
     await person.says("/new")
     await person.says(message)
-    assert "was 4711" in shown(model.requests[-1].system())
+    assert "was 4711" in relevant_memory(model.requests[-1].system())
     assert model.requests[-1].last == message
 
 
@@ -145,26 +144,26 @@ async def test_talk_around_a_question_does_not_silence_memory(person: Person, mo
         ),
     ],
 )
-async def test_a_question_in_what_was_spoken_without_marks_is_answered(
+async def test_question_in_speech_without_punctuation_is_answered_from_memory(
     store: Store, recall: Recall, session: Session, said: str, message: str
 ) -> None:
-    await said_earlier(store, session, said)
+    await add_earlier_exchange(store, session, said)
     for other in ("The kettle is broken", "Some gravel arrived", "One curtain looks old"):
-        await said_earlier(store, session, other)
+        await add_earlier_exchange(store, session, other)
     assert "4711" in " ".join(await relevant(store, recall, session, message))
 
 
-async def test_talk_alone_shows_nothing_of_what_has_a_word_of_it(person: Person, model: ModelServer) -> None:
+async def test_statement_with_a_common_word_shows_nothing(person: Person, model: ModelServer) -> None:
     await person.says("The number of the locker at the station was 4711")
     await person.says("/new")
     await person.says(" ".join((*TALK, "Then I stood at the station.")))
-    assert shown(model.requests[-1].system()) == ""
+    assert relevant_memory(model.requests[-1].system()) == ""
 
 
-async def test_two_questions_of_a_message_share_the_tokens(store: Store, recall: Recall, session: Session) -> None:
+async def test_two_questions_in_a_message_share_the_budget(store: Store, recall: Recall, session: Session) -> None:
     for number in range(10, 40):
-        await said_earlier(store, session, f"The lighthouse number {number} is white")
-        await said_earlier(store, session, f"The suitcase number {number} is lost")
+        await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
+        await add_earlier_exchange(store, session, f"The suitcase number {number} is lost")
     both = f"{TALK[0]} Which lighthouses are white? {TALK[1]} Which suitcases are lost?"
     lines = await relevant(store, recall, session, both, tokens=400)
     found = [sum(word in line for line in lines) for word in ("lighthouse", "suitcase")]
@@ -172,30 +171,30 @@ async def test_two_questions_of_a_message_share_the_tokens(store: Store, recall:
     assert abs(found[0] - found[1]) <= 1
 
 
-async def test_what_only_one_of_two_questions_finds_has_all_tokens(
+async def test_question_without_hits_leaves_its_budget_to_the_other(
     store: Store, recall: Recall, session: Session
 ) -> None:
     for number in range(10, 40):
-        await said_earlier(store, session, f"The lighthouse number {number} is white")
+        await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
     alone = await relevant(store, recall, session, "Which lighthouses are white?", tokens=400)
     both = await relevant(store, recall, session, "Which lighthouses are white? Who won the cup in 1998?", tokens=400)
     assert sorted(both) == sorted(alone)
 
 
-async def test_a_question_that_leans_on_what_stands_before_it_is_answered_by_both(
+async def test_question_is_searched_together_with_the_sentence_before(
     store: Store, recall: Recall, session: Session
 ) -> None:
     for name in ("Taras", "Marco", "Nadia", "Pavlo"):
-        await said_earlier(store, session, f"The birthday of my cousin {name} is in {name}tember")
+        await add_earlier_exchange(store, session, f"The birthday of my cousin {name} is in {name}tember")
     lines = await relevant(store, recall, session, "My cousin Nadia comes to visit. When is the birthday?", tokens=60)
     assert "Nadiatember" in " ".join(lines)
 
 
-async def test_a_question_of_two_sentences_in_talk_is_answered_by_both(
+async def test_question_of_two_sentences_among_others_is_searched_whole(
     store: Store, recall: Recall, session: Session
 ) -> None:
     for name in ("Taras", "Marco", "Nadia", "Pavlo"):
-        await said_earlier(store, session, f"The birthday of my cousin {name} is in {name}tember")
+        await add_earlier_exchange(store, session, f"The birthday of my cousin {name} is in {name}tember")
     message = " ".join((*TALK, "You remember my cousin Nadia? When is the birthday?", *TALK))
     assert "Nadiatember" in (await relevant(store, recall, session, message, tokens=120))[0]
 
@@ -208,10 +207,10 @@ async def test_a_question_of_two_sentences_in_talk_is_answered_by_both(
         ("去奥本的渡轮六点半开船", "我要不要坐去奥本的渡轮？", "什么时候？"),
     ],
 )
-async def test_a_question_that_says_too_little_is_looked_up_with_the_exchange_before_it(
+async def test_short_question_is_searched_with_the_exchange_before_it(
     store: Store, recall: Recall, session: Session, said: str, before: str, message: str
 ) -> None:
-    await said_earlier(store, session, said)
+    await add_earlier_exchange(store, session, said)
     assert await relevant(store, recall, session, message) == []
     await store.exchange(session, before, "Yes, why not.")
     assert said in " ".join(await relevant(store, recall, session, message))
@@ -219,42 +218,46 @@ async def test_a_question_that_says_too_little_is_looked_up_with_the_exchange_be
         assert await relevant(store, recall, session, other) == []
 
 
-async def test_it_is_looked_up_with_what_was_answered_too(store: Store, recall: Recall, session: Session) -> None:
-    await said_earlier(store, session, "Mary keeps bees on the roof of the library")
+async def test_short_question_is_searched_with_the_answer_before_it(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    await add_earlier_exchange(store, session, "Mary keeps bees on the roof of the library")
     await store.exchange(session, "Who is the sister of Ann?", "Her sister is Mary, who keeps bees.")
     assert "library" in " ".join(await relevant(store, recall, session, "And where?"))
 
 
-async def test_what_stood_there_is_not_kept_in_history(person: Person, model: ModelServer) -> None:
+async def test_relevant_memory_is_not_kept_in_history(person: Person, model: ModelServer) -> None:
     await person.says("The number of the locker was 4711")
     await person.says("/new")
     await person.says("Which locker?")
     await person.says("Tell me about penguins")
-    assert shown(model.requests[-2].system()) != ""
-    assert shown(model.requests[-1].system()) == ""
+    assert relevant_memory(model.requests[-2].system()) != ""
+    assert relevant_memory(model.requests[-1].system()) == ""
 
 
-async def test_without_memory_nothing_is_searched(start: OpenApp, model: ModelServer) -> None:
+async def test_recall_is_off_without_memory(start: OpenApp, model: ModelServer) -> None:
     async with start(memory_enabled=False) as app:
         person = Person(app)
         await person.says("The number of the locker was 4711")
         await person.says("/new")
         await person.says("Which locker?")
-    assert shown(model.requests[-1].system()) == ""
+    assert relevant_memory(model.requests[-1].system()) == ""
 
 
-async def test_what_the_conversation_holds_is_not_said_twice(store: Store, recall: Recall, session: Session) -> None:
-    await said_earlier(store, session, "The lighthouse is white")
+async def test_messages_of_the_current_conversation_are_not_recalled(
+    store: Store, recall: Recall, session: Session
+) -> None:
+    await add_earlier_exchange(store, session, "The lighthouse is white")
     await store.exchange(session, "The lighthouse is red now", "Noted.")
     lines = await relevant(store, recall, session, "What colour is the lighthouse?")
     assert len(lines) == 1
     assert "white" in lines[0]
 
 
-async def test_a_long_conversation_about_it_does_not_hide_what_was_said_before(
-    store: Store, recall: Recall, session: Session
-) -> None:
-    await said_earlier(store, session, "The lighthouse of Odesa is white, the keeper told me, and has 112 steps")
+async def test_long_conversation_does_not_hide_an_earlier_one(store: Store, recall: Recall, session: Session) -> None:
+    await add_earlier_exchange(
+        store, session, "The lighthouse of Odesa is white, the keeper told me, and has 112 steps"
+    )
     for number in range(40):
         await store.exchange(session, f"lighthouse {number}", f"lighthouse answer {number}")
     lines = await relevant(store, recall, session, "lighthouse")
@@ -262,8 +265,8 @@ async def test_a_long_conversation_about_it_does_not_hide_what_was_said_before(
     assert "112 steps" in lines[0]
 
 
-async def test_compacted_messages_are_found_again(store: Store, recall: Recall, session: Session) -> None:
-    await said_earlier(store, session, "The lighthouse is white")
+async def test_compacted_messages_are_recalled(store: Store, recall: Recall, session: Session) -> None:
+    await add_earlier_exchange(store, session, "The lighthouse is white")
     archive = await store.archive(session.owner, "We spoke of the lighthouse keeper.", "lighthouse keeper")
     lines = await relevant(store, recall, session, "lighthouse")
     assert f"- [2026-02-07 14:15, archive {archive.name}] We spoke of the lighthouse keeper." in lines
@@ -271,24 +274,22 @@ async def test_compacted_messages_are_found_again(store: Store, recall: Recall, 
 
 
 @pytest.mark.parametrize("question", ["Hi!", "Thanks a lot", "ok", "Доброе утро, спасибо", ""])
-async def test_greetings_and_acknowledgements_look_for_nothing(
+async def test_greetings_and_acknowledgements_search_nothing(
     store: Store, recall: Recall, session: Session, question: str
 ) -> None:
-    await said_earlier(store, session, "Thanks a lot for the lighthouse, good morning, спасибо и доброе утро")
+    await add_earlier_exchange(store, session, "Thanks a lot for the lighthouse, good morning, спасибо и доброе утро")
     assert await relevant(store, recall, session, question) == []
 
 
 async def test_greetings_and_acknowledgements_are_not_shown(store: Store, recall: Recall, session: Session) -> None:
     await store.turn(session, user("ok thanks", store.clock()))
-    await said_earlier(store, session, "The lighthouse is closed, thanks to the storm")
+    await add_earlier_exchange(store, session, "The lighthouse is closed, thanks to the storm")
     lines = await relevant(store, recall, session, "Why thanks and ok to the lighthouse?")
     assert [line for line in lines if "ok thanks" in line] == []
     assert len(lines) == 1
 
 
-async def test_notes_archives_and_episodes_are_shown_and_typed_memories_activate_instead(
-    store: Store, recall: Recall, session: Session
-) -> None:
+async def test_recall_shows_notes_archives_and_episodes_only(store: Store, recall: Recall, session: Session) -> None:
     for kind in (Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE, Kind.FACT, Kind.POLICY):
         await store.entries.add(session.owner, NewEntry("the lighthouse", name=f"the {kind}", kind=kind))
     lines = await relevant(store, recall, session, "lighthouse")
@@ -308,16 +309,16 @@ async def test_superseded_and_archived_entries_are_not_shown(store: Store, recal
     assert [line[-3:] for line in await relevant(store, recall, session, "lighthouse")] == ["now"]
 
 
-async def test_other_owners_memory_is_never_shown(store: Store, recall: Recall, session: Session) -> None:
+async def test_memory_of_other_owners_is_never_shown(store: Store, recall: Recall, session: Session) -> None:
     other = await store.session("2")
-    await said_earlier(store, other, "The lighthouse is white")
+    await add_earlier_exchange(store, other, "The lighthouse is white")
     await store.entries.add(other.owner, NewEntry("lighthouse"))
     assert await relevant(store, recall, session, "lighthouse") == []
 
 
-async def test_the_budget_holds_whole_lines(store: Store, recall: Recall, session: Session) -> None:
+async def test_budget_is_filled_with_whole_lines(store: Store, recall: Recall, session: Session) -> None:
     for number in range(10, 40):
-        await said_earlier(store, session, f"The lighthouse number {number} is white")
+        await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
     everything = await relevant(store, recall, session, "lighthouse")
     assert len(everything) == 30
     cost = TokenCounter().text(everything[0]) + 1
@@ -326,7 +327,7 @@ async def test_the_budget_holds_whole_lines(store: Store, recall: Recall, sessio
         assert await relevant(store, recall, session, "lighthouse", tokens=cost * lines) == everything[:lines]
 
 
-async def test_what_was_said_in_one_conversation_on_one_day_stands_together_in_the_order_of_time(
+async def test_messages_of_one_conversation_and_day_are_shown_in_order(
     store: Store, recall: Recall, session: Session, clock: FakeClock
 ) -> None:
     await store.exchange(session, "The lighthouse has 112 steps", "That is many.")
@@ -348,22 +349,22 @@ async def test_what_was_said_in_one_conversation_on_one_day_stands_together_in_t
     assert len(fewer) < len(lines)
 
 
-async def test_conversations_of_one_day_stand_apart(store: Store, recall: Recall, session: Session) -> None:
+async def test_conversations_of_one_day_are_shown_separately(store: Store, recall: Recall, session: Session) -> None:
     for number in range(2):
-        await said_earlier(store, session, f"The lighthouse number {number} is white")
+        await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
     lines = await relevant(store, recall, session, "lighthouse")
     assert [line.partition("]")[0] for line in lines] == ["- [2026-02-07 14:15, conversation"] * 2
 
 
-async def test_what_hardly_fits_is_not_shown_beside_what_fits(store: Store, recall: Recall, session: Session) -> None:
+async def test_weak_hit_is_not_shown_next_to_a_strong_one(store: Store, recall: Recall, session: Session) -> None:
     for _ in range(20):
-        await said_earlier(store, session, "something about the weather")
-    await said_earlier(store, session, "zebra giraffe okapi", "weather")
+        await add_earlier_exchange(store, session, "something about the weather")
+    await add_earlier_exchange(store, session, "zebra giraffe okapi", "weather")
     lines = await relevant(store, recall, session, "zebra giraffe okapi weather")
     assert len(lines) == 1
 
 
-async def test_an_exchange_is_shown_once_and_whole(store: Store, recall: Recall, session: Session) -> None:
+async def test_exchange_is_shown_once_and_whole(store: Store, recall: Recall, session: Session) -> None:
     await store.turn(
         session, user("the lighthouse"), user("is it white?"), calls("1"), result("1", "lighthouse"), assistant("Yes.")
     )
@@ -372,25 +373,23 @@ async def test_an_exchange_is_shown_once_and_whole(store: Store, recall: Recall,
     assert lines == ["- [2026-02-07 14:00, conversation] User: the lighthouse | User: is it white? | Assistant: Yes."]
 
 
-async def test_in_a_group_the_speakers_are_named(store: Store, recall: Recall, session: Session) -> None:
+async def test_group_speakers_are_named(store: Store, recall: Recall, session: Session) -> None:
     await store.turn(session, Message(Role.USER, "I like the lighthouse", store.clock(), speaker="Olena"))
     await store.sessions.clear_messages(session.id)
     assert "Olena: I like the lighthouse" in (await relevant(store, recall, session, "lighthouse"))[0]
 
 
-async def test_of_a_long_text_the_part_that_fits_is_shown(store: Store, recall: Recall, session: Session) -> None:
+async def test_long_text_shows_the_matching_part(store: Store, recall: Recall, session: Session) -> None:
     text = "blah " * 1000 + "the lighthouse keeper is called Taras, " + "blah " * 1000
-    await said_earlier(store, session, text)
+    await add_earlier_exchange(store, session, text)
     await store.entries.add(session.owner, NewEntry(text, name="long"))
     for line in await relevant(store, recall, session, "Who keeps the lighthouse? The keeper of lighthouses"):
         assert "the lighthouse keeper is called Taras" in line
         assert len(line) < MAX_EXCERPT_CHARS + 100
 
 
-async def test_of_a_long_text_that_holds_no_word_the_beginning_is_shown(
-    store: Store, recall: Recall, session: Session
-) -> None:
-    await said_earlier(store, session, "lighthouse", f"First words {'blah ' * 1000}")
+async def test_long_text_without_a_match_shows_its_beginning(store: Store, recall: Recall, session: Session) -> None:
+    await add_earlier_exchange(store, session, "lighthouse", f"First words {'blah ' * 1000}")
     line = (await relevant(store, recall, session, "lighthouse"))[0]
     assert "Assistant: First words blah" in line
     assert line.endswith("…")
@@ -398,7 +397,7 @@ async def test_of_a_long_text_that_holds_no_word_the_beginning_is_shown(
 
 async def test_recall_shows_each_exchange_once_up_to_its_limit(store: Store, recall: Recall, session: Session) -> None:
     for number in range(5):
-        await said_earlier(store, session, f"lighthouse {number}", f"the lighthouse number {number}")
+        await add_earlier_exchange(store, session, f"lighthouse {number}", f"the lighthouse number {number}")
     assert len(await recall.recall("lighthouse", session.owner, Filter(), 3)) == 3
     assert len(await recall.recall("lighthouse", session.owner, Filter(), 50)) == 5
     assert len(await recall.recall("lighthouse", None, Filter(kinds=["note"]), 50)) == 0
@@ -408,7 +407,7 @@ async def test_sentence_of_an_entry_and_a_message_is_quoted_once(
     store: Store, recall: Recall, session: Session
 ) -> None:
     await store.entries.add(session.owner, NewEntry("The lighthouse has a green door", name="door"))
-    await said_earlier(store, session, "The lighthouse has a green door. Its keeper is Ivan.", "Noted.")
+    await add_earlier_exchange(store, session, "The lighthouse has a green door. Its keeper is Ivan.", "Noted.")
     text = "\n".join(await relevant(store, recall, session, "What about the lighthouse door and its keeper?"))
     assert text.count("green door") == 1
     assert "Its keeper is Ivan." in text
@@ -429,9 +428,7 @@ async def test_quoted_message_is_not_recalled_again(app: App, person: Person, mo
     assert added.partition("Now: ")[0].count("has a green door") == 1
 
 
-async def test_memory_is_not_said_again_next_to_the_message_that_asked_for_it(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_memory_is_not_repeated_next_to_its_source_message(app: App, person: Person, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
     await person.says("Remember that the lighthouse of Odesa has a green door")
     async with app.database.transaction() as connection:
@@ -442,7 +439,7 @@ async def test_memory_is_not_said_again_next_to_the_message_that_asked_for_it(
     assert model.requests[-1].added.partition("Now: ")[0].count("has a green door") == 1
 
 
-async def test_foreign_recall_makes_no_answer_from_own_words_foreign(
+async def test_foreign_recall_leaves_answer_from_own_words_trusted(
     app: App, person: Person, model: ModelServer
 ) -> None:
     await person.says("The keeper of the lighthouse is Ivan Franko from Odesa")

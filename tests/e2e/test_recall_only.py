@@ -1,4 +1,4 @@
-"""Without any model the bot says so, and answers from memory; what it says then is nowhere taken for a model's."""
+"""Tests of the bot without a model: it says so and answers from memory only."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ HEAD = "No model answers, so I can only recall, not think. The weights of qwen2.
 
 @pytest.fixture
 async def person(clock: FakeClock) -> AsyncIterator[Person]:
-    """Somebody who talks with a Mneme that has no model."""
+    """Return a person who talks with a bot without a model."""
     async with open_app(Settings(), clock) as app:
         yield Person(app)
 
 
-def recalled(said: str) -> str:
+def parse_recalled(said: str) -> str:
     head, _, lines = said.partition("\n\nWhat I remember about that:\n")
     assert head.startswith(HEAD)
     assert head.endswith("fetch them with `mneme model pull`.")
     return lines
 
 
-async def test_with_an_empty_memory_it_says_why_no_model_answers(person: Person) -> None:
+async def test_empty_memory_leaves_only_the_reason(person: Person) -> None:
     said = await person.says("Where do I live?")
     assert said.startswith("The weights of qwen2.5-coder-1.5b are not at ")
     assert "remember" not in said
 
 
-async def test_only_what_states_something_is_an_answer(person: Person) -> None:
+async def test_only_statements_are_recalled_as_answers(person: Person) -> None:
     await person.says("What is the capital of France?")
     await person.says("My aunt lives in Lyon, in France")
     await person.says("/new")
-    lines = recalled(await person.says("Who do I know in France?"))
+    lines = parse_recalled(await person.says("Who do I know in France?"))
     assert "My aunt lives in Lyon" in lines
     assert "capital" not in lines
 
 
-async def test_an_endpoint_that_is_down_leaves_what_is_remembered(start: OpenApp, model: ModelServer) -> None:
+async def test_unreachable_endpoint_leaves_recall(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         person = Person(app)
         await person.says("My cat is called Murka")
@@ -65,26 +65,26 @@ async def test_an_endpoint_that_is_down_leaves_what_is_remembered(start: OpenApp
     assert "My cat is called Murka" in lines
 
 
-async def test_it_answers_from_what_was_said_and_noted(person: Person) -> None:
+async def test_answer_includes_conversations_and_notes(person: Person) -> None:
     await person.says("My cat is called Murka")
     await person.says("/remember The bicycle is green")
-    assert "User: My cat is called Murka" in recalled(await person.says("What is my cat called?"))
+    assert "User: My cat is called Murka" in parse_recalled(await person.says("What is my cat called?"))
     await person.says("/new")
-    assert "User: My cat is called Murka" in recalled(await person.says("And the cat?"))
-    assert "The bicycle is green" in recalled(await person.says("What colour is the bicycle?"))
+    assert "User: My cat is called Murka" in parse_recalled(await person.says("And the cat?"))
+    assert "The bicycle is green" in parse_recalled(await person.says("What colour is the bicycle?"))
 
 
-async def test_neither_what_it_recalled_nor_the_question_is_recalled_again(person: Person) -> None:
+async def test_recalled_answers_and_questions_are_not_recalled_again(person: Person) -> None:
     await person.says("There was Murka, the cat")
     for _ in range(3):
         said = await person.says("Tell me about Murka")
         await person.says("/new")
-    assert recalled(said).count("There was Murka, the cat") == 1
-    assert "Tell me about Murka" not in recalled(said)
-    assert "What I remember" not in recalled(said)
+    assert parse_recalled(said).count("There was Murka, the cat") == 1
+    assert "Tell me about Murka" not in parse_recalled(said)
+    assert "What I remember" not in parse_recalled(said)
 
 
-async def test_its_sentences_reach_neither_a_note_nor_a_later_models_prompt(
+async def test_recalled_answers_enter_no_note_or_later_prompt(
     person: Person, start: OpenApp, model: ModelServer, tmp_path: Path
 ) -> None:
     await person.says("My cat is called Murka")
@@ -102,7 +102,7 @@ async def test_its_sentences_reach_neither_a_note_nor_a_later_models_prompt(
         assert "No model answers" not in file.read_text()
 
 
-async def test_a_message_that_no_model_answered_is_answered_by_retry(
+async def test_retry_answers_the_message_once_a_model_is_back(
     person: Person, start: OpenApp, model: ModelServer
 ) -> None:
     await person.says("What is the capital of France?")
@@ -110,24 +110,22 @@ async def test_a_message_that_no_model_answered_is_answered_by_retry(
         assert await Person(app).says("/retry") == "You said: What is the capital of France?"
 
 
-async def test_one_message_from_the_shell_exits_1_when_no_model_answered(
-    clock: FakeClock, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_shell_message_without_a_model_exits_with_1(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     async with open_app(Settings(), clock) as app:
         assert await chat_once(app, console_address("local"), "Where do I live?") == 1
     assert capsys.readouterr().err.startswith("The weights of qwen2.5-coder-1.5b are not at ")
 
 
-async def test_a_long_conversation_is_compacted_without_a_model_too(person: Person) -> None:
+async def test_long_conversation_is_compacted_without_a_model(person: Person) -> None:
     await person.says("My cat is called Murka")
     for n in range(60):
         await person.says(f"Number {n}")
-    assert "My cat is called Murka" in recalled(await person.says("What is the cat called?"))
+    assert "My cat is called Murka" in parse_recalled(await person.says("What is the cat called?"))
     assert "in extracts, since no model made a summary" in await person.says("/compact 1")
-    assert "My cat is called Murka" in recalled(await person.says("What is the cat called?"))
+    assert "My cat is called Murka" in parse_recalled(await person.says("What is the cat called?"))
 
 
-async def test_a_local_model_that_there_is_not_is_a_wrong_setting(clock: FakeClock) -> None:
+async def test_unknown_local_model_is_a_wrong_setting(clock: FakeClock) -> None:
     with pytest.raises(ConfigurationError, match=r"LLM_MODEL .* no local model called 'gpt-4o': choose one of"):
         async with open_app(Settings(llm_model="gpt-4o"), clock):
             pass

@@ -1,4 +1,4 @@
-"""What can be done with reminders, whose they are, and what becomes of them."""
+"""Tests of the reminder commands, of ownership, and of the end of reminders."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("reminded_often")
 
 
-# the commands
+# Commands.
 
 
-async def test_done_snooze_and_cancel(start: OpenApp, clock: FakeClock) -> None:
+async def test_reminder_can_be_done_snoozed_and_cancelled(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         person = Person(app)
         await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
@@ -67,7 +67,7 @@ async def test_done_snooze_and_cancel(start: OpenApp, clock: FakeClock) -> None:
         assert await person.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
 
 
-async def test_where_the_time_zone_was_changed_since_each_says_its_own(start: OpenApp) -> None:
+async def test_reminders_keep_their_zone_after_a_zone_change(start: OpenApp) -> None:
     async with start(timezone="Europe/Kyiv") as app:
         await is_set(app, "tea", "2026-02-08T13:00", session=OWNER)
     async with start(timezone="America/New_York") as app:
@@ -77,17 +77,17 @@ async def test_where_the_time_zone_was_changed_since_each_says_its_own(start: Op
     assert "- Sunday, 8 February 2026, 09:00 (America/New_York): walk" in listed
 
 
-async def test_new_keeps_them(app: App, person: Person) -> None:
+async def test_reminder_survives_new(app: App, person: Person) -> None:
     await person.says("hello")
     await is_set(app, "tea", "2026-02-08T13:00", session=OWNER)
     await person.says("/new")
     assert "tea" in await person.says("/reminders")
 
 
-# owners, groups, the console
+# Owners, groups, the console.
 
 
-async def test_owners_never_see_nor_touch_each_others(app: App, model: ModelServer) -> None:
+async def test_reminders_of_other_owners_are_invisible_and_unchangeable(app: App, model: ModelServer) -> None:
     await is_set(app, "a secret", "2026-02-08T13:00")
     other = Person(app, Address("telegram", str(STRANGER)))
     assert await other.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
@@ -102,7 +102,7 @@ async def test_owners_never_see_nor_touch_each_others(app: App, model: ModelServ
     assert "a secret" in await reminders_in(app)
 
 
-async def test_in_a_group_they_are_the_groups_and_come_in_the_topic_that_they_were_set_in(
+async def test_group_reminder_belongs_to_group_and_comes_in_its_topic(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(GROUP, chat_type="supergroup")
@@ -119,9 +119,7 @@ async def test_in_a_group_they_are_the_groups_and_come_in_the_topic_that_they_we
     assert (str(call.params["chat_id"]), str(call.params["message_thread_id"])) == (str(GROUP), "7")
 
 
-async def test_a_group_with_a_new_id_keeps_its_reminders(
-    serve: Serve, telegram: BotApiServer, clock: FakeClock
-) -> None:
+async def test_group_with_a_new_id_keeps_its_reminders(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     former, present = -400, -100400
     telegram.register_chat(former, chat_type="group")
     telegram.register_chat(int(f"{former}1"), chat_type="group")
@@ -132,7 +130,7 @@ async def test_a_group_with_a_new_id_keeps_its_reminders(
         await telegram.wait_for(lambda: telegram.sent(present))
         clock.forward(hours=1)
         await telegram.wait_for(lambda: telegram.sent(int(f"{former}1")))
-    # nobody had let it in by its new id until now
+    # Nothing had admitted the group by its new id before.
     async with serve(telegram_allowed_ids=f"{present}") as app:
         await telegram.wait_for(lambda: len(telegram.sent(present)) == 2)
         assert "stand-up" in await reminders_in(app, present)
@@ -141,9 +139,7 @@ async def test_a_group_with_a_new_id_keeps_its_reminders(
     assert telegram.sent(former) == []
 
 
-async def test_who_was_shut_out_is_told_nothing_any_more(
-    serve: Serve, telegram: BotApiServer, clock: FakeClock
-) -> None:
+async def test_revoked_user_gets_no_reminders(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     telegram.register_chat(ANN)
     telegram.register_chat(STRANGER)
     async with serve() as app:
@@ -157,7 +153,7 @@ async def test_who_was_shut_out_is_told_nothing_any_more(
     assert len(telegram.calls_to("sendMessage")) == 2
 
 
-async def test_what_was_due_before_the_new_id_was_known_comes_all_the_same(start: OpenApp, clock: FakeClock) -> None:
+async def test_reminder_due_before_a_group_migration_is_delivered(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         await is_set(app, "stand-up", "2026-02-07T13:00", session="telegram:-400")
         clock.forward(hours=1)
@@ -170,7 +166,7 @@ async def test_what_was_due_before_the_new_id_was_known_comes_all_the_same(start
         assert await app.memory.telling.put_out("telegram", everybody) == ["telegram:-100400"]
 
 
-async def test_the_console_is_told_what_is_set_there_and_nothing_else(app: App, clock: FakeClock) -> None:
+async def test_console_shows_only_reminders_set_there(app: App, clock: FakeClock) -> None:
     await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
     await is_set(app, "theirs", "2026-02-07T13:00", session="console:localhost")
     await is_set(app, "elsewhere", "2026-02-07T13:00")
@@ -182,7 +178,7 @@ async def test_the_console_is_told_what_is_set_there_and_nothing_else(app: App, 
     assert await app.memory.telling.due_in(OWNER) == []
 
 
-async def test_what_is_cancelled_while_it_is_shown_stays_cancelled(app: App, person: Person, clock: FakeClock) -> None:
+async def test_reminder_cancelled_while_shown_stays_cancelled(app: App, person: Person, clock: FakeClock) -> None:
     await is_set(app, "tea", "2026-02-07T13:00", "daily", session=OWNER)
     clock.forward(hours=1)
     ((due, _),) = await app.memory.telling.due_in(OWNER)
@@ -192,7 +188,7 @@ async def test_what_is_cancelled_while_it_is_shown_stays_cancelled(app: App, per
     assert await app.memory.telling.due_in(OWNER) == []
 
 
-async def test_an_hour_that_comes_while_one_is_shown_is_not_left_out(app: App, clock: FakeClock) -> None:
+async def test_hour_due_while_a_reminder_is_shown_is_kept(app: App, clock: FakeClock) -> None:
     await is_set(app, "tea", "2026-02-07T13:00", "daily", session=OWNER)
     clock.forward(hours=1)
     ((due, _),) = await app.memory.telling.due_in(OWNER)
@@ -202,10 +198,10 @@ async def test_an_hour_that_comes_while_one_is_shown_is_not_left_out(app: App, c
     assert due.at == datetime(2026, 2, 8, 13, tzinfo=UTC)
 
 
-# what becomes of them
+# The end of reminders.
 
 
-async def test_forget_all_deletes_them_and_says_so(app: App, person: Person) -> None:
+async def test_forget_all_deletes_and_counts_reminders(app: App, person: Person) -> None:
     await is_set(app, "a lighthouse", "2026-02-08T13:00", session=OWNER)
     await is_set(app, "theirs", "2026-02-08T13:00")
     assert " and 1 reminder for good" in await person.says("/forget all")
@@ -214,7 +210,7 @@ async def test_forget_all_deletes_them_and_says_so(app: App, person: Person) -> 
     assert [row["text"] for row in rows] == ["theirs"]
 
 
-async def test_an_export_takes_an_owners_along_and_they_come_where_it_is_imported(
+async def test_export_of_an_owner_includes_reminders_which_come_after_import(
     start: OpenApp, clock: FakeClock, tmp_path: Path
 ) -> None:
     async with start() as app:
@@ -229,7 +225,7 @@ async def test_an_export_takes_an_owners_along_and_they_come_where_it_is_importe
         assert await app.memory.telling.put_out("telegram", everybody) == []
 
 
-async def test_what_is_over_is_pruned_and_what_is_to_come_stays(app: App, person: Person, clock: FakeClock) -> None:
+async def test_finished_reminders_are_pruned_and_pending_ones_stay(app: App, person: Person, clock: FakeClock) -> None:
     for number, text in enumerate(("done", "cancelled", "told", "waiting"), 1):
         await is_set(app, text, "2027-02-07T13:00" if text == "waiting" else "2026-02-07T13:00", session=OWNER)
         if number < 3:

@@ -1,4 +1,4 @@
-"""The model's tools on reminders: what they answer, and what others' words may not do through them."""
+"""Tests of the reminder tools: their answers, and the limits of foreign text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tests.support.serving import Serve
 
 
-# what the model's tools answer
+# The answers of the tools.
 
 
-async def test_set_says_the_day_and_the_hour_on_the_chats_clock(start: OpenApp, model: ModelServer) -> None:
+async def test_set_returns_day_and_hour_in_the_chats_zone(start: OpenApp, model: ModelServer) -> None:
     async with start(timezone="Europe/Kyiv") as app:
         person = Person(app)
         assert await use(
@@ -42,7 +42,7 @@ async def test_set_says_the_day_and_the_hour_on_the_chats_clock(start: OpenApp, 
             "set: #1, Monday, 9 February 2026, 09:00 (Europe/Kyiv): call Ann",
             "set: #2, Monday, 9 February 2026, 09:00 (Europe/Kyiv), weekly on Monday, Friday: stretch",
             "set: #3, Saturday, 28 February 2026, 09:00 (Europe/Kyiv), monthly on day 28: rent",
-            "- waiting #1, Monday, 9 February 2026, 09:00 (Europe/Kyiv): call Ann\n"  # noqa: ISC004  # one answer
+            "- waiting #1, Monday, 9 February 2026, 09:00 (Europe/Kyiv): call Ann\n"  # noqa: ISC004  # One answer.
             "- waiting #2, Monday, 9 February 2026, 09:00 (Europe/Kyiv), weekly on Monday, Friday: stretch\n"
             "- waiting #3, Saturday, 28 February 2026, 09:00 (Europe/Kyiv), monthly on day 28: rent",
             "cancelled: #2, no more to come: stretch",
@@ -70,7 +70,7 @@ async def test_set_says_the_day_and_the_hour_on_the_chats_clock(start: OpenApp, 
         ("reminder_list", {}, "there are none"),
     ],
 )
-async def test_what_a_model_writes_wrong_is_answered_in_one_sentence(
+async def test_invalid_call_is_answered_in_one_sentence(
     person: Person, model: ModelServer, name: str, arguments: object, answer: str
 ) -> None:
     (said,) = await use(person, model, (name, arguments))
@@ -78,7 +78,7 @@ async def test_what_a_model_writes_wrong_is_answered_in_one_sentence(
     assert "\n" not in said
 
 
-async def test_there_is_a_bound_to_how_many_wait(app: App, person: Person, model: ModelServer) -> None:
+async def test_number_of_waiting_reminders_is_limited(app: App, person: Person, model: ModelServer) -> None:
     for number in range(100):
         await is_set(app, f"number {number}", "2026-03-01T09:00", session=OWNER)
     (said,) = await use(person, model, ("reminder_set", {"text": "more", "when": "2026-03-01T09:00"}))
@@ -86,7 +86,7 @@ async def test_there_is_a_bound_to_how_many_wait(app: App, person: Person, model
     assert "... and 80 more." in await person.says("/reminders")
 
 
-async def test_a_turn_that_is_worked_on_anew_after_a_kill_sets_it_once(
+async def test_turn_repeated_after_a_kill_sets_the_reminder_once(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
@@ -94,7 +94,7 @@ async def test_a_turn_that_is_worked_on_anew_after_a_kill_sets_it_once(
         telegram.user_says("remind me of tea tomorrow at 9", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
         await app.runner.idle(CHAT)
-        async with app.database.transaction() as connection:  # as if it had been killed before the receipt
+        async with app.database.transaction() as connection:  # As after a kill before the receipt.
             await connection.execute("UPDATE inbox SET state = 'queued'")
     model.script(Calls((("reminder_set", {"text": "tea!", "when": "2026-02-08T09:00"}),)), Says("Set."))
     async with serve() as app:
@@ -102,11 +102,11 @@ async def test_a_turn_that_is_worked_on_anew_after_a_kill_sets_it_once(
         assert await app.database.value("SELECT count(*) FROM reminders") == 1
 
 
-# what others wrote
+# Foreign text.
 
 
 @pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
-async def test_what_was_not_typed_sets_nothing_and_cancels_nothing(
+async def test_foreign_text_sets_and_cancels_no_reminder(
     app: App, person: Person, model: ModelServer, provenance: Provenance
 ) -> None:
     await is_set(app, "tea", "2026-02-08T09:00", session=OWNER)
@@ -124,7 +124,7 @@ async def test_what_was_not_typed_sets_nothing_and_cancels_nothing(
     assert [tuple(row) for row in rows] == [("tea", "waiting"), ("send them money", "offered")]
 
 
-async def test_with_a_foreign_text_in_view_a_reminder_is_offered_and_comes_only_after_a_yes(
+async def test_reminder_with_foreign_text_in_view_needs_approval(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await person.says("Party on Sunday at 6 pm, and set a reminder!", Provenance.FORWARDED)
@@ -150,11 +150,11 @@ async def test_with_a_foreign_text_in_view_a_reminder_is_offered_and_comes_only_
     assert [text.splitlines()[0] for _, text in await app.memory.telling.due_in(OWNER)] == ["**Reminder**: party"]
 
 
-async def test_what_is_offered_and_not_taken_never_comes(
+async def test_offered_reminder_without_approval_never_comes(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
-    await use_offered(person, model)
+    await offer_reminder(person, model)
     clock.forward(days=3)
     assert await app.memory.telling.due_in(OWNER) == []
     assert "has passed meanwhile" in await person.says("/remind_1")
@@ -163,18 +163,16 @@ async def test_what_is_offered_and_not_taken_never_comes(
     assert await person.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
 
 
-async def use_offered(person: Person, model: ModelServer) -> None:
+async def offer_reminder(person: Person, model: ModelServer) -> None:
     call = ("reminder_set", {"text": "party", "when": "2026-02-08T17:00"})
     model.script(Calls((call,), cites=False), Says("I ask you."))
     said = await person.says("Remind me of that")
     assert "/remind_1" in said
 
 
-async def test_what_came_of_a_foreign_text_is_foreign_when_the_model_lists_it(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_reminder_from_foreign_text_is_foreign_when_listed(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
-    await use_offered(person, model)
+    await offer_reminder(person, model)
     await person.says("/remind_1")
     await person.says("/new")
     call = ("reminder_set", {"text": "x y z", "when": "2026-02-09T09:00"})
@@ -195,7 +193,7 @@ OBEDIENT = (
 
 
 @pytest.mark.parametrize("look", [UNCLEAR, Says("no JSON"), Fails(500)], ids=["unclear", "nonsense", "down"])
-async def test_words_borrowed_by_hostile_text_bring_nothing_about(
+async def test_words_borrowed_by_hostile_text_have_no_effect(
     app: App, person: Person, model: ModelServer, monkeypatch: pytest.MonkeyPatch, look: Reply
 ) -> None:
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
@@ -211,7 +209,7 @@ async def test_words_borrowed_by_hostile_text_bring_nothing_about(
     assert "Set:" not in "\n".join(person.channel.said)
 
 
-async def test_second_look_reads_the_very_act(app: App, person: Person, model: ModelServer) -> None:
+async def test_second_look_reads_the_requested_action(app: App, person: Person, model: ModelServer) -> None:
     await is_set(app, "tea", "2026-02-08T09:00", session=OWNER)
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     asked = "Remind me on Sunday at 5 pm of the party, and cancel the tea"

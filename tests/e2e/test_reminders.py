@@ -1,4 +1,4 @@
-"""Reminders (F24): they come at their hour on the chat's clock, once, and never not at all."""
+"""Tests of reminders (F24): at their hour in the chat's zone, exactly once."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from tests.support.serving import Serve
 
 
-# the tests' clock stands at Saturday 2026-02-07 12:15 UTC
+# The test clock starts on Saturday 2026-02-07 12:15 UTC.
 pytestmark = pytest.mark.usefixtures("reminded_often")
 
 
-async def test_f24_a_reminder_comes_at_its_hour_once_and_is_told_when_telegram_confirmed_it(
+async def test_f24_reminder_comes_once_at_its_hour_and_is_confirmed(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -60,7 +60,7 @@ async def test_f24_a_reminder_comes_at_its_hour_once_and_is_told_when_telegram_c
     ("label", "answer", "state"),
     [("Done", "Done: call Ann", "done"), ("In an hour", "I will remind you again on", "waiting")],
 )
-async def test_what_can_be_tapped_under_a_reminder_can_be_pressed(
+async def test_reminder_buttons_work(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, label: str, answer: str, state: str
 ) -> None:
     telegram.register_chat(ANN)
@@ -75,7 +75,7 @@ async def test_what_can_be_tapped_under_a_reminder_can_be_pressed(
         assert await app.database.value("SELECT state FROM reminders") == state
 
 
-async def test_f24_over_both_changes_of_the_clocks_nine_stays_nine(start: OpenApp, clock: FakeClock) -> None:
+async def test_f24_daily_reminder_keeps_its_hour_over_clock_changes(start: OpenApp, clock: FakeClock) -> None:
     async with start(timezone="Europe/Kyiv") as app:
         clock.now = datetime(2026, 3, 27, 12, tzinfo=UTC)
         await is_set(app, "pills", "2026-03-28T09:00", "daily")
@@ -87,7 +87,7 @@ async def test_f24_over_both_changes_of_the_clocks_nine_stays_nine(start: OpenAp
     assert hours == ["28 07:00", "29 06:00", "30 06:00", "24 06:00", "25 07:00", "26 07:00"]
 
 
-async def test_f24_what_a_downtime_missed_comes_at_the_start_once_and_says_so(
+async def test_f24_reminder_missed_in_a_downtime_comes_once_at_start(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -122,7 +122,7 @@ async def test_f24_what_a_downtime_missed_comes_at_the_start_once_and_says_so(
     assert len(texts(telegram)) == 2
 
 
-async def test_f24_killed_around_its_sending_it_comes_and_only_once(
+async def test_f24_reminder_killed_around_sending_comes_once(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     environment = bot_environment(telegram, model, ANN)
@@ -130,7 +130,7 @@ async def test_f24_killed_around_its_sending_it_comes_and_only_once(
     database = await Database.open(tmp_path / "data" / "mneme.db")
     memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
     await memory.reminders.set(CHAT, CHAT, memory.reminders.read(CHAT, "call Ann", "2026-01-01T09:00", Repeat.ONCE))
-    # killed in the middle of the sending: Telegram has not taken it
+    # A kill during sending. Telegram has not accepted it.
     telegram.fault("sendMessage", stall=True)
     async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
@@ -138,7 +138,7 @@ async def test_f24_killed_around_its_sending_it_comes_and_only_once(
     assert row is not None
     assert tuple(row) == ("telling", None)
     telegram.clear_faults()
-    # killed after it was sent
+    # A kill after sending.
     async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: telegram.sent(ANN))
         async with asyncio.timeout(20):
@@ -153,7 +153,7 @@ async def test_f24_killed_around_its_sending_it_comes_and_only_once(
 
 
 @pytest.mark.parametrize("steps", range(0, 24, 2))
-async def test_cancelled_at_any_step_the_message_and_the_state_are_both_there_or_neither(
+async def test_cancelled_delivery_writes_message_and_state_or_neither(
     start: OpenApp, clock: FakeClock, steps: int
 ) -> None:
     async with start() as app:
@@ -172,7 +172,7 @@ async def test_cancelled_at_any_step_the_message_and_the_state_are_both_there_or
         assert await app.database.value("SELECT count(*) FROM outbox") == 1
 
 
-async def test_two_processes_tell_it_once(start: OpenApp, clock: FakeClock) -> None:
+async def test_reminder_is_sent_once_by_two_processes(start: OpenApp, clock: FakeClock) -> None:
     async with start() as one, start() as other:
         await is_set(one, "pills", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
@@ -180,7 +180,7 @@ async def test_two_processes_tell_it_once(start: OpenApp, clock: FakeClock) -> N
         assert sorted(map(len, told)) == [0, 1]
 
 
-async def test_who_blocked_the_bot_is_told_when_they_are_back(
+async def test_reminder_for_a_user_who_blocked_the_bot_comes_later(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -200,7 +200,7 @@ async def test_who_blocked_the_bot_is_told_when_they_are_back(
     assert "(due 2 h ago)" in next(text for text in texts(telegram) if "call Ann" in text)
 
 
-async def test_what_telegram_refuses_for_good_is_shown_as_not_delivered(
+async def test_reminder_refused_permanently_is_shown_as_undelivered(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -214,7 +214,7 @@ async def test_what_telegram_refuses_for_good_is_shown_as_not_delivered(
         assert "Could not be delivered:\n- call Ann /done_1 /snooze_1 /cancel_1" in await reminders_in(app)
 
 
-async def test_f35_a_clock_that_is_set_back_stops_no_reminder_and_one_set_forward_tells_none_twice(
+async def test_f35_clock_changes_neither_stop_nor_repeat_reminders(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, wall_clock: WallClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -223,7 +223,7 @@ async def test_f35_a_clock_that_is_set_back_stops_no_reminder_and_one_set_forwar
         wall_clock.forward(hours=-1)
         clock.forward(hours=1)
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        # set forward by mistake, and back again
+        # Set forward by mistake, and back again.
         for hours in (48, -48):
             wall_clock.forward(hours=hours)
             clock.forward(hours=hours)

@@ -1,4 +1,4 @@
-"""A replica of the memory elsewhere: written by Litestream while the bot runs, taken over by another machine."""
+"""Tests of the replica that Litestream writes while the bot runs, and of takeovers."""
 
 from __future__ import annotations
 
@@ -39,47 +39,47 @@ if TYPE_CHECKING:
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ModelServer
 
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Where the replica goes."""
+    """Return the folder of the replica."""
     return tmp_path / "replica"
 
 
-def replication_of(app: App) -> Replication:
+def get_replication(app: App) -> Replication:
     assert app.replication is not None
     return app.replication
 
 
 @contextlib.asynccontextmanager
 async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
-    """Replicates as `mneme run` does."""
+    """Replicate as `mneme run` does."""
     replica = create_replica(app.settings, clock)
     assert replica is not None
     await replica.claim()
-    async with replication_of(app).running():
-        yield replication_of(app)
+    async with get_replication(app).running():
+        yield get_replication(app)
 
 
-async def everything_is_there(app: App) -> None:
-    """Have the files copied and all of it in the replica."""
+async def sync_all(app: App) -> None:
+    """Copy the files and wait until the replica has everything."""
     assert app.memory.copies is not None
     await app.memory.copies.look()
-    assert await replication_of(app).wait_for_sync(PATIENCE)
+    assert await get_replication(app).wait_for_sync(TIMEOUT_SECONDS)
 
 
-async def taken_over(place: Path, folder: Path, clock: Clock, *, replace: bool = True) -> Path:
-    """The data directory that another machine has after it has taken the replica over."""
+async def take_over(place: Path, folder: Path, clock: Clock, *, replace: bool = True) -> Path:
+    """Take over the replica as another machine and return its data directory."""
     replica = Replica(ReplicaPlace(str(place)), folder, clock)
     restore = Restore(folder / "mneme.db", folder / "memory", clock)
     await asyncio.to_thread(restore.from_replica, replica, replace=replace)
     return folder
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    """What people can edit there."""
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return the files that people can edit."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for top in ("memory", "skills")
@@ -88,7 +88,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-async def test_the_replica_brings_the_memory_and_the_files_to_another_machine(
+async def test_replica_brings_memory_and_files_to_another_machine(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     data = tmp_path / "data"
@@ -100,64 +100,64 @@ async def test_the_replica_brings_the_memory_and_the_files_to_another_machine(
         (data / "skills" / "bees" / "SKILL.md").write_text("how to keep them", encoding="utf-8")
         note = data / "memory" / "console:local" / "2019-01-01.md"
         note.write_bytes(b"written by hand, and \xff no text\n")
-        await everything_is_there(app)
+        await sync_all(app)
         (data / "skills" / "bees" / "SKILL.md").unlink()
         (data / "skills" / "bees" / "HIVES.md").write_text("how to build them", encoding="utf-8")
-        await everything_is_there(app)
-    elsewhere = await taken_over(place, tmp_path / "elsewhere", clock)
-    assert files_of(elsewhere) == files_of(data)
-    assert {"memory/console:local/MEMORY.md", "skills/bees/HIVES.md"} <= files_of(elsewhere).keys()
-    assert b"Poltava" in files_of(elsewhere)["memory/console:local/MEMORY.md"]
+        await sync_all(app)
+    elsewhere = await take_over(place, tmp_path / "elsewhere", clock)
+    assert read_files(elsewhere) == read_files(data)
+    assert {"memory/console:local/MEMORY.md", "skills/bees/HIVES.md"} <= read_files(elsewhere).keys()
+    assert b"Poltava" in read_files(elsewhere)["memory/console:local/MEMORY.md"]
     async with start(mneme_data_dir=elsewhere, replica_url=str(place)) as app, replicating(app, clock):
         assert "Berta" in (await app.memory.entries.list("console:local"))[0].content
-        assert await replication_of(app).wait_for_sync(PATIENCE)
+        assert await get_replication(app).wait_for_sync(TIMEOUT_SECONDS)
 
 
-async def test_what_is_marked_as_written_has_its_copy_in_the_same_commit(start: OpenApp, tmp_path: Path) -> None:
-    """Whatever commit a replica ends with: a note is written once in it, or is still to be written."""
+async def test_written_file_has_its_copy_in_the_same_commit(start: OpenApp, tmp_path: Path) -> None:
+    """Any commit may be the last in a replica, so a note is either written in it or still pending."""
     async with start(replica_url=str(tmp_path / "replica")) as app:
         await Person(app).says("My bees are called Berta and Bruno.")
         await app.memory.long_term.append("console:local", "The hive stands in Poltava.", Author.USER)
         rows = await app.database.rows("SELECT path, content FROM file_copies")
         copies = {row["path"]: row["content"] for row in rows}
-        assert copies == files_of(tmp_path / "data")
+        assert copies == read_files(tmp_path / "data")
         assert await app.database.value("SELECT count(*) FROM turns WHERE note = 'written'") == 1
-        # the line is taken out again, and with it its copy
+        # The line is removed again, and its copy too.
         await Person(app).says("/undo")
         copy = "SELECT content FROM file_copies WHERE path = 'memory/console:local/MEMORY.md'"
         assert b"Poltava" not in await app.database.value(copy)
 
 
-async def test_without_a_replica_nothing_is_copied(start: OpenApp) -> None:
+async def test_nothing_is_copied_without_a_replica(start: OpenApp) -> None:
     async with start() as app:
         await Person(app).says("My bees are called Berta and Bruno.")
         assert app.replication is None
         assert await app.database.value("SELECT count(*) FROM file_copies") == 0
 
 
-async def test_a_second_machine_does_not_start_unless_it_is_asked_to_take_over(
+async def test_second_machine_starts_only_after_a_takeover(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     async with start(replica_url=str(place)) as first, replicating(first, clock):
         await Person(first).says("/remember The hive stands in Poltava.")
-        await everything_is_there(first)
+        await sync_all(first)
         other = tmp_path / "other"
         async with start(mneme_data_dir=other, replica_url=str(place)) as second:
             with pytest.raises(ConfigurationError, match=r"is held by .*: bring its memory here with"):
                 async with replicating(second, clock):
                     pass
         with pytest.raises(StoreError, match=r"wrote to it at .*: stop the bot there, or add --yes"):
-            await taken_over(place, tmp_path / "third", clock, replace=False)
-        await replication_of(first).check_lease(refresh=True)
-        await taken_over(place, tmp_path / "third", clock)
+            await take_over(place, tmp_path / "third", clock, replace=False)
+        await get_replication(first).check_lease(refresh=True)
+        await take_over(place, tmp_path / "third", clock)
         with pytest.raises(ConfigurationError, match="which has taken over"):
-            await replication_of(first).check_lease(refresh=True)
-        # what the former machine still writes does not reach what the present one holds
+            await get_replication(first).check_lease(refresh=True)
+        # Later writes of the former machine don't reach the replica of the present one.
         await Person(first).says("/remember The second hive stands in Lviv.")
-        assert await replication_of(first).wait_for_sync(PATIENCE)
+        assert await get_replication(first).wait_for_sync(TIMEOUT_SECONDS)
     async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replicating(app, clock):
-        await everything_is_there(app)
-    database = await Database.open(await taken_over(place, tmp_path / "fourth", clock) / "mneme.db")
+        await sync_all(app)
+    database = await Database.open(await take_over(place, tmp_path / "fourth", clock) / "mneme.db")
     entries = [row["content"] for row in await database.rows("SELECT content FROM entries")]
     await database.close()
     assert entries == ["The hive stands in Poltava."]
@@ -168,15 +168,15 @@ async def test_replica_is_restored_again_after_an_unused_takeover(
 ) -> None:
     async with start(replica_url=str(place)) as app, replicating(app, clock):
         await Person(app).says("/remember The hive stands in Poltava.")
-        await everything_is_there(app)
+        await sync_all(app)
     for name in ("second", "third", "fourth"):
-        database = await Database.open(await taken_over(place, tmp_path / name, clock) / "mneme.db")
+        database = await Database.open(await take_over(place, tmp_path / name, clock) / "mneme.db")
         assert await database.value("SELECT content FROM entries") == "The hive stands in Poltava."
         await database.close()
     async with start(mneme_data_dir=tmp_path / "fourth", replica_url=str(place)) as app, replicating(app, clock):
         await Person(app).says("/remember The second hive stands in Lviv.")
-        await everything_is_there(app)
-    database = await Database.open(await taken_over(place, tmp_path / "fifth", clock) / "mneme.db")
+        await sync_all(app)
+    database = await Database.open(await take_over(place, tmp_path / "fifth", clock) / "mneme.db")
     assert await database.value("SELECT count(*) FROM entries") == 2
     await database.close()
 
@@ -185,7 +185,7 @@ async def test_restore_says_which_folder_of_the_replica_it_read(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with start(replica_url=str(place)) as app, replicating(app, clock):
-        await everything_is_there(app)
+        await sync_all(app)
     for name, words in (("second", "(its folder 1)"), ("third", "(its folder 1; ")):
         monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / name))
         arguments = ["restore", "--replica", str(place), "--yes"]
@@ -201,7 +201,7 @@ async def test_replica_without_a_database_is_refused_in_a_sentence(
     (tmp_path / "first").mkdir()
     await Replica(ReplicaPlace(str(place)), tmp_path / "first", clock).claim()
     with pytest.raises(StoreError, match="holds no database yet"):
-        await taken_over(place, tmp_path / "second", clock)
+        await take_over(place, tmp_path / "second", clock)
     assert not (tmp_path / "second" / "mneme.db").exists()
 
 
@@ -210,23 +210,21 @@ async def test_drill_leaves_the_replica_to_the_running_bot(
 ) -> None:
     async with start(replica_url=str(place)) as app, replicating(app, clock):
         await Person(app).says("/remember The hive stands in Poltava.")
-        await everything_is_there(app)
+        await sync_all(app)
         for _ in range(2):
             arguments = ["restore", "--replica", str(place), "--into", str(tmp_path / secrets.token_hex(4))]
             done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
             assert done.exit_code == 0, done.output
             assert "The replica stays with the machine that holds it" in done.output
-        await replication_of(app).check_lease(refresh=True)
+        await get_replication(app).check_lease(refresh=True)
         await Person(app).says("/remember The second hive stands in Lviv.")
-        await everything_is_there(app)
-    database = await Database.open(await taken_over(place, tmp_path / "other", clock) / "mneme.db")
+        await sync_all(app)
+    database = await Database.open(await take_over(place, tmp_path / "other", clock) / "mneme.db")
     assert await database.value("SELECT count(*) FROM entries") == 2
     await database.close()
 
 
-async def test_of_two_bots_at_once_the_one_that_did_not_take_over_ends(
-    place: Path, tmp_path: Path, model: ModelServer
-) -> None:
+async def test_bot_that_lost_the_replica_to_another_ends(place: Path, tmp_path: Path, model: ModelServer) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     async with BotApiServer() as telegram:
         environment = bot_environment(telegram, model, ANN) | {"REPLICA_URL": str(place)}
@@ -239,19 +237,19 @@ async def test_of_two_bots_at_once_the_one_that_did_not_take_over_ends(
             command = ("restore", "--replica", str(place), "--yes")
             assert await mneme(of_second, *command) == 0
             async with forked_bot(of_second, tmp_path):
-                assert await asyncio.wait_for(former.wait(), PATIENCE) == 2
+                assert await asyncio.wait_for(former.wait(), TIMEOUT_SECONDS) == 2
                 telegram.user_says("and now?", chat_id=ANN)
-                await telegram.wait_for(lambda: "You said: and now?" in texts(telegram), timeout=PATIENCE)
+                await telegram.wait_for(lambda: "You said: and now?" in texts(telegram), timeout=TIMEOUT_SECONDS)
     assert "has taken over" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
 async def mneme(environment: dict[str, str], *arguments: str) -> int:
-    """The exit status of a command."""
+    """Run a command and return its exit status."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot", *arguments, env=environment)
     return await process.wait()
 
 
-async def test_what_is_forgotten_is_gone_from_this_disk_and_from_what_the_replica_brings_back(
+async def test_forgotten_text_is_gone_from_disk_and_from_the_replica(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     word = secrets.token_hex(12)
@@ -259,34 +257,36 @@ async def test_what_is_forgotten_is_gone_from_this_disk_and_from_what_the_replic
         person = Person(app)
         await person.says(f"/remember The word is {word}.")
         await person.says(f"What is {word}?")
-        await everything_is_there(app)
+        await sync_all(app)
         await app.memory.forgetting.forget_all("console:local")
         data = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
         assert [path for path in data if word.encode() in path.read_bytes()] == []
         assert any(path.name == "mneme.db" for path in data)
         await app.memory.long_term.append("console:local", "The hive stands in Poltava.", Author.USER)
-        await everything_is_there(app)
-    elsewhere = await taken_over(place, tmp_path / "elsewhere", clock)
-    assert b"Poltava" in files_of(elsewhere)["memory/console:local/MEMORY.md"]
+        await sync_all(app)
+    elsewhere = await take_over(place, tmp_path / "elsewhere", clock)
+    assert b"Poltava" in read_files(elsewhere)["memory/console:local/MEMORY.md"]
     assert [path for path in elsewhere.rglob("*") if path.is_file() and word.encode() in path.read_bytes()] == []
 
 
-async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is_told_after_an_hour(
+async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
     start: OpenApp, place: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.replication.CHECK_TIMEOUT_SECONDS", 0.5)  # how long a look tries, in vain here
+    monkeypatch.setattr(
+        "bot.jobs.replication.CHECK_TIMEOUT_SECONDS", 0.5
+    )  # Limits how long a check tries, in vain here.
     told: list[timedelta] = []
 
     async def tell(age: timedelta) -> None:
         told.append(age)
 
     async with BotApiServer() as telegram, serving(start, telegram)(replica_url=str(place)) as app:
-        replication = replication_of(app)
+        replication = get_replication(app)
         async with replicating(app, clock):
             replication.tell = tell
-            assert await replication.wait_for_sync(PATIENCE)
+            assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             await asyncio.to_thread(shutil.move, place / "1", place / "away")
-            (place / "1").touch()  # no folder any more
+            (place / "1").touch()  # No longer a folder.
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
             assert not await replication.wait_for_sync(1)
@@ -301,30 +301,30 @@ async def test_a_replica_that_cannot_be_written_holds_up_nobody_and_the_owner_is
             assert [age.total_seconds() for age in told] == [70 * 60]
             (place / "1").unlink()
             await asyncio.to_thread(shutil.move, place / "away", place / "1")
-            async with asyncio.timeout(60):  # Litestream tries again when it sees fit
+            async with asyncio.timeout(60):  # Litestream retries at its own pace.
                 while replication.age != timedelta():
                     await replication.check()
 
 
-async def test_the_metrics_tell_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
+async def test_metrics_contain_the_age_of_the_replica(start: OpenApp, place: Path, clock: FakeClock) -> None:
     metrics = Metrics()
     async with start(replica_url=str(place)) as app:
         page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
-        assert "mneme_replica_age_seconds" not in page  # an age of 0 would be a lie
+        assert "mneme_replica_age_seconds" not in page  # An age of 0 would be wrong.
         async with replicating(app, clock) as replication:
-            assert await replication.wait_for_sync(PATIENCE)
+            assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             clock.forward(seconds=90)
             page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
     assert "mneme_replica_age_seconds 90.0" in page
 
 
-async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Path, clock: FakeClock) -> None:
+async def test_status_shows_the_owner_the_age_of_the_replica(start: OpenApp, place: Path, clock: FakeClock) -> None:
     async with BotApiServer() as telegram, serving(start, telegram)(replica_url=str(place)) as app:
-        replication = replication_of(app)
+        replication = get_replication(app)
         async with replicating(app, clock):
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
-            assert await replication.wait_for_sync(PATIENCE)
+            assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             clock.forward(hours=2)
             assert replication.age is not None
             assert replication.tell is not None
@@ -332,15 +332,15 @@ async def test_the_owner_reads_how_old_the_replica_is(start: OpenApp, place: Pat
             await telegram.wait_for(lambda: any("is 2:00:00 old" in text for text in texts(telegram)))
 
 
-async def test_what_is_no_replica_is_refused_with_a_sentence(
+async def test_folder_that_is_no_replica_is_refused_with_a_sentence(
     place: Path, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "elsewhere"
     with pytest.raises(StoreError, match=f"There is no replica at {place}"):
-        await taken_over(place, folder, clock)
+        await take_over(place, folder, clock)
     place.write_text("a file", encoding="utf-8")
     with pytest.raises(ReplicaUnreachable, match="can't be used"):
-        await taken_over(place, folder, clock)
+        await take_over(place, folder, clock)
     assert not (folder / "mneme.db").exists()
     for arguments in ([], ["some.zip", "--replica", str(place)]):
         result = CliRunner().invoke(cli, ["restore", *arguments])
@@ -373,7 +373,7 @@ async def test_what_is_no_replica_is_refused_with_a_sentence(
         ),
     ],
 )
-def test_litestream_is_told_the_place_and_what_opens_it(
+def test_litestream_settings_contain_place_and_credentials(
     there: ReplicaPlace, expected: dict[str, str], tmp_path: Path, clock: FakeClock
 ) -> None:
     settings = json.loads(Replica(there, tmp_path, clock).settings(tmp_path / "mneme.db", "7"))
@@ -382,11 +382,11 @@ def test_litestream_is_told_the_place_and_what_opens_it(
     assert database["path"] == str(tmp_path / "mneme.db")
 
 
-async def test_whoever_opens_a_replicated_database_leaves_its_checkpoints_to_litestream(
+async def test_replicated_database_leaves_checkpoints_to_litestream(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     async with start(replica_url=str(place)) as app, replicating(app, clock):
-        await everything_is_there(app)
+        await sync_all(app)
         async with app.database.transaction() as connection:
             assert [tuple(row) for row in await connection.execute_fetchall("PRAGMA wal_autocheckpoint")] == [(16_000,)]
         beside = await Database.open(tmp_path / "data" / "mneme.db")

@@ -1,4 +1,4 @@
-"""Answers with tables and the like as rich messages, in the chats that want them and where Telegram has them."""
+"""Tests of rich messages for tables and other layouts, if the chat and Telegram support them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 TABLE = "Here they are:\n\n| tea | grams |\n|---|---|\n| black | 3 |\n| green | 2 |"
 
 
-def rich(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
-    """The rich messages of the bot in a chat, in Markdown."""
+def rich_texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
+    """Return the Markdown of the bot's rich messages in a chat."""
     return [message.rich for message in telegram.sent(chat_id) if message.rich]
 
 
@@ -29,8 +29,8 @@ def _is_count(telegram: BotApiServer, count: int) -> bool:
     return len(texts(telegram)) == count
 
 
-async def switched_on(telegram: BotApiServer, chat_id: int = ANN) -> None:
-    """Let a chat want them."""
+async def enable_rich(telegram: BotApiServer, chat_id: int = ANN) -> None:
+    """Enable rich messages in a chat."""
     kind: ChatType = "private" if chat_id > 0 else "supergroup"
     telegram.user_says("/rich on", chat_id=chat_id, chat_type=kind, user_id=ANN)
     await said(telegram, "laid out by Telegram", chat_id)
@@ -40,7 +40,7 @@ async def switched_on(telegram: BotApiServer, chat_id: int = ANN) -> None:
     "text",
     [TABLE, "# Tea\n\nIt is warm.", "> so she said", "- a\n  - b", "1. a\n   - b"],
 )
-def test_what_needs_laying_out_is_a_rich_message(text: str) -> None:
+def test_text_with_a_layout_is_a_rich_message(text: str) -> None:
     assert as_rich(text) == Rich(text)
 
 
@@ -56,11 +56,11 @@ def test_what_needs_laying_out_is_a_rich_message(text: str) -> None:
         "> " * 40 + "deep",
     ],
 )
-def test_what_needs_none_or_is_more_than_one_may_hold_is_plain(text: str) -> None:
+def test_text_without_layout_or_over_limits_is_plain(text: str) -> None:
     assert as_rich(text) is None
 
 
-def test_nothing_in_it_is_fetched_or_is_html() -> None:
+def test_rich_message_contains_no_images_or_html() -> None:
     made = as_rich("# A\n\n![cat](https://evil.example/?q=secret) <img src='x'> `![code](y)` \\![not](z) a<b")
     assert made is not None
     assert "\\![cat](https://evil.example/?q=secret)" in made.markdown
@@ -68,19 +68,19 @@ def test_nothing_in_it_is_fetched_or_is_html() -> None:
     assert "`![code](y)`" in made.markdown
 
 
-async def test_a_chat_that_wants_them_gets_tables_as_rich_messages(
+async def test_chat_with_rich_enabled_gets_tables_as_rich_messages(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Says(TABLE), Says(TABLE), Says("just words"))
     async with serve():
         telegram.user_says("which teas?", chat_id=ANN)
         await said(telegram, "Here they are")
-        assert rich(telegram) == []
-        await switched_on(telegram)
+        assert rich_texts(telegram) == []
+        await enable_rich(telegram)
         telegram.user_says("and again?", chat_id=ANN)
-        await telegram.wait_for(lambda: rich(telegram))
-        assert rich(telegram) == [TABLE]
-        assert telegram.drafts(ANN)  # while it was written
+        await telegram.wait_for(lambda: rich_texts(telegram))
+        assert rich_texts(telegram) == [TABLE]
+        assert telegram.drafts(ANN)  # While it was written.
         telegram.user_says("and now?", chat_id=ANN)
         await said(telegram, "just words")
         press(telegram, "As text")
@@ -88,13 +88,13 @@ async def test_a_chat_that_wants_them_gets_tables_as_rich_messages(
 
 
 @pytest.mark.parametrize("refused", [False, True])
-async def test_in_a_group_the_message_that_grew_becomes_the_rich_one_or_stays_as_it_is(
+async def test_group_preview_becomes_rich_or_stays_plain(
     serve: Serve, telegram: BotApiServer, model: ModelServer, *, refused: bool
 ) -> None:
     held = Holds(f"{TABLE}\n\nBoth are good.")
     model.script(held)
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
-        await switched_on(telegram, GROUP)
+        await enable_rich(telegram, GROUP)
         telegram.user_says("@mneme_test_bot teas?", chat_id=GROUP, chat_type="supergroup", user_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 2)
         if refused:
@@ -103,27 +103,27 @@ async def test_in_a_group_the_message_that_grew_becomes_the_rich_one_or_stays_as
         await app.runner.idle(f"telegram:{GROUP}")
         await telegram.wait_for(lambda: any("rich_message" in c.params and c.response for c in telegram.calls))
     assert len(telegram.sent(GROUP)) == 2
-    assert rich(telegram, GROUP) == ([] if refused else [held.text])
+    assert rich_texts(telegram, GROUP) == ([] if refused else [held.text])
 
 
-async def test_a_long_answer_is_one_rich_message_and_one_that_is_refused_is_plain(
+async def test_long_answer_is_one_rich_message_or_plain_if_refused(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     long = TABLE + "\n\n" + "\n\n".join("word " * 200 for _ in range(20))
     model.script(Says(long), Says(long))
     async with serve():
-        await switched_on(telegram)
+        await enable_rich(telegram)
         telegram.user_says("which teas?", chat_id=ANN)
-        await telegram.wait_for(lambda: rich(telegram))
-        assert rich(telegram) == [long.strip()]
+        await telegram.wait_for(lambda: rich_texts(telegram))
+        assert rich_texts(telegram) == [long.strip()]
         before = len(telegram.sent(ANN))
         telegram.fault("sendRichMessage", error_code=400, description="Bad Request: RICH_MESSAGE_INVALID")
         telegram.user_says("again?", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) > before + 3)
-    assert len(rich(telegram)) == 1
+    assert len(rich_texts(telegram)) == 1
 
 
-async def test_an_older_telegram_is_asked_once_and_gets_texts(
+async def test_older_telegram_is_tried_once_and_gets_plain_text(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     telegram.is_of_version_10 = False
@@ -131,7 +131,7 @@ async def test_an_older_telegram_is_asked_once_and_gets_texts(
     for start in (1, 2):
         async with serve():
             if start == 1:
-                await switched_on(telegram)
+                await enable_rich(telegram)
             for _turn in (1, 2):
                 before = len(texts(telegram))
                 telegram.user_says("which teas?", chat_id=ANN)
@@ -141,15 +141,15 @@ async def test_an_older_telegram_is_asked_once_and_gets_texts(
     assert sum("black" in text for text in texts(telegram)) == 4
 
 
-async def test_a_rich_answer_has_its_buttons_and_what_takes_its_place(
+async def test_rich_answer_has_buttons_and_can_be_edited(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Says(TABLE))
     async with serve():
-        await switched_on(telegram)
+        await enable_rich(telegram)
         telegram.user_says("Never use emojis.", chat_id=ANN)
-        await telegram.wait_for(lambda: rich(telegram))
-        assert "Noted as a preference" in rich(telegram)[0]
+        await telegram.wait_for(lambda: rich_texts(telegram))
+        assert "Noted as a preference" in rich_texts(telegram)[0]
         press(telegram, "Undo")
         await said(telegram, "Undone")
         await telegram.wait_for(lambda: "Undo" not in labels(telegram))

@@ -1,4 +1,4 @@
-"""The runner: the order of the systems, and what becomes of a turn when one of them fails."""
+"""Tests of the runner: the order of the systems, and failures of each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ORDERED = [
 
 @dataclass(slots=True)
 class FakeSystem:
-    """A system that records that it ran, then calls the test's own function."""
+    """System that records its run and then calls a function of the test."""
 
     name: str
     ran: list[str]
@@ -56,7 +56,7 @@ class FakeSystem:
 
 @dataclass(slots=True)
 class Line:
-    """A whole pipeline of steps, of which some do something."""
+    """Pipeline with all steps, some of which do something."""
 
     ran: list[str] = field(default_factory=list)
     channel: FakeChannel = field(default_factory=FakeChannel)
@@ -81,7 +81,7 @@ async def fails_with_a_sentence(turn: Turn) -> None:
     raise MnemeError("The well is dry: dig deeper.")
 
 
-def test_the_order_is_the_one_of_the_design() -> None:
+def test_order_equals_the_design() -> None:
     assert [(place.order, place.system) for place in ORDER] == list(
         zip([10, 15, 18, 20, 30, 40, 50, 55], ORDERED, strict=True)
     )
@@ -93,7 +93,7 @@ def test_the_order_is_the_one_of_the_design() -> None:
     ]
 
 
-def test_the_order_is_logged_at_start_however_the_systems_were_given() -> None:
+def test_order_is_logged_at_start() -> None:
     with capture_logs() as logs:
         Pipeline([FakeSystem(name, []) for name in reversed(ORDERED)])
     assert logs[0]["systems"] == (
@@ -102,25 +102,25 @@ def test_the_order_is_logged_at_start_however_the_systems_were_given() -> None:
     )
 
 
-def test_two_systems_with_one_order_are_refused() -> None:
+def test_systems_with_equal_order_are_refused() -> None:
     order = (*ORDER, Step(30, "Second", OnFailure.ABORT, Phase.PREPARE))
     with pytest.raises(PipelineError, match="the same order: 30 ToolLoop, 30 Second"):
         Pipeline([FakeSystem(name, []) for name in [*ORDERED, "Second"]], order)
 
 
 @pytest.mark.parametrize("names", [ORDERED[:-1], [*ORDERED, "Indexing"], [*ORDERED, "Stranger"]])
-def test_a_missing_a_doubled_and_an_unknown_system_are_refused(names: list[str]) -> None:
+def test_missing_duplicate_or_unknown_system_is_refused(names: list[str]) -> None:
     with pytest.raises(PipelineError, match="needs each of"):
         Pipeline([FakeSystem(name, []) for name in names])
 
 
-async def test_the_systems_run_in_their_order() -> None:
+async def test_systems_run_in_order() -> None:
     line = Line()
     await line.pipeline().run(line.turn())
     assert line.ran == ORDERED
 
 
-async def test_each_system_is_timed_in_the_log() -> None:
+async def test_log_contains_the_time_of_each_system() -> None:
     line = Line()
     pipeline = line.pipeline()
     with capture_logs() as logs:
@@ -131,7 +131,7 @@ async def test_each_system_is_timed_in_the_log() -> None:
 
 
 @pytest.mark.parametrize("system", ["AutoCapture", "AutoCompaction"])
-async def test_the_turn_goes_on_without_a_system_that_may_fail(system: str) -> None:
+async def test_optional_system_that_fails_does_not_stop_the_turn(system: str) -> None:
     line = Line()
     turn = line.turn()
     await line.pipeline(**{system: fails_unexpectedly}).run(turn)
@@ -141,7 +141,7 @@ async def test_the_turn_goes_on_without_a_system_that_may_fail(system: str) -> N
 
 
 @pytest.mark.parametrize("system", ["InputSanitizing", "ContextBuilding", "ToolLoop"])
-async def test_the_turn_ends_with_the_sentence_of_a_system_that_must_not_fail(system: str) -> None:
+async def test_required_system_that_fails_ends_the_turn_with_its_sentence(system: str) -> None:
     line = Line()
     turn = line.turn()
     await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
@@ -150,7 +150,7 @@ async def test_the_turn_ends_with_the_sentence_of_a_system_that_must_not_fail(sy
     assert line.ran == [*ORDERED[: ORDERED.index(system) + 1], "ReplyDelivery"]
 
 
-async def test_an_unexpected_failure_says_where_to_look_and_not_what_python_says() -> None:
+async def test_unexpected_failure_names_the_turn_and_hides_the_exception() -> None:
     line = Line()
     turn = line.turn()
     await line.pipeline(ToolLoop=fails_unexpectedly).run(turn)
@@ -158,7 +158,7 @@ async def test_an_unexpected_failure_says_where_to_look_and_not_what_python_says
 
 
 @pytest.mark.parametrize("system", ["MemoryPersist", "Indexing"])
-async def test_what_comes_after_the_reply_can_not_spoil_it(system: str) -> None:
+async def test_failure_after_the_reply_does_not_change_it(system: str) -> None:
     line = Line()
     turn = line.turn()
     await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
@@ -167,7 +167,7 @@ async def test_what_comes_after_the_reply_can_not_spoil_it(system: str) -> None:
     assert line.channel.said == []
 
 
-async def test_a_stop_ends_the_turn_at_the_reply() -> None:
+async def test_stop_continues_with_the_reply() -> None:
     line, running = Line(), asyncio.Event()
 
     async def waits(turn: Turn) -> None:
@@ -184,7 +184,7 @@ async def test_a_stop_ends_the_turn_at_the_reply() -> None:
     assert line.ran == ORDERED[: ORDERED.index("ReplyDelivery") + 1]
 
 
-async def test_a_crowd_is_prepared_a_few_at_a_time_and_a_stop_in_the_queue_keeps_what_was_said() -> None:
+async def test_preparation_is_limited_and_stop_in_the_queue_works() -> None:
     line, full, ready = Line(), asyncio.Event(), asyncio.Event()
 
     async def waits(turn: Turn) -> None:
@@ -208,7 +208,7 @@ async def test_a_crowd_is_prepared_a_few_at_a_time_and_a_stop_in_the_queue_keeps
     assert {turn.outcome for turn in turns[:-1]} == {Outcome.ANSWERED}
 
 
-async def test_a_shutdown_ends_the_turn_at_once() -> None:
+async def test_shutdown_ends_the_turn_at_once() -> None:
     line, running = Line(), asyncio.Event()
 
     async def waits(turn: Turn) -> None:
@@ -223,7 +223,7 @@ async def test_a_shutdown_ends_the_turn_at_once() -> None:
     assert "ReplyDelivery" not in line.ran
 
 
-async def test_a_failed_turn_gives_one_sentence_and_is_recorded_as_failed(
+async def test_failed_turn_gives_one_sentence_and_is_recorded(
     app: App, person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
     model.script(Fails(401))
@@ -236,9 +236,7 @@ async def test_a_failed_turn_gives_one_sentence_and_is_recorded_as_failed(
     assert not (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()
 
 
-async def test_an_answer_that_can_not_be_saved_is_shown_all_the_same(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_answer_that_can_not_be_stored_is_still_shown(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Hello")
     async with app.database.transaction() as connection:
         for row in await connection.execute_fetchall("PRAGMA page_count"):
@@ -253,7 +251,7 @@ async def test_an_answer_that_can_not_be_saved_is_shown_all_the_same(
 
 
 class DeafChannel(FakeChannel):
-    """A channel on which nothing can be shown."""
+    """Channel that can't show anything."""
 
     async def show_text(self, text: str) -> None:
         raise OSError("the terminal is gone")
@@ -263,9 +261,7 @@ class DeafChannel(FakeChannel):
         raise OSError("the terminal is gone")
 
 
-async def test_a_channel_that_shows_nothing_loses_no_turn_and_gets_the_reply_once(
-    app: App, person: Person, tmp_path: Path
-) -> None:
+async def test_channel_failure_keeps_the_turn_and_delivers_once(app: App, person: Person, tmp_path: Path) -> None:
     person.channel = DeafChannel()
     assert await person.says("Hello") == "You said: Hello"
     last = await app.memory.turns.last("console:local")

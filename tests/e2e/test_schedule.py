@@ -1,4 +1,4 @@
-"""What happens by the clock: when the weekly consolidation is due, that it runs once, and how it is told."""
+"""Tests of the weekly schedule: when it is due, that it runs once, and its report."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 OWNER = "console:local"
-# the tests' clock stands at Saturday 2026-02-07 12:15, and the hour is Sunday 04:00
+# The test clock starts on Saturday 2026-02-07 12:15. The hour is Sunday 04:00.
 
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
@@ -43,11 +43,11 @@ def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: 
 
 @pytest.fixture
 def schedule(database: Database, clock: FakeClock) -> WeeklySchedule:
-    """The schedule over a fresh database."""
+    """Return the schedule on a fresh database."""
     return schedule_over(database, clock)
 
 
-async def remembers(app: App, content: str, owner: str = OWNER) -> None:
+async def add_fact(app: App, content: str, owner: str = OWNER) -> None:
     memory = MemoryServices(app.settings, app.database, TokenCounter(), app.clock)
     await memory.entries.add(owner, NewEntry(content, kind=Kind.FACT, nature=Nature.EVENT))
 
@@ -62,21 +62,21 @@ async def remembers(app: App, content: str, owner: str = OWNER) -> None:
         ("Europe/Kyiv", "sun", 4, "2026-02-07T12:15", "2026-02-08T02:00"),
         ("Asia/Kathmandu", "mon", 0, "2026-02-07T12:15", "2026-02-08T18:15"),
         ("America/Los_Angeles", "sat", 23, "2026-02-07T12:15", "2026-02-08T07:00"),
-        # 03:00 does not exist on that day
+        # 03:00 does not exist on that day.
         ("Europe/Kyiv", "sun", 3, "2026-03-25T12:00", "2026-03-29T01:00"),
         ("Europe/Kyiv", "sun", 3, "2026-03-29T01:00", "2026-04-05T00:00"),
-        # and 03:00 comes twice on this one
+        # 03:00 comes twice on this day.
         ("Europe/Kyiv", "sun", 3, "2026-10-21T12:00", "2026-10-25T00:00"),
         ("Europe/Kyiv", "sun", 3, "2026-10-25T00:00", "2026-11-01T01:00"),
         ("Europe/Kyiv", "sun", 3, "2026-10-25T00:30", "2026-11-01T01:00"),
     ],
 )
-def test_the_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
+def test_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
     moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
     assert weekly_hour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
 
 
-async def test_the_first_start_only_notes_the_moment(schedule: WeeklySchedule, clock: FakeClock) -> None:
+async def test_first_start_only_records_the_time(schedule: WeeklySchedule, clock: FakeClock) -> None:
     assert not await schedule.run_if_due()
     clock.forward(hours=15, minutes=44)
     assert not await schedule.run_if_due()
@@ -89,16 +89,14 @@ async def test_the_first_start_only_notes_the_moment(schedule: WeeklySchedule, c
     assert await schedule.run_if_due()
 
 
-async def test_a_downtime_of_a_month_is_caught_up_once(schedule: WeeklySchedule, clock: FakeClock) -> None:
+async def test_downtime_of_a_month_is_caught_up_once(schedule: WeeklySchedule, clock: FakeClock) -> None:
     await schedule.run_if_due()
     clock.forward(days=31)
     assert await schedule.run_if_due()
     assert not await schedule.run_if_due()
 
 
-async def test_a_clock_that_was_set_back_does_not_run_it_again_and_again(
-    schedule: WeeklySchedule, clock: FakeClock
-) -> None:
+async def test_clock_set_back_does_not_repeat_the_run(schedule: WeeklySchedule, clock: FakeClock) -> None:
     await schedule.run_if_due()
     clock.forward(days=8)
     assert await schedule.run_if_due()
@@ -108,7 +106,7 @@ async def test_a_clock_that_was_set_back_does_not_run_it_again_and_again(
     assert [await schedule.run_if_due() for _ in range(3)] == [True, False, False]
 
 
-async def test_two_processes_tidy_once_and_tell_it_once(database: Database, clock: FakeClock, tmp_path: Path) -> None:
+async def test_two_processes_tidy_and_report_once(database: Database, clock: FakeClock, tmp_path: Path) -> None:
     store = Store.over(database, clock)
     await store.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
     other = await Database.open(tmp_path / "data" / "mneme.db")
@@ -122,10 +120,10 @@ async def test_two_processes_tidy_once_and_tell_it_once(database: Database, cloc
     await other.close()
 
 
-async def test_what_fails_for_one_owner_is_done_for_the_others(start: OpenApp, clock: FakeClock) -> None:
+async def test_failure_of_one_owner_does_not_affect_others(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         for owner in ("telegram:1", OWNER, "telegram:2"):
-            await remembers(app, "Likes green tea", owner)
+            await add_fact(app, "Likes green tea", owner)
         async with app.database.transaction() as connection:
             await connection.execute("UPDATE entries SET tags = 'no list' WHERE id = 2")
         await app.jobs.weekly.run_if_due()
@@ -135,13 +133,13 @@ async def test_what_fails_for_one_owner_is_done_for_the_others(start: OpenApp, c
         assert [row["id"] for row in archived] == [1, 3]
 
 
-async def test_the_report_stands_under_the_next_reply_also_after_a_restart(
+async def test_report_is_below_the_next_reply_also_after_restart(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
     model.otherwise = lambda _: Says("Fine.")
     report = '_Memory tidied; archived as faded: "Likes green tea". Nothing was deleted (/undo takes it back)._'
     async with start() as app:
-        await remembers(app, "Likes green tea")
+        await add_fact(app, "Likes green tea")
         await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
         await app.jobs.weekly.run_if_due()
@@ -151,10 +149,10 @@ async def test_the_report_stands_under_the_next_reply_also_after_a_restart(
         assert await Person(app).says("/undo") == "Restored: Likes green tea"
 
 
-async def test_without_notices_it_is_done_quietly(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
+async def test_run_without_notices_is_silent(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     model.otherwise = lambda _: Says("Fine.")
     async with start(memory_notices=False) as app:
-        await remembers(app, "Likes green tea")
+        await add_fact(app, "Likes green tea")
         await app.jobs.weekly.run_if_due()
         clock.forward(days=400)
         assert await app.jobs.weekly.run_if_due()
@@ -162,18 +160,18 @@ async def test_without_notices_it_is_done_quietly(start: OpenApp, model: ModelSe
         assert await Person(app).says("Hello") == "Fine."
 
 
-async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
+async def test_start_catches_up_and_close_leaves_the_run_due(
     start: OpenApp, database: Database, clock: FakeClock
 ) -> None:
     async with start() as app:
-        await remembers(app, "Likes green tea")
+        await add_fact(app, "Likes green tea")
         await app.jobs.weekly.run_if_due()
     noted = await JobLog(database).ran_at(WEEKLY)
     clock.forward(days=400)
-    async with start() as app, app.database.transaction():  # holds up the run in its first write
+    async with start() as app, app.database.transaction():  # Blocks the run in its first write.
         app.start_background_work()
         await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
-        # and it is ended wherever it is
+        # Closing ends the run at any point.
     ran_at = await JobLog(database).ran_at(WEEKLY)
     archived = await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL")
     assert ran_at == noted or (ran_at == clock() and archived == 1)
@@ -185,7 +183,7 @@ async def test_a_start_catches_up_and_a_close_in_the_middle_leaves_it_due(
 
 
 @pytest.mark.parametrize("steps", range(0, 40, 3))
-async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
+async def test_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
     schedule = schedule_over(database, clock)
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
@@ -202,14 +200,14 @@ async def test_a_run_cancelled_at_any_step_is_done_or_due(database: Database, cl
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-async def test_with_memory_disabled_nothing_is_scheduled(start: OpenApp, enabled: bool) -> None:
+async def test_schedule_is_off_without_memory(start: OpenApp, enabled: bool) -> None:
     async with start(memory_enabled=enabled) as app:
         app.start_background_work()
         await asyncio.sleep(0.2)
         assert (await JobLog(app.database).ran_at(WEEKLY) is not None) == enabled
 
 
-async def test_f35_it_is_run_at_its_hour_although_the_clock_was_set_back(
+async def test_f35_run_comes_at_its_hour_after_clock_change(
     database: Database, clock: FakeClock, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.jobs.scheduled.MINUTE_SECONDS", 0.02)

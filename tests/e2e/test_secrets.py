@@ -1,4 +1,4 @@
-"""What the store refuses to hold: each kind of secret, and what only looks like one."""
+"""Tests of secrets: what the store refuses, and what only looks like a secret."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ SECRETS = [
 HARMLESS: list[str] = SET["harmless"]
 
 
-def test_26_the_set_is_large_enough() -> None:
+def test_26_set_of_cases_is_large_enough() -> None:
     assert len(SECRETS) >= 88
     assert len(HARMLESS) >= 60
 
 
 @pytest.mark.parametrize(("kind", "text"), SECRETS)
-def test_26_a_secret_is_recognised(kind: str, text: str) -> None:
+def test_26_secret_is_recognised(kind: str, text: str) -> None:
     assert secret_in(text) == kind
 
 
 @pytest.mark.parametrize(("kind", "text"), SECRETS)
-def test_26_a_secret_in_the_middle_of_a_text_is_taken_out(kind: str, text: str) -> None:
+def test_26_secret_inside_a_text_is_masked(kind: str, text: str) -> None:
     cleaned = without_secrets(f"Ann said on Monday\n{text}\nand went home")
     assert "[secret]" in cleaned
     assert secret_in(cleaned) is None
@@ -58,7 +58,7 @@ def test_26_a_secret_in_the_middle_of_a_text_is_taken_out(kind: str, text: str) 
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_26_what_only_looks_like_a_secret_may_be_kept(text: str) -> None:
+def test_26_text_resembling_a_secret_may_be_stored(text: str) -> None:
     assert secret_in(text) is None
     assert without_secrets(text) == text
 
@@ -84,7 +84,7 @@ def test_26_what_only_looks_like_a_secret_may_be_kept(text: str) -> None:
         "legal winner ",
     ],
 )
-def test_26_no_text_takes_long_to_look_through(piece: str) -> None:
+def test_26_any_text_is_searched_quickly(piece: str) -> None:
     before = time.process_time()
     secret_in(piece * (40_000 // len(piece)))
     assert time.process_time() - before < 0.5
@@ -103,28 +103,26 @@ PLAIN = json.loads((Path(__file__).parents[1] / "sets" / "secret_sentences.json"
 
 
 @pytest.mark.parametrize("text", [text for texts in PLAIN["refused"].values() for text in texts])
-def test_a_secret_in_plain_words_is_recognised_in_each_language(text: str) -> None:
+def test_secret_in_plain_words_is_recognised_in_each_language(text: str) -> None:
     assert secret_in(text) is not None
     assert secret_in(without_secrets(text)) is None
 
 
 @pytest.mark.parametrize("text", [text for texts in PLAIN["kept"].values() for text in texts])
-def test_a_sentence_about_passwords_may_be_kept(text: str) -> None:
+def test_sentence_about_passwords_may_be_stored(text: str) -> None:
     assert secret_in(text) is None
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.names[:12])
 @given(st.data())
 @settings(max_examples=60)
-def test_in_each_name_of_a_secret_stands_a_cue_by_which_it_is_found_fast(
-    language: Language, data: st.DataObject
-) -> None:
+def test_each_name_of_a_secret_contains_a_search_cue(language: Language, data: st.DataObject) -> None:
     names = "|".join(filter(None, (language.names, language.keys, language.codes)))
     name = data.draw(st.from_regex(rf"(?:{names})"))
     assert any(cue in name for cue in language.cues.split())
 
 
-async def test_a_password_in_plain_words_is_neither_remembered_nor_captured(app: App, person: Person) -> None:
+async def test_password_in_plain_words_is_neither_remembered_nor_captured(app: App, person: Person) -> None:
     assert "looks like a password" in await person.says("/remember my password is sunshine")
     await person.says("My password: correct horse battery. Remember that my PIN is 4711")
     assert await app.database.value("SELECT count(*) FROM entries") == 0
@@ -134,7 +132,7 @@ async def test_a_password_in_plain_words_is_neither_remembered_nor_captured(app:
 @pytest.mark.parametrize(
     "said", ["The code for the front door is 4711", "Meine Passphrase lautet blauer Elefant tanzt leise"]
 )
-async def test_person_is_told_that_a_secret_was_not_stored(app: App, person: Person, said: str) -> None:
+async def test_user_is_told_that_a_secret_was_not_stored(app: App, person: Person, said: str) -> None:
     answer = await person.says(said)
     assert answer.count("_Not noted: This looks like a password, which I never store") == 1
     assert "Not noted" not in await person.says(said + ", what does that mean?")
@@ -155,7 +153,7 @@ SHAPES = [case.values[1] for case in SECRETS if case.values[0] != "a password"]
 
 
 @pytest.mark.parametrize("text", SHAPES)
-def test_26_what_the_store_refuses_is_not_logged_either_and_json_stays_json(text: str) -> None:
+def test_26_log_line_masks_secrets_and_stays_valid_json(text: str) -> None:
     line = without_shapes(json.dumps({"event": f"sent {text}", "ok": True}, ensure_ascii=False))
     assert "[secret]" in line
     assert json.loads(line)["ok"] is True
@@ -166,14 +164,14 @@ HIDDEN = "hunter2secret"
 SAID = f"My password is {HIDDEN} and my hive is called Berta"
 
 
-async def test_a_secret_that_was_said_stands_in_no_text_that_is_made_of_it(
+async def test_secret_in_a_conversation_is_in_no_derived_text(
     app: App, person: Person, model: ModelServer, tmp_path: Path, clock: FakeClock
 ) -> None:
     await person.says(SAID)
     await person.says("Nice weather")
     model.script(Says(f"{SAID}, they said"))
     told = await person.says("/compact 1")
-    assert HIDDEN not in model.requests[-1].prompt  # the summariser's request
+    assert HIDDEN not in model.requests[-1].prompt  # The request of the summariser.
     assert HIDDEN not in told
     listed = await person.says("/memory archive")
     assert HIDDEN not in listed
@@ -189,7 +187,7 @@ async def test_a_secret_that_was_said_stands_in_no_text_that_is_made_of_it(
     assert all(HIDDEN not in path.read_text() for path in files)
 
 
-async def test_an_extract_and_the_raw_words_in_the_history_hold_no_secret(
+async def test_extract_and_history_fallback_contain_no_secret(
     person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
     model.consolidation = lambda _: Says("no JSON")
@@ -203,7 +201,7 @@ async def test_an_extract_and_the_raw_words_in_the_history_hold_no_secret(
         assert "hunter2" not in path.read_text()
 
 
-async def test_an_export_holds_secrets_only_where_it_is_asked_for(app: App, person: Person, tmp_path: Path) -> None:
+async def test_export_contains_secrets_only_if_requested(app: App, person: Person, tmp_path: Path) -> None:
     await person.says(SAID)
     await person.says("[1,2]")
     portable = Portable(app.database, tmp_path / "data" / "memory")
@@ -221,7 +219,7 @@ async def test_an_export_holds_secrets_only_where_it_is_asked_for(app: App, pers
     assert '"[1,2]"' in said
 
 
-async def test_no_secret_goes_to_lightrag(start: OpenApp) -> None:
+async def test_secret_is_not_sent_to_lightrag(start: OpenApp) -> None:
     sent: list[str] = []
 
     async def handle(request: Request) -> Answer:
@@ -256,7 +254,7 @@ SAID_IN_PRIVATE = "my aunt Berta keeps eleven hives"
     ],
     ids=["400", "422", "500", "in the stream"],
 )
-async def test_26_what_a_provider_quotes_of_the_prompt_in_its_error_is_not_logged(
+async def test_26_prompt_quoted_in_a_provider_error_is_not_logged(
     person: Person,
     model: ModelServer,
     capsys: pytest.CaptureFixture[str],
@@ -267,7 +265,7 @@ async def test_26_what_a_provider_quotes_of_the_prompt_in_its_error_is_not_logge
     model.otherwise = model.consolidation = lambda _: failure
     said = await person.says(f"Hello, {SAID_IN_PRIVATE}")
     assert "try /retry" in said
-    answer, _, _ = said.partition("_Noted")  # what is captured of the message is said back to its sender
+    answer, _, _ = said.partition("_Noted")  # The notice repeats the captured sentence to its sender.
     assert SAID_IN_PRIVATE not in answer
     await person.says("/compact 1")
     await person.says("/new")
@@ -276,7 +274,7 @@ async def test_26_what_a_provider_quotes_of_the_prompt_in_its_error_is_not_logge
     assert "Berta" not in logged
 
 
-async def test_26_credentials_in_the_endpoints_address_are_in_no_sentence(
+async def test_26_credentials_in_the_endpoint_address_are_masked(
     start: OpenApp, model: ModelServer, capsys: pytest.CaptureFixture[str], own_logging: None
 ) -> None:
     configure_logging("debug", "json")
@@ -290,7 +288,7 @@ async def test_26_credentials_in_the_endpoints_address_are_in_no_sentence(
         assert secret not in shown.replace("channel", "")
 
 
-async def test_26_a_sentence_in_a_chat_names_no_path_of_the_machine(
+async def test_26_chat_message_contains_no_path_of_the_machine(
     app: App, person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
     await person.says("Hello")
@@ -307,7 +305,7 @@ async def test_26_a_sentence_in_a_chat_names_no_path_of_the_machine(
     assert str(tmp_path) not in said
 
 
-def test_26_an_error_that_quotes_a_secret_shows_it_to_nobody() -> None:
+def test_26_error_that_quotes_a_secret_is_masked() -> None:
     assert str(StoreError(f"bot{BOT_TOKEN}/getMe is out of reach")) == "bot[secret]/getMe is out of reach"
 
 
@@ -331,17 +329,17 @@ COMMANDS = ("/memory", "/memory why", "/import_5", "/settings@mneme_bot", "/page
         "token: `{}`.",
     ],
 )
-def test_commands_after_names_of_secrets_are_left_alone(sentence: str, command: str) -> None:
+def test_command_after_the_name_of_a_secret_is_not_masked(sentence: str, command: str) -> None:
     text = sentence.format(command)
     assert without_secrets(text) == text
 
 
 @pytest.mark.parametrize("secret", ["/Xk9$memory", "/memory9x", "/x7/Kq2pLm", "/hunter2", "memory/7"])
-def test_secrets_that_begin_like_commands_are_masked(secret: str) -> None:
+def test_secret_that_begins_like_a_command_is_masked(secret: str) -> None:
     assert secret not in without_secrets(f"my password is {secret}")
 
 
-def test_secret_across_the_stretches_of_a_long_text_is_masked() -> None:
+def test_secret_across_chunks_of_a_long_text_is_masked() -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkq\n" * 600 + "-----END PRIVATE KEY-----"
     for before in range(15_000, 36_000, 3_000):
         masked = without_secrets(f"{'word ' * (before // 5)}\n{key}\n{'word ' * 9_000} my password is hunter2")

@@ -1,4 +1,4 @@
-"""What systemd is told: the installed program under its environment, over a real datagram socket."""
+"""Tests of the notifications for systemd, with the installed program and a real datagram socket."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ WATCHDOG = 2.0
 
 @dataclass(slots=True)
 class Systemd:
-    """The end of the socket that systemd holds."""
+    """The systemd end of the notification socket."""
 
     line: socket.socket
     address: str
     heard: list[str]
 
     async def hears(self, what: str, within: float = 20) -> None:
-        """Wait for a line that begins with `what`; those before it are past."""
+        """Wait for a line that begins with `what` and discard earlier lines."""
         async with asyncio.timeout(within):
             while True:
                 told = (await asyncio.get_running_loop().sock_recv(self.line, 4096)).decode().splitlines()
@@ -53,7 +53,7 @@ class Systemd:
                     return
 
     async def hears_nothing_of(self, what: str, within: float) -> bool:
-        """Whether no such line comes for so many seconds."""
+        """Return whether no such line arrives within a number of seconds."""
         try:
             await self.hears(what, within)
         except TimeoutError:
@@ -61,7 +61,7 @@ class Systemd:
         return False
 
     def forget(self) -> None:
-        """Throw away what has come and was not listened to."""
+        """Discard all lines that have arrived."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 self.line.recv(4096)
@@ -69,13 +69,13 @@ class Systemd:
 
 @pytest.fixture
 def abstract() -> bool:
-    """Whether the socket to notify has no place in the file system."""
+    """Return whether the notification socket is in the abstract namespace."""
     return False
 
 
 @pytest.fixture
 def systemd(tmp_path: Path, *, abstract: bool) -> Iterator[Systemd]:
-    """A socket to notify."""
+    """Open a notification socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         address = f"@mneme-test-{os.getpid()}" if abstract else f"{tmp_path}/notify"
         line.bind(f"\0{address[1:]}" if abstract else address)
@@ -85,7 +85,7 @@ def systemd(tmp_path: Path, *, abstract: bool) -> Iterator[Systemd]:
 
 @pytest.fixture
 async def telegram() -> AsyncIterator[BotApiServer]:
-    """A local Telegram."""
+    """Run a local Telegram."""
     async with BotApiServer() as server:
         yield server
 
@@ -95,7 +95,7 @@ Run = Callable[[], AbstractAsyncContextManager[Program]]
 
 @pytest.fixture
 def run(telegram: BotApiServer, model: ModelServer, systemd: Systemd, tmp_path: Path) -> Run:
-    """Starts `mneme run` with nothing but the environment that a unit has; killed at the end of the block."""
+    """Return a context manager that runs `mneme run` with only a unit's environment and kills it at the end."""
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[Program]:
@@ -118,7 +118,7 @@ def run(telegram: BotApiServer, model: ModelServer, systemd: Systemd, tmp_path: 
 
 
 @pytest.mark.parametrize("abstract", [False, True])
-async def test_it_says_ready_once_a_poll_was_answered_and_feeds_the_watchdog_until_it_stops(
+async def test_service_is_ready_after_a_poll_and_feeds_the_watchdog(
     run: Run, systemd: Systemd, telegram: BotApiServer
 ) -> None:
     async with run() as process:
@@ -133,7 +133,7 @@ async def test_it_says_ready_once_a_poll_was_answered_and_feeds_the_watchdog_unt
     assert "STATUS=Serving Telegram: 0 answers being written, 0 messages waiting" in systemd.heard
 
 
-async def test_a_program_that_hangs_starves_the_watchdog_and_its_successor_answers(
+async def test_hanging_program_starves_the_watchdog_and_its_successor_answers(
     run: Run, systemd: Systemd, telegram: BotApiServer
 ) -> None:
     async with run() as process:
@@ -142,14 +142,14 @@ async def test_a_program_that_hangs_starves_the_watchdog_and_its_successor_answe
         telegram.user_says("hello", chat_id=ANN)
         systemd.forget()
         assert await systemd.hears_nothing_of("WATCHDOG=1", within=WATCHDOG)
-        # what systemd does then
+        # This is what systemd does then.
         process.kill()
     async with run():
         await systemd.hears("READY=1")
         await telegram.wait_for(lambda: [message.text for message in telegram.sent(ANN)] == ["You said: hello"])
 
 
-async def test_killed_it_is_silent_and_ready_again_when_it_is_started_again(run: Run, systemd: Systemd) -> None:
+async def test_killed_program_is_silent_and_ready_after_a_restart(run: Run, systemd: Systemd) -> None:
     async with run() as process:
         await systemd.hears("READY=1")
         process.kill()
@@ -159,16 +159,14 @@ async def test_killed_it_is_silent_and_ready_again_when_it_is_started_again(run:
         await systemd.hears("READY=1")
 
 
-async def test_it_is_not_ready_before_telegram_has_answered_a_poll(
-    run: Run, systemd: Systemd, telegram: BotApiServer
-) -> None:
+async def test_service_is_not_ready_before_the_first_poll(run: Run, systemd: Systemd, telegram: BotApiServer) -> None:
     telegram.fault("getUpdates", stall=True)
     async with run():
         await telegram.wait_for(lambda: telegram.calls_to("getUpdates"))
         assert await systemd.hears_nothing_of("READY=1", within=0.5)
 
 
-async def test_a_stop_tells_who_waits_for_an_answer_and_keeps_what_was_finished(
+async def test_stop_notifies_waiting_users_and_keeps_finished_answers(
     run: Run, systemd: Systemd, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Says("The first."), Holds("The sec"), Says("The second."))
@@ -189,7 +187,7 @@ async def test_a_stop_tells_who_waits_for_an_answer_and_keeps_what_was_finished(
     assert telegram.sent(ANN)[2].text == "The second."
 
 
-async def test_a_stop_is_not_held_up_by_a_telegram_that_does_not_answer(
+async def test_stop_is_not_delayed_by_an_unresponsive_telegram(
     run: Run, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Holds("thinking"))
@@ -202,9 +200,7 @@ async def test_a_stop_is_not_held_up_by_a_telegram_that_does_not_answer(
             assert await process.wait() == 0
 
 
-async def test_a_second_bot_on_the_same_folder_is_refused_in_one_sentence(
-    run: Run, systemd: Systemd, tmp_path: Path
-) -> None:
+async def test_second_bot_on_the_same_folder_is_refused(run: Run, systemd: Systemd, tmp_path: Path) -> None:
     async with run():
         await systemd.hears("READY=1")
         (tmp_path / "log").write_bytes(b"")
@@ -216,7 +212,7 @@ async def test_a_second_bot_on_the_same_folder_is_refused_in_one_sentence(
 
 @dataclass(slots=True)
 class Stopwatch:
-    """A monotonic clock that moves when it is told to."""
+    """Monotonic clock that is moved by hand."""
 
     now: float = 0
 
@@ -225,7 +221,7 @@ class Stopwatch:
 
 
 @contextlib.asynccontextmanager
-async def _serving(app: App, systemd: Systemd) -> AsyncIterator[None]:
+async def _serve_with_status(app: App, systemd: Systemd) -> AsyncIterator[None]:
     service = asyncio.create_task(run_telegram(app))
     try:
         async with report_status(ServiceManager(systemd.address, WATCHDOG / 10), app.health, app.runner.queues):
@@ -237,7 +233,7 @@ async def _serving(app: App, systemd: Systemd) -> AsyncIterator[None]:
 
 @pytest.fixture
 async def served(start: OpenApp, telegram: BotApiServer) -> AsyncIterator[tuple[App, Stopwatch]]:
-    """An App that is served in this process, whose pulse goes by a stopwatch."""
+    """Run an App in this process with a stopwatch as its monotonic clock."""
     async with start(
         telegram_bot_token=BotApiServer.TOKEN, telegram_api_url=telegram.url, telegram_allowed_ids=str(ANN)
     ) as app:
@@ -245,26 +241,26 @@ async def served(start: OpenApp, telegram: BotApiServer) -> AsyncIterator[tuple[
         yield replace(app, health=Health(app.database, stopwatch)), stopwatch
 
 
-async def test_a_poll_that_never_comes_back_starves_the_watchdog(
+async def test_poll_that_never_returns_starves_the_watchdog(
     served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer
 ) -> None:
     app, stopwatch = served
-    async with _serving(app, systemd):
+    async with _serve_with_status(app, systemd):
         await systemd.hears("READY=1")
         await telegram.wait_for(lambda: telegram.polled)
         stopwatch.now += 60
-        await systemd.hears("WATCHDOG=1")  # within a poll's own time
+        await systemd.hears("WATCHDOG=1")  # Within the timeout of a poll.
         stopwatch.now += 600
         await systemd.hears("STATUS=Stuck: polling has come to a standstill")
         assert await systemd.hears_nothing_of("WATCHDOG=1", within=WATCHDOG / 3)
         assert await app.health.trouble() == "polling has come to a standstill"
 
 
-async def test_telegram_out_of_reach_feeds_the_watchdog_for_the_loop_lives(
+async def test_unreachable_telegram_still_feeds_the_watchdog(
     served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer
 ) -> None:
     app, _ = served
-    async with _serving(app, systemd):
+    async with _serve_with_status(app, systemd):
         await systemd.hears("READY=1")
         await telegram.stop()
         await systemd.hears("STATUS=Telegram is out of reach, trying again: ")
@@ -275,20 +271,20 @@ async def test_telegram_out_of_reach_feeds_the_watchdog_for_the_loop_lives(
         assert await app.health.trouble() is None
 
 
-async def test_a_start_without_network_is_ready_after_a_while(
+async def test_start_without_network_becomes_ready_after_a_timeout(
     served: tuple[App, Stopwatch], systemd: Systemd, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.monitoring.START_TIMEOUT_SECONDS", 0.1)
     await telegram.stop()
     app, _ = served
-    async with _serving(app, systemd):
+    async with _serve_with_status(app, systemd):
         await systemd.hears("READY=1")
     assert any(line.startswith("STATUS=Telegram is out of reach") for line in systemd.heard)
 
 
-async def test_a_database_that_is_gone_starves_the_watchdog(served: tuple[App, Stopwatch], systemd: Systemd) -> None:
+async def test_missing_database_table_starves_the_watchdog(served: tuple[App, Stopwatch], systemd: Systemd) -> None:
     app, _ = served
-    async with _serving(app, systemd):
+    async with _serve_with_status(app, systemd):
         await systemd.hears("READY=1")
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE jobs RENAME TO elsewhere")
@@ -309,10 +305,10 @@ async def test_a_database_that_is_gone_starves_the_watchdog(served: tuple[App, S
         ({"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "1"}, ServiceManager("@x")),
     ],
 )
-def test_the_environment_says_who_listens(environment: dict[str, str], expected: ServiceManager) -> None:
+def test_environment_selects_the_socket(environment: dict[str, str], expected: ServiceManager) -> None:
     assert ServiceManager.from_environment(environment) == expected
 
 
-def test_without_a_socket_nothing_is_told_and_a_dead_one_is_no_failure(tmp_path: Path) -> None:
+def test_missing_or_dead_socket_is_no_failure(tmp_path: Path) -> None:
     ServiceManager().tell("READY=1")
     ServiceManager(str(tmp_path / "nobody")).tell("READY=1")

@@ -1,4 +1,4 @@
-"""Where a session stands: active, paused while /stop holds messages back, terminated when the bot was blocked."""
+"""Tests of session states: active, paused by /stop, terminated if the bot is blocked."""
 
 from __future__ import annotations
 
@@ -21,54 +21,50 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 
-async def state(app: App, address: Address) -> SessionState:
+async def get_state(app: App, address: Address) -> SessionState:
     return (await app.sessions.get_or_create(address)).state
 
 
-async def test_a_session_pauses_while_stop_holds_messages_and_goes_on_with_the_next(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_session_is_paused_by_stop_until_the_next_message(app: App, person: Person, model: ModelServer) -> None:
     model.script(Holds("thinking"))
     await person.sends("first")
     await person.sees("thinking")
     await person.sends("second")
-    assert await state(app, person.address) is SessionState.ACTIVE
+    assert await get_state(app, person.address) is SessionState.ACTIVE
     await person.sends("/stop")
     await person.sees("Stopped. One waiting message")
     await app.runner.idle(person.address.session_id)
-    assert await state(app, person.address) is SessionState.PAUSED
+    assert await get_state(app, person.address) is SessionState.PAUSED
     await person.says("/status")
-    assert await state(app, person.address) is SessionState.PAUSED
+    assert await get_state(app, person.address) is SessionState.PAUSED
     await person.says("third")
-    assert await state(app, person.address) is SessionState.ACTIVE
+    assert await get_state(app, person.address) is SessionState.ACTIVE
     assert model.requests[-1].said[-2:] == ["second", "third"]
 
 
-async def test_a_stop_that_holds_nothing_leaves_the_session_active(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_stop_without_held_messages_leaves_session_active(app: App, person: Person, model: ModelServer) -> None:
     model.script(Holds("thinking"))
     await person.sends("first")
     await person.sees("thinking")
     await person.says("/stop")
-    assert await state(app, person.address) is SessionState.ACTIVE
+    assert await get_state(app, person.address) is SessionState.ACTIVE
 
 
-async def test_a_session_ends_when_the_person_blocks_the_bot_and_goes_on_when_they_are_back(app: App) -> None:
+async def test_session_ends_if_blocked_and_continues_after_unblocking(app: App) -> None:
     person = Person(app, Address("telegram", "1001"))
     await app.sessions.get_or_create(person.address)
-    await reply(app, 400, "Bad Request: message is too odd")
-    assert await state(app, person.address) is SessionState.ACTIVE
-    await reply(app, 403, "Forbidden: bot was blocked by the user")
-    assert await state(app, person.address) is SessionState.TERMINATED
+    await send_refused_reply(app, 400, "Bad Request: message is too odd")
+    assert await get_state(app, person.address) is SessionState.ACTIVE
+    await send_refused_reply(app, 403, "Forbidden: bot was blocked by the user")
+    assert await get_state(app, person.address) is SessionState.TERMINATED
     await person.says("/help")
-    assert await state(app, person.address) is SessionState.ACTIVE
-    await reply(app, 403, "Forbidden: bot was blocked by the user")
+    assert await get_state(app, person.address) is SessionState.ACTIVE
+    await send_refused_reply(app, 403, "Forbidden: bot was blocked by the user")
     await person.says("hello")
-    assert await state(app, person.address) is SessionState.ACTIVE
+    assert await get_state(app, person.address) is SessionState.ACTIVE
 
 
-async def reply(app: App, error_code: int, description: str) -> None:
+async def send_refused_reply(app: App, error_code: int, description: str) -> None:
     """Send a reply that Telegram refuses."""
     async with BotApiServer() as telegram:
         telegram.register_chat(1001)
@@ -83,7 +79,7 @@ async def reply(app: App, error_code: int, description: str) -> None:
             assert await mailbox.unsent() == []
 
 
-async def test_a_preview_that_shows_the_whole_reply_already_is_not_edited_again(app: App) -> None:
+async def test_complete_preview_is_not_edited_again(app: App) -> None:
     async with BotApiServer() as telegram:
         telegram.register_chat(1001)
         async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:

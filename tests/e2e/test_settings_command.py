@@ -1,4 +1,4 @@
-"""/settings: one message that tells what holds for a chat, and changes it by buttons in place."""
+"""Tests of /settings: one message with the values of a chat and buttons to change them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def shows(telegram: BotApiServer, label: str) -> bool:
     return label in labels(telegram)
 
 
-async def test_settings_tells_what_holds_with_the_command_that_changes_it(person: Person) -> None:
+async def test_settings_shows_values_and_the_commands_that_change_them(person: Person) -> None:
     await person.says("/timezone kyiv")
     await person.says("/notices quiet")
     shown = await person.says("/settings")
@@ -31,7 +31,7 @@ async def test_settings_tells_what_holds_with_the_command_that_changes_it(person
         assert line in shown.splitlines()
 
 
-async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serve, telegram: BotApiServer) -> None:
+async def test_settings_button_opens_its_command_and_leads_back(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/settings", chat_id=ANN)
         await telegram.wait_for(lambda: "Language" in labels(telegram))
@@ -55,7 +55,7 @@ async def test_each_button_shows_its_command_in_place_and_leads_back(serve: Serv
         assert app.runner.commands["settings"].listed
 
 
-async def test_a_private_talk_is_begun_from_there_and_shown(serve: Serve, telegram: BotApiServer) -> None:
+async def test_settings_begins_and_shows_a_private_talk(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/settings", chat_id=ANN)
         await telegram.wait_for(lambda: "Start a private talk" in labels(telegram))
@@ -66,7 +66,7 @@ async def test_a_private_talk_is_begun_from_there_and_shown(serve: Serve, telegr
         assert "Start a private talk" not in labels(telegram)
 
 
-async def test_in_a_group_settings_are_for_who_looks_after_it(serve: Serve, telegram: BotApiServer) -> None:
+async def test_group_settings_are_changed_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/settings", chat_id=GROUP, user_id=4004, chat_type="supergroup")
         await telegram.wait_for(lambda: texts(telegram, GROUP))

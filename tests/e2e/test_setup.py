@@ -1,4 +1,4 @@
-"""`mneme setup` at a terminal: what is asked, what is kept, and what is left when somebody goes away."""
+"""Tests of `mneme setup` in a terminal: questions, stored settings, and interruptions."""
 
 from __future__ import annotations
 
@@ -53,17 +53,15 @@ async def setup(environment: dict[str, str]) -> AsyncIterator[Terminal]:
         yield opened
 
 
-async def chooses_a_service(setup: Terminal) -> None:
-    """What else is offered depends on the machine."""
+async def choose_service(setup: Terminal) -> None:
+    """Choose the endpoint by address. Its number depends on the machine."""
     await setup.asks("Number [1]:")
     offered = next(line for line in setup.lines if "by its address" in line)
     setup.types(f"{offered.split()[0]}\r")
     await setup.asks("(empty: OpenAI's own):")
 
 
-async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
-    setup: Terminal, model: ModelServer, tmp_path: Path
-) -> None:
+async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
     large = {"id": "large", "max_model_len": 12_345}
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
     model.refuses = (Refuses("stream_options", "stream_options is not supported"),)
@@ -75,7 +73,7 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     await setup.asks("only the console):")
     assert not ENV.exists()
     setup.types(f"{TOKEN}\r")
-    await chooses_a_service(setup)
+    await choose_service(setup)
     setup.types("not an address\r")
     await setup.shows("That is no address")
     setup.types(f"{model.url.removeprefix('http://').removesuffix('/v1')}\r")
@@ -107,12 +105,12 @@ async def test_a_setup_leads_to_a_link_that_makes_the_bot_yours(
     assert sum("█" in line for line in setup.lines) > 10
 
 
-async def test_a_model_server_of_this_machine_is_offered_first_and_each_choice_says_what_it_means(
+async def test_setup_offers_local_model_server_first_and_explains_choices(
     model: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "qwen"}, {"id": "nomic-embed-text"}]}
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))  # what is offered first, and the one model that it has
-    for patience in ("_CONNECT_SECONDS", "_ANSWER_SECONDS"):  # whatever else this machine does
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))  # The first offer, and its only model.
+    for patience in ("_CONNECT_SECONDS", "_ANSWER_SECONDS"):  # The machine may be busy.
         monkeypatch.setattr(f"pipeline.local.local_servers.{patience}", 20)
     await asyncio.to_thread(set_up_model, ENV, {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0})
     lines = capsys.readouterr().out.splitlines()
@@ -126,16 +124,14 @@ async def test_a_model_server_of_this_machine_is_offered_first_and_each_choice_s
     assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "qwen")
 
 
-async def test_a_model_that_does_not_answer_is_asked_for_again_and_not_kept(
-    setup: Terminal, model: ModelServer
-) -> None:
+async def test_setup_asks_again_if_the_model_does_not_answer(setup: Terminal, model: ModelServer) -> None:
     setup.types("\r")
-    await chooses_a_service(setup)
+    await choose_service(setup)
     model.script(Fails(404))
     setup.types(f"{model.url}\r")
     await setup.asks("API key (not shown; empty: none):")
     setup.types("\r")
-    await setup.asks("Model:")  # nothing is listed there
+    await setup.asks("Model:")  # Nothing is listed there.
     setup.types("no-such-model\r")
     await setup.shows("no-such-model is not known at")
     await setup.shows("Which model is to answer?", times=2)
@@ -143,12 +139,10 @@ async def test_a_model_that_does_not_answer_is_asked_for_again_and_not_kept(
 
 
 @pytest.mark.parametrize("answers", [[], [f"{TOKEN}\r"], [f"{TOKEN}\r", "service"], ["\r"]])
-async def test_ctrl_c_ends_the_setup_at_each_question_and_leaves_settings_that_work(
-    setup: Terminal, answers: list[str]
-) -> None:
+async def test_ctrl_c_at_each_question_leaves_working_settings(setup: Terminal, answers: list[str]) -> None:
     for answer in answers:
         if answer == "service":
-            await chooses_a_service(setup)
+            await choose_service(setup)
         else:
             setup.types(answer)
             await setup.asks("Number [1]:")
@@ -157,7 +151,7 @@ async def test_ctrl_c_ends_the_setup_at_each_question_and_leaves_settings_that_w
     assert (load_settings(ENV).telegram_bot_token is not None) == (TOKEN in "".join(answers))
 
 
-async def test_without_a_token_and_an_endpoint_there_is_the_embedded_model_and_the_console(setup: Terminal) -> None:
+async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: Terminal) -> None:
     setup.types("\r")
     await setup.asks("Number [1]:")
     offered = next(line for line in setup.lines if "The embedded model" in line)
@@ -175,7 +169,7 @@ async def test_without_a_token_and_an_endpoint_there_is_the_embedded_model_and_t
         (1_000_000_000, []),
     ],
 )
-def test_only_embedded_models_that_the_machine_can_hold_are_offered(memory: int, names: list[str]) -> None:
+def test_setup_offers_only_embedded_models_that_fit_into_memory(memory: int, names: list[str]) -> None:
     fitting = load_catalogue().fitting(memory)
     assert [model.name for model in fitting if model.is_measured] == names
 
@@ -188,7 +182,7 @@ async def test_setup_with_unpriced_model_says_what_limits_it(
     assert "set CHAT_DAILY_TOKENS, which limits every model." in " ".join(capsys.readouterr().out.split())
 
 
-async def test_a_smaller_embedded_model_can_be_chosen(
+async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 2_000_000_000)
@@ -210,9 +204,7 @@ async def test_setup_offers_models_of_hub_as_not_measured(
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
 
-async def test_a_window_that_is_too_narrow_gets_the_link_without_the_picture(
-    environment: dict[str, str], model: ModelServer
-) -> None:
+async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, str], model: ModelServer) -> None:
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
         await setup.asks("Tool (empty: none):")
@@ -238,11 +230,11 @@ async def test_a_window_that_is_too_narrow_gets_the_link_without_the_picture(
         ("localhost:port", None),
     ],
 )
-def test_an_address_gets_what_it_lacks(typed: str, whole: str | None) -> None:
+def test_incomplete_address_is_completed(typed: str, whole: str | None) -> None:
     assert complete_url(typed) == whole
 
 
-def test_what_else_stands_in_the_file_stays_and_a_failed_write_changes_nothing(
+def test_write_settings_keeps_other_lines_and_is_atomic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ENV.write_text("# mine\nTIMEZONE=Europe/Kyiv\nLLM_MODEL=old\n")
@@ -261,7 +253,7 @@ def test_what_else_stands_in_the_file_stays_and_a_failed_write_changes_nothing(
     assert [path.name for path in Path().iterdir()] == [".env"]
 
 
-def test_the_picture_of_a_link_fits_into_forty_columns() -> None:
+def test_qr_code_of_a_link_fits_into_forty_columns() -> None:
     picture = qr_code(claim_link("a_bot_with_a_name_of_32_letters_", "ABCDEFGHJK"))
     assert len({len(line) for line in picture}) == 1
     assert len(picture[0]) <= 41

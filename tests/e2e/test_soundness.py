@@ -1,4 +1,4 @@
-"""A damaged database is noticed at the start, and what is derived mends itself."""
+"""Tests of damaged databases: detected at the start, and derived tables repaired."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 TABLES = ("inbox", "outbox", "sessions", "conversations", "messages", "turns", "entries", "changes", "usage", "notices")
 
 
-async def lived(start: OpenApp, tmp_path: Path) -> Path:
-    """A database that somebody has talked to, with nothing left in its write-ahead log."""
+async def create_database(start: OpenApp, tmp_path: Path) -> Path:
+    """Create a database with some conversation and an empty write-ahead log."""
     async with start() as app:
         person = Person(app)
         await person.says("/remember the boat is called Aurora")
@@ -49,15 +49,15 @@ async def lived(start: OpenApp, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_damage_is_said_at_the_start_whatever_table_it_is_in(start: OpenApp, tmp_path: Path, table: str) -> None:
-    spoil(await lived(start, tmp_path), table)
+async def test_damage_in_any_table_is_reported_at_the_start(start: OpenApp, tmp_path: Path, table: str) -> None:
+    spoil(await create_database(start, tmp_path), table)
     with pytest.raises(StoreError, match=r"mneme\.db is damaged.*restore it from a backup"):
         async with start():
             pass
 
 
-async def test_an_index_whose_words_are_damaged_is_made_anew_at_the_start(start: OpenApp, tmp_path: Path) -> None:
-    path = await lived(start, tmp_path)
+async def test_index_with_damaged_words_is_rebuilt_at_the_start(start: OpenApp, tmp_path: Path) -> None:
+    path = await create_database(start, tmp_path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE search_data SET block = x'00ff00ff' WHERE id > 10")
         connection.commit()
@@ -65,11 +65,11 @@ async def test_an_index_whose_words_are_damaged_is_made_anew_at_the_start(start:
         assert "Aurora" in await Person(app).says("/recall boat")
 
 
-async def test_a_large_database_is_looked_at_beside_the_turns(
+async def test_large_database_is_checked_in_the_background(
     start: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(integrity, "MAX_QUICK_CHECK_BYTES", 0)
-    spoil(await lived(start, tmp_path), "notices")
+    spoil(await create_database(start, tmp_path), "notices")
     with capture_logs() as logs:
         async with start() as app, asyncio.timeout(20):
             app.start_background_work()
@@ -82,8 +82,8 @@ async def test_a_large_database_is_looked_at_beside_the_turns(
     "table",
     ["search_data", "search_idx", "search_docsize", "search_config", "search_parts_data", "vectors", "endpoints"],
 )
-async def test_pages_of_what_is_derived_are_made_anew_at_the_start(start: OpenApp, tmp_path: Path, table: str) -> None:
-    path = await lived(start, tmp_path)
+async def test_damaged_derived_tables_are_rebuilt_at_the_start(start: OpenApp, tmp_path: Path, table: str) -> None:
+    path = await create_database(start, tmp_path)
     spoil(path, table)
     with capture_logs() as logs:
         async with start() as app:
@@ -94,14 +94,14 @@ async def test_pages_of_what_is_derived_are_made_anew_at_the_start(start: OpenAp
             assert "green" in await person.says("/recall gate")
     assert {"index_damaged", "derived_tables_damaged"} & {entry["event"] for entry in logs}
     assert damaged_tables(path) == []
-    # whatever was left of it
+    # The repair is complete.
     async with start() as app:
         assert "Aurora" in await Person(app).says("/recall boat")
 
 
 RECORDS = (
     *(f"DROP TABLE {{index}}_{end}" for end in ("data", "idx", "docsize", "config")),
-    *(f"DELETE FROM {{index}}_{end}" for end in ("data", "idx", "docsize", "config")),  # noqa: S608  # our own names
+    *(f"DELETE FROM {{index}}_{end}" for end in ("data", "idx", "docsize", "config")),  # noqa: S608  # Constants.
     "DELETE FROM {index}_data WHERE id = 1",
     "DELETE FROM {index}_data WHERE id = 10",
     "DELETE FROM {index}_data WHERE id > 10",
@@ -122,7 +122,7 @@ RECORDS = (
 async def test_start_with_damaged_index_record_rebuilds_the_index(
     start: OpenApp, tmp_path: Path, index: str, statement: str
 ) -> None:
-    path = await lived(start, tmp_path)
+    path = await create_database(start, tmp_path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(statement.format(index=index))
@@ -138,16 +138,16 @@ async def test_start_with_damaged_index_record_rebuilds_the_index(
     assert "index_damaged" in {entry["event"] for entry in logs}
     assert damaged_tables(path) == []
     assert inspect_database(path).in_step
-    # whatever was left of it
+    # The repair is complete.
     with capture_logs() as logs:
         async with start() as app:
             assert "Aurora" in await Person(app).says("/recall boat")
     assert "index_damaged" not in {entry["event"] for entry in logs}
 
 
-async def test_pages_that_belong_to_no_table_are_no_reason_to_refuse(start: OpenApp, tmp_path: Path) -> None:
-    """As a kill leaves them between the new index and the end of the mending."""
-    path = await lived(start, tmp_path)
+async def test_pages_without_a_table_do_not_prevent_a_start(start: OpenApp, tmp_path: Path) -> None:
+    """A kill leaves such pages between the new index and the end of the repair."""
+    path = await create_database(start, tmp_path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_schema WHERE tbl_name = 'published'")
@@ -158,8 +158,8 @@ async def test_pages_that_belong_to_no_table_are_no_reason_to_refuse(start: Open
     assert damaged_tables(path) == []
 
 
-async def test_reindex_mends_a_damaged_index(start: OpenApp, tmp_path: Path) -> None:
-    path = await lived(start, tmp_path)
+async def test_reindex_repairs_a_damaged_index(start: OpenApp, tmp_path: Path) -> None:
+    path = await create_database(start, tmp_path)
     for table in ("search_data", "search_idx"):
         spoil(path, table)
     done = await asyncio.to_thread(CliRunner().invoke, cli, ["reindex"])
@@ -169,8 +169,8 @@ async def test_reindex_mends_a_damaged_index(start: OpenApp, tmp_path: Path) -> 
     assert "Aurora" in found.stdout
 
 
-async def test_a_damaged_start_names_backup_and_restore(start: OpenApp, tmp_path: Path) -> None:
-    spoil(await lived(start, tmp_path), "entries")
+async def test_start_with_damage_names_backup_and_restore(start: OpenApp, tmp_path: Path) -> None:
+    spoil(await create_database(start, tmp_path), "entries")
     with pytest.raises(StoreError, match=r"^[^\n]*entries[^\n]*from a backup with `mneme restore`[^\n]*$"):
         async with start():
             pass
@@ -191,10 +191,10 @@ async def test_a_damaged_start_names_backup_and_restore(start: OpenApp, tmp_path
         (100, b"\xa5" * 8),
     ],
 )
-async def test_a_header_that_is_damaged_is_said_in_one_sentence(
+async def test_damaged_header_is_reported_in_one_sentence(
     start: OpenApp, tmp_path: Path, at: int, with_: bytes
 ) -> None:
-    path = await lived(start, tmp_path)
+    path = await create_database(start, tmp_path)
     with path.open("r+b") as file:
         file.seek(at)
         file.write(with_)
@@ -205,8 +205,8 @@ async def test_a_header_that_is_damaged_is_said_in_one_sentence(
     assert path.read_bytes() == before
 
 
-async def test_a_database_of_no_bytes_is_said_and_not_begun_anew(start: OpenApp, tmp_path: Path) -> None:
-    path = await lived(start, tmp_path)
+async def test_empty_database_file_is_reported_and_not_replaced(start: OpenApp, tmp_path: Path) -> None:
+    path = await create_database(start, tmp_path)
     path.write_bytes(b"")
     with pytest.raises(StoreError, match=r"^[^\n]*is empty: [^\n]*backup with `mneme restore`[^\n]*$"):
         async with start():
@@ -216,7 +216,7 @@ async def test_a_database_of_no_bytes_is_said_and_not_begun_anew(start: OpenApp,
     assert "is empty" in str(state.trouble)
 
 
-async def test_a_first_start_that_is_killed_leaves_no_empty_database(tmp_path: Path) -> None:
+async def test_first_start_that_is_killed_leaves_no_empty_database(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         await Database.open(tmp_path / "data" / "mneme.db", (("no SQL",),))
     database = await Database.open(tmp_path / "data" / "mneme.db")

@@ -1,4 +1,4 @@
-"""What the sources ask of the history, of names, of archives, of workflows and of answers that were cut off."""
+"""Tests of history, names, archives, workflows and answers that were cut off."""
 
 from __future__ import annotations
 
@@ -64,14 +64,12 @@ async def test_part_with_an_answer_cut_off_is_written_once(app: App, person: Per
 
 
 def told(number: int, quote: str) -> dict[str, object]:
-    """Return a fact as an extractor gives it."""
+    """Return a fact as an extractor writes it."""
     return {"subject": quote, "fact": f"The user said: {quote}", "kind": "fact", "message": number, "quote": quote}
 
 
-async def test_only_what_a_cut_off_answer_left_unread_is_asked_again(
-    app: App, person: Person, model: ModelServer
-) -> None:
-    """The first try at `/new` is cut off in the facts, after those of the first exchange."""
+async def test_unread_part_after_a_cut_off_answer_is_asked_again(app: App, person: Person, model: ModelServer) -> None:
+    """The first answer at `/new` is cut off in the facts, after those of the first exchange."""
 
     def answer(request: ChatRequest) -> Says:
         prompt = str(request.messages[0]["content"]).partition("## Conversation to Process")[2]

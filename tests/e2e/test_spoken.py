@@ -1,4 +1,4 @@
-"""What a person reads is in the language of the chat, and what a model reads is English, whatever is spoken there."""
+"""Tests of languages: people read the language of the chat, and models read English."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ GERMAN = {
 
 @pytest.fixture
 def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A catalogue of the few texts that are looked for."""
+    """Install a German catalogue with only the tested texts."""
     lines = ['msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n']
     lines += [f'msgid "{text}"\nmsgstr "{said}"\n' for text, said in GERMAN.items()]
     (tmp_path / "de.po").write_text("\n".join(lines), encoding="utf-8")
     monkeypatch.setattr(config.texts, "LOCALES", tmp_path)
-    kept = config.texts._catalogue  # noqa: SLF001  # what was read is kept as long as the process
+    kept = config.texts._catalogue  # noqa: SLF001  # The process keeps catalogues that it has read.
     kept.cache_clear()
     yield
     kept.cache_clear()
@@ -54,14 +54,12 @@ def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 async def person(app: App, german: None) -> Person:
-    """Somebody who has asked for German."""
+    """Return a person who has chosen German."""
     await memory_of(app).preferences.change(OWNER, language="de")
     return Person(app)
 
 
-async def test_a_tool_answers_in_english_and_what_it_leaves_for_the_person_is_in_their_language(
-    person: Person, model: ModelServer
-) -> None:
+async def test_tool_answers_in_english_and_its_offer_is_translated(person: Person, model: ModelServer) -> None:
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     arguments = {"text": "party", "when": "2026-02-08T17:00"}
     model.script(Calls((("reminder_set", arguments),), cites=False), Says("Fine."))
@@ -72,18 +70,14 @@ async def test_a_tool_answers_in_english_and_what_it_leaves_for_the_person_is_in
     assert answer.endswith(": #1, Sunday, 8 February 2026, 17:00 (UTC): party")
 
 
-async def test_the_same_refusal_is_english_for_a_model_and_translated_for_a_person(
-    person: Person, model: ModelServer
-) -> None:
+async def test_refusal_is_english_for_the_model_and_translated_for_people(person: Person, model: ModelServer) -> None:
     model.script(Calls((("note_write", {"name": "tea", "content": "green"}),)), Says("It is not there."))
     await person.says("Change the note on tea")
     assert "error: I remember nothing called 'tea': /memory shows what there is." in str(model.requests[-1].last)
     assert await person.says("/memory tea") == "Nichts heißt 'tea'."
 
 
-async def test_why_a_turn_failed_is_said_in_the_language_of_the_chat_and_logged_in_english(
-    person: Person, model: ModelServer
-) -> None:
+async def test_failure_is_translated_in_the_chat_and_english_in_logs(person: Person, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("")
     with capture_logs() as logged:
         assert await person.says("Hello") == f"{person.app.models.usual.name} schwieg zweimal."
@@ -91,9 +85,7 @@ async def test_why_a_turn_failed_is_said_in_the_language_of_the_chat_and_logged_
     assert str(finished["failure"]).endswith(" gave an empty answer twice: send /retry or rephrase.")
 
 
-async def test_what_is_learned_in_the_background_is_told_in_the_language_of_the_chat(
-    person: Person, model: ModelServer
-) -> None:
+async def test_background_learning_is_announced_in_the_chats_language(person: Person, model: ModelServer) -> None:
     model.consolidation = lambda _: Says("garbage")
     await person.says("I live in Kyiv.")
     await person.says("/new")
@@ -103,9 +95,7 @@ async def test_what_is_learned_in_the_background_is_told_in_the_language_of_the_
     assert "_Gelernt: The user lives in Kyiv_" in await person.says("And now?")
 
 
-async def test_a_reminder_and_the_offer_of_one_come_in_the_language_of_the_chat(
-    app: App, person: Person, clock: FakeClock
-) -> None:
+async def test_reminder_and_offer_are_in_the_chats_language(app: App, person: Person, clock: FakeClock) -> None:
     await person.says("hello")
     ends = datetime(2026, 3, 1, tzinfo=UTC)
     passport = NewEntry("The passport ends", name="passport", kind=Kind.FACT, valid_until=ends)
@@ -118,7 +108,7 @@ async def test_a_reminder_and_the_offer_of_one_come_in_the_language_of_the_chat(
     assert told.startswith("**Erinnerung**: tea\n\nSamstag, 7. Februar 2026, 13:00")
 
 
-async def test_what_the_weekly_tidying_did_is_told_in_the_language_of_each_chat(
+async def test_weekly_tidying_is_announced_in_each_chats_language(
     start: OpenApp, german: None, clock: FakeClock
 ) -> None:
     async with start() as app:

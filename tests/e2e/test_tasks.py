@@ -1,4 +1,4 @@
-"""Tasks by the clock: at their hour they are a turn of their session, once, whatever happens around it."""
+"""Tests of scheduled tasks: each runs once at its hour as a turn of its session."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from tests.support.servers.telegram import BotApiServer
     from tests.support.serving import Serve
 
-# the tests' clock stands at Saturday 2026-02-07 12:15 UTC
+# The test clock starts on Saturday 2026-02-07 12:15 UTC.
 pytestmark = pytest.mark.usefixtures("reminded_often")
 HOUR = "2026-02-07T13:00"
 
 
-async def task(
+async def add_task(
     app: App, text: str, when: str = HOUR, repeat: str = "once", days: str = "", sound: TaskSound = TaskSound.ALOUD
 ) -> int:
     wish = app.memory.reminders.read(CHAT, text, when, Repeat(repeat), days)
@@ -46,13 +46,13 @@ async def task(
 
 
 async def until(app: App, query: str) -> None:
-    """Wait until the database gives something else than nothing or 0."""
+    """Wait until a query returns a value other than NULL or 0."""
     async with asyncio.timeout(30):
         while not await app.database.value(query):
             await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
 
 
-async def test_a_task_runs_at_its_hour_with_the_tools_of_its_chat_and_is_listed_as_one(
+async def test_task_runs_at_its_hour_with_tools_and_is_listed(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -85,13 +85,13 @@ async def test_a_task_runs_at_its_hour_with_the_tools_of_its_chat_and_is_listed_
 
 
 @pytest.mark.parametrize("sound", TaskSound)
-async def test_its_answer_comes_with_a_sound_or_without_as_was_asked(
+async def test_task_answer_comes_with_or_without_sound_as_configured(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock, sound: TaskSound
 ) -> None:
     telegram.register_chat(ANN)
     model.script(Says("Trains run."))
     async with serve() as app:
-        await task(app, "look up the trains", sound=sound)
+        await add_task(app, "look up the trains", sound=sound)
         clock.forward(hours=1)
         await telegram.wait_for(lambda: telegram.sent(ANN))
     (call,) = telegram.calls_to("sendMessage")
@@ -100,7 +100,7 @@ async def test_its_answer_comes_with_a_sound_or_without_as_was_asked(
     assert "No more" not in labels(telegram)
 
 
-async def test_what_a_task_says_is_no_word_of_the_user_s(
+async def test_task_text_does_not_count_as_typed(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -111,8 +111,8 @@ async def test_what_a_task_says_is_no_word_of_the_user_s(
         Says("Noted."),
     )
     async with serve() as app:
-        await task(app, words)
-        await task(app, "/forget all", "2026-02-07T13:30")
+        await add_task(app, words)
+        await add_task(app, "/forget all", "2026-02-07T13:30")
         clock.forward(minutes=50)
         await telegram.wait_for(lambda: telegram.sent(ANN))
         assert await app.database.value("SELECT count(*) FROM entries WHERE unconfirmed IS NULL") == 0
@@ -126,7 +126,7 @@ async def test_what_a_task_says_is_no_word_of_the_user_s(
         )
 
 
-async def test_task_sets_nothing_by_earlier_words_of_the_user(
+async def test_task_sets_no_reminder_by_earlier_words_of_the_user(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -135,14 +135,14 @@ async def test_task_sets_nothing_by_earlier_words_of_the_user(
         await Person(app, Address("telegram", str(ANN))).says(words)
         call = ("reminder_set", {"text": "water the plants", "when": "2026-02-09T07:00", "quote": words})
         model.script(Calls((call,)), Says("Done."))
-        await task(app, "say hello")
+        await add_task(app, "say hello")
         clock.forward(minutes=50)
         await telegram.wait_for(lambda: telegram.sent(ANN))
         assert await app.database.value("SELECT state FROM reminders WHERE text = 'water the plants'") == "offered"
         assert model.second_looks == []
 
 
-async def test_where_others_words_are_in_view_a_task_is_only_offered(
+async def test_task_proposed_with_foreign_text_in_view_needs_approval(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     telegram.register_chat(ANN)
@@ -160,12 +160,10 @@ async def test_where_others_words_are_in_view_a_task_is_only_offered(
         assert await app.database.value("SELECT task FROM reminders WHERE state = 'waiting'") == "quiet"
 
 
-async def test_at_seven_over_both_changes_of_the_clocks_and_once_after_a_downtime(
-    start: OpenApp, clock: FakeClock
-) -> None:
+async def test_task_keeps_its_hour_over_clock_changes_and_downtime(start: OpenApp, clock: FakeClock) -> None:
     async with start(timezone="Europe/Kyiv") as app:
         clock.now = datetime(2026, 3, 27, 12, tzinfo=UTC)
-        await task(app, "trains", "2026-03-28T07:00", "daily")
+        await add_task(app, "trains", "2026-03-28T07:00", "daily")
         hours = await hours_around_clock_changes(
             clock,
             lambda: app.memory.tasks.put_in("telegram:", everybody),
@@ -182,7 +180,7 @@ async def test_at_seven_over_both_changes_of_the_clocks_and_once_after_a_downtim
     assert run.hour == "Thursday, 5 November 2026, 07:00"
 
 
-async def test_it_waits_for_the_turn_that_runs_and_is_answered_by_itself(
+async def test_task_waits_for_the_running_turn_and_runs_alone(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -190,7 +188,7 @@ async def test_it_waits_for_the_turn_that_runs_and_is_answered_by_itself(
         model.script(Holds("Let me"), Says("Trains run."), Says("Both answered."))
         telegram.user_says("A long question", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
-        await task(app, "look up the trains")
+        await add_task(app, "look up the trains")
         clock.forward(hours=1)
         await until(app, "SELECT count(*) FROM inbox WHERE update_id < 0")
         telegram.user_says("And this", chat_id=ANN)
@@ -200,7 +198,7 @@ async def test_it_waits_for_the_turn_that_runs_and_is_answered_by_itself(
         assert len(model.requests) == 1
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("(stopped)" in text for text in texts(telegram)))
-        # what a /stop holds back waits for the person's next message, each still for itself
+        # Messages held by /stop wait for the next message. Each task is still answered alone.
         telegram.user_says("Go on", chat_id=ANN)
         await telegram.wait_for(lambda: any("Both answered." in text for text in texts(telegram)))
     assert [request.last_by_user.splitlines()[0] for request in model.requests[-2:]] == [
@@ -209,12 +207,12 @@ async def test_it_waits_for_the_turn_that_runs_and_is_answered_by_itself(
     ]
 
 
-async def test_cancelled_before_its_turn_begins_it_is_not_done(
+async def test_task_cancelled_before_its_turn_does_not_run(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
     async with serve(ready=False) as app:
-        await task(app, "look up the trains")
+        await add_task(app, "look up the trains")
         clock.forward(hours=1)
         await app.memory.reminders.cancel(CHAT, "1")
         await until(app, "SELECT count(*) FROM reminders WHERE state = 'cancelled'")
@@ -223,12 +221,12 @@ async def test_cancelled_before_its_turn_begins_it_is_not_done(
     assert model.requests == []
 
 
-async def test_after_three_failures_in_a_row_it_is_off_and_says_so(
+async def test_task_is_disabled_after_three_failures_in_a_row(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
     async with serve() as app:
-        await task(app, "trains", "2026-02-08T07:00", "daily")
+        await add_task(app, "trains", "2026-02-08T07:00", "daily")
 
         async def on(day: int, *replies: Says | Fails) -> str:
             model.script(*replies)
@@ -240,7 +238,7 @@ async def test_after_three_failures_in_a_row_it_is_off_and_says_so(
 
         refused = Fails(401, "wrong key")
         assert "ends it" in await on(8, refused)
-        assert "Fine." in await on(9, Says("Fine."))  # so that what failed before does not count
+        assert "Fine." in await on(9, Says("Fine."))  # Resets the count of earlier failures.
         for day in (10, 11):
             assert "ends it" in await on(day, refused)
         said = await on(12, refused)
@@ -253,7 +251,7 @@ async def test_after_three_failures_in_a_row_it_is_off_and_says_so(
         await until(app, "SELECT state = 'waiting' AND failures = 0 FROM reminders")
 
 
-async def test_where_the_day_s_tokens_are_used_up_it_is_skipped_with_a_sentence_once(
+async def test_task_over_the_daily_token_limit_is_skipped_with_notice(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
@@ -261,7 +259,7 @@ async def test_where_the_day_s_tokens_are_used_up_it_is_skipped_with_a_sentence_
         model.script(Says("Hello."))
         telegram.user_says("Hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await task(app, "trains", HOUR, "daily")
+        await add_task(app, "trains", HOUR, "daily")
         clock.forward(hours=1)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
         await until(app, "SELECT told_at IS NOT NULL FROM reminders")
@@ -273,11 +271,9 @@ async def test_where_the_day_s_tokens_are_used_up_it_is_skipped_with_a_sentence_
 
 
 @pytest.mark.parametrize("steps", range(0, 24, 3))
-async def test_cancelled_at_any_step_it_is_in_the_inbox_or_still_due(
-    start: OpenApp, clock: FakeClock, steps: int
-) -> None:
+async def test_cancelled_scheduling_leaves_task_in_inbox_or_due(start: OpenApp, clock: FakeClock, steps: int) -> None:
     async with start() as app:
-        await task(app, "trains", "2026-02-08T08:00", "daily")
+        await add_task(app, "trains", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
         run = asyncio.create_task(app.memory.tasks.put_in("telegram:", everybody))
         for _ in range(steps):
@@ -290,15 +286,15 @@ async def test_cancelled_at_any_step_it_is_in_the_inbox_or_still_due(
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
 
 
-async def test_two_processes_put_it_in_once(start: OpenApp, clock: FakeClock) -> None:
+async def test_task_scheduled_by_two_processes_is_queued_once(start: OpenApp, clock: FakeClock) -> None:
     async with start() as one, start() as other:
-        await task(one, "trains", "2026-02-08T08:00", "daily")
+        await add_task(one, "trains", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
         await asyncio.gather(*(app.memory.tasks.put_in("telegram:", everybody) for app in (one, other)))
         assert await one.database.value("SELECT count(*) FROM inbox") == 1
 
 
-async def test_killed_in_its_turn_it_is_answered_once_after_a_restart(
+async def test_task_killed_in_its_turn_is_answered_once_after_restart(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     environment = bot_environment(telegram, model, ANN)
@@ -319,14 +315,14 @@ async def test_killed_in_its_turn_it_is_answered_once_after_a_restart(
     polls = len(telegram.calls_to("getUpdates"))
     async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls + 1)
-    # what is told this late is tidied away at the next start
+    # The next start removes what was delivered this late.
     assert await database.value("SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')") == 0
     await database.close()
     assert [text.splitlines()[0] for text in texts(telegram)] == ["Trains run."]
     assert len(model.requests) == 2
 
 
-async def test_at_the_console_it_is_done_by_whichever_program_comes_next(
+async def test_console_task_runs_in_the_next_program(
     start: OpenApp, model: ModelServer, clock: FakeClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = Address("console", "local")
@@ -334,7 +330,7 @@ async def test_at_the_console_it_is_done_by_whichever_program_comes_next(
         wish = app.memory.reminders.read(address.session_id, "look up the trains", HOUR, Repeat.ONCE)
         await app.memory.reminders.set(address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD))
         clock.forward(hours=1)
-        # killed between the inbox and the answer
+        # A kill between the inbox and the answer.
         assert await take_due_tasks(app, address, ConsoleChannel())
     async with start() as app:
         model.script(Says("Trains run."))
@@ -344,12 +340,12 @@ async def test_at_the_console_it_is_done_by_whichever_program_comes_next(
     assert capsys.readouterr().out.count("Trains run.") == 1
 
 
-async def test_in_a_private_talk_it_is_done_and_nothing_of_it_is_kept(
+async def test_task_in_private_talk_runs_and_stores_nothing(
     serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
     async with serve() as app:
-        await task(app, "look up the trains", HOUR, "daily")
+        await add_task(app, "look up the trains", HOUR, "daily")
         telegram.user_says("/private", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
         model.script(Says("Trains run."))

@@ -1,4 +1,4 @@
-"""The bot in Telegram, end to end: real clients over real HTTP against local servers."""
+"""End-to-end tests of the bot in Telegram: real clients over real HTTP against local servers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.support.serving import Serve
 
 
-async def test_a_message_is_answered_once_and_streamed_as_a_draft(
+async def test_message_is_answered_once_and_streamed_as_a_draft(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     held = Holds("Kyiv is the capital of Ukraine.")
@@ -38,7 +38,7 @@ async def test_a_message_is_answered_once_and_streamed_as_a_draft(
     assert texts(telegram) == ["Kyiv is the capital of Ukraine."]
 
 
-async def test_stop_is_answered_while_the_model_writes_and_what_it_said_is_kept(
+async def test_stop_during_an_answer_is_confirmed_and_keeps_the_text(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Holds("Once upon a time"))
@@ -51,7 +51,7 @@ async def test_stop_is_answered_while_the_model_writes_and_what_it_said_is_kept(
     assert texts(telegram) == ["Once upon a time (stopped)", "Stopped."]
 
 
-async def test_stop_under_the_draft_ends_the_answer_like_the_command(
+async def test_stop_below_the_draft_works_like_the_command(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Holds("Once upon a time"))
@@ -83,25 +83,21 @@ async def test_messages_held_by_stop_are_still_held_after_a_restart(
     assert model.requests[-1].said[-2:] == ["second", "third"]
 
 
-async def test_a_restart_in_the_middle_of_an_answer_answers_once(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_restart_during_an_answer_answers_once(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.script(Holds("I will not finish this"), Says("Here it is."))
     async with serve():
         telegram.user_says("A question", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
     async with serve():
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    # it was told when the first run ended, and the answer came from the second
+    # The first run announced the restart, and the second run sent the answer.
     assert texts(telegram) == [
         "I have to restart. Your message is safe: I'll answer it when I'm back.",
         "Here it is.",
     ]
 
 
-async def test_an_update_that_comes_twice_is_answered_once(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_update_received_twice_is_answered_once(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     telegram.fault("getUpdates", drop=True, applied=True)
     async with serve(ready=False):
         telegram.user_says("hello", chat_id=ANN)
@@ -109,12 +105,12 @@ async def test_an_update_that_comes_twice_is_answered_once(
         await telegram.wait_for(lambda: "You said: again" in texts(telegram))
     async with serve():
         pass
-    # the two were one turn or two, depending on what came when; either way each was asked once
+    # Depending on timing these were one turn or two. Each message was asked once.
     assert model.requests[-1].said == ["hello", "again"]
     assert len(telegram.sent(ANN)) == len(model.requests)
 
 
-async def test_a_stranger_is_turned_away_and_reaches_no_model(
+async def test_stranger_is_declined_and_reaches_no_model(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve():
@@ -127,7 +123,7 @@ async def test_a_stranger_is_turned_away_and_reaches_no_model(
     assert [request.last for request in model.requests] == ["hi"]
 
 
-async def test_nothing_of_a_stranger_is_kept_nor_of_talk_among_others(
+async def test_messages_of_strangers_and_group_talk_are_not_stored(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
@@ -138,7 +134,7 @@ async def test_nothing_of_a_stranger_is_kept_nor_of_talk_among_others(
         await telegram.wait_for(lambda: "You said: hi" in texts(telegram) and len(telegram.sent(ANN)) == 2)
         assert len(telegram.sent(STRANGER)) == 1
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
-        # what the owner is asked about the stranger, and the answer
+        # The question to the owner about the stranger, and the answer.
         assert [row["session_id"] for row in await app.database.rows("SELECT session_id FROM outbox")] == [
             f"telegram:{ANN}",
             f"telegram:{ANN}",
@@ -149,7 +145,7 @@ async def test_nothing_of_a_stranger_is_kept_nor_of_talk_among_others(
     assert b"overheard words" not in kept
 
 
-async def test_what_waits_of_one_who_was_shut_out_meanwhile_is_not_answered(
+async def test_pending_message_of_a_revoked_user_is_not_answered(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Holds("thinking"))
@@ -163,14 +159,14 @@ async def test_what_waits_of_one_who_was_shut_out_meanwhile_is_not_answered(
     assert [request.last for request in model.requests] == ["hello", "hi"]
 
 
-async def test_an_empty_allowlist_lets_nobody_in(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+async def test_empty_allowlist_declines_everyone(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(telegram_allowed_ids=""):
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert model.requests == []
 
 
-async def test_an_id_that_only_begins_like_an_allowed_one_is_a_stranger(
+async def test_id_that_starts_with_an_allowed_id_is_a_stranger(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve(telegram_allowed_ids="12"):
@@ -179,9 +175,7 @@ async def test_an_id_that_only_begins_like_an_allowed_one_is_a_stranger(
     assert model.requests == []
 
 
-async def test_the_claim_code_makes_one_person_the_owner(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_claim_code_makes_one_person_the_owner(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(telegram_allowed_ids="") as app:
         code = await AccessList(app.database, "telegram", app.clock).new_claim_code()
         telegram.user_says("/start WRONG", chat_id=ANN)
@@ -195,7 +189,7 @@ async def test_the_claim_code_makes_one_person_the_owner(
     assert "private" in texts(telegram, STRANGER)[0]
 
 
-async def test_in_an_allowed_group_only_what_is_meant_for_the_bot_is_answered(
+async def test_allowed_group_is_answered_only_if_bot_is_addressed(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
@@ -208,7 +202,7 @@ async def test_in_an_allowed_group_only_what_is_meant_for_the_bot_is_answered(
     assert telegram.sent(GROUP)[0].reply_to_message_id is not None
 
 
-async def test_in_a_group_that_is_not_allowed_even_an_allowed_person_gets_no_answer(
+async def test_allowed_user_in_unknown_group_gets_no_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve():
@@ -218,27 +212,23 @@ async def test_in_a_group_that_is_not_allowed_even_an_allowed_person_gets_no_ans
     assert telegram.sent(GROUP) == []
 
 
-async def test_a_group_sees_one_message_that_grows_into_the_answer(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_group_answer_is_one_message_that_grows(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     held = Holds("This is an answer that is long enough to be shown before it is finished.")
     model.script(held)
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
         asked = telegram.user_says("@mneme_test_bot go", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         held.release.set()
-        # not only shown, but said: the message holds all of it before the turn ends
+        # The message holds the whole answer before the turn ends.
         await app.runner.idle(f"telegram:{GROUP}")
         await telegram.wait_for(lambda: telegram.sent(GROUP)[0].text == held.text)
     assert texts(telegram, GROUP) == [held.text]
-    # and it shows from its beginning whom it answers
+    # It is a reply from its first preview on.
     assert telegram.sent(GROUP)[0].reply_to_message_id == telegram.message_id_of(asked)
     assert telegram.calls_to("sendMessage")[0].params["reply_parameters"]["message_id"] == telegram.message_id_of(asked)
 
 
-async def test_topics_of_a_forum_are_sessions_of_their_own(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_forum_topics_are_separate_sessions(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(telegram_allowed_ids=str(GROUP)):
         for topic in (7, 8):
             telegram.user_says(
@@ -248,7 +238,7 @@ async def test_topics_of_a_forum_are_sessions_of_their_own(
     assert sorted(str(message.thread_id) for message in telegram.sent(GROUP)) == ["7", "8"]
 
 
-async def test_a_long_answer_arrives_in_messages_that_telegram_takes(
+async def test_long_answer_is_split_into_valid_messages(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     code = "\n".join(f"print({n})  # 🐍" for n in range(600))
@@ -261,7 +251,7 @@ async def test_a_long_answer_arrives_in_messages_that_telegram_takes(
     assert all(any(entity.type == "pre" for entity in message.entities) for message in messages)
 
 
-async def test_an_answer_whose_entities_are_refused_arrives_as_plain_text(
+async def test_answer_with_refused_entities_arrives_as_plain_text(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Says("**bold** words"))
@@ -272,7 +262,7 @@ async def test_an_answer_whose_entities_are_refused_arrives_as_plain_text(
     assert [(m.text, len(m.entities)) for m in telegram.sent(ANN)] == [("bold words", 0)]
 
 
-async def test_a_flood_limit_in_one_chat_does_not_hold_up_another(
+async def test_flood_limit_in_one_chat_does_not_delay_another(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     telegram.fault("sendMessage", error_code=429, retry_after=1)
@@ -286,9 +276,7 @@ async def test_a_flood_limit_in_one_chat_does_not_hold_up_another(
     assert texts(telegram) == ["You said: first"]
 
 
-async def test_a_message_refused_for_good_is_given_up_and_the_next_one_is_sent(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_message_refused_permanently_is_skipped(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     telegram.fault("sendMessage", error_code=403, description="Forbidden: bot was blocked by the user")
     async with serve():
         telegram.user_says("one", chat_id=ANN)
@@ -298,7 +286,7 @@ async def test_a_message_refused_for_good_is_given_up_and_the_next_one_is_sent(
     assert texts(telegram) == ["You said: two"]
 
 
-async def test_polling_goes_on_after_a_conflict_and_after_server_errors(
+async def test_polling_continues_after_conflict_and_server_errors(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     telegram.fault("getUpdates", error_code=409, description="Conflict: terminated by other getUpdates request")
@@ -308,9 +296,7 @@ async def test_polling_goes_on_after_a_conflict_and_after_server_errors(
     assert texts(telegram) == ["You said: hello"]
 
 
-async def test_the_bot_waits_for_a_telegram_that_is_not_there_yet(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_bot_waits_for_an_unavailable_telegram(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     telegram.fault("getMe", error_code=502, html=True)
     telegram.user_says("hello", chat_id=ANN)
     async with serve(ready=False):
@@ -318,20 +304,20 @@ async def test_the_bot_waits_for_a_telegram_that_is_not_there_yet(
     assert texts(telegram) == ["You said: hello"]
 
 
-async def test_a_wrong_token_ends_the_bot_with_one_sentence(start: OpenApp, telegram: BotApiServer) -> None:
+async def test_wrong_token_ends_the_bot_with_one_sentence(start: OpenApp, telegram: BotApiServer) -> None:
     token = "1234567:another-token-than-the-one-that-is-known"
     async with start(telegram_bot_token=token, telegram_api_url=telegram.url) as app:
         with pytest.raises(ConfigurationError, match="refuses TELEGRAM_BOT_TOKEN"):
             await run_telegram(app)
 
 
-async def test_without_a_token_the_bot_says_where_to_get_one(start: OpenApp) -> None:
+async def test_missing_token_error_mentions_botfather(start: OpenApp) -> None:
     async with start() as app:
         with pytest.raises(ConfigurationError, match="BotFather"):
             await run_telegram(app)
 
 
-async def test_an_edit_before_the_turn_replaces_the_message(
+async def test_edit_before_the_turn_replaces_the_message(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     held = Holds("wait")
@@ -348,7 +334,7 @@ async def test_an_edit_before_the_turn_replaces_the_message(
     assert model.requests[-1].last == "second"
 
 
-async def test_a_photo_without_words_gets_a_sentence_and_its_caption_is_read(
+async def test_photo_without_caption_is_explained_and_captions_are_read(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve():
@@ -358,10 +344,10 @@ async def test_a_photo_without_words_gets_a_sentence_and_its_caption_is_read(
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert "does not see pictures" in texts(telegram)[0]
     assert texts(telegram)[1].startswith("You said: What is this?\n\n")
-    assert len(telegram.files.fetched) == 1  # once it was refused, no further one is fetched
+    assert len(telegram.files.fetched) == 1  # After the refusal no other photo is fetched.
 
 
-async def test_forwarded_words_are_marked_and_write_no_memory(
+async def test_forwarded_text_is_marked_and_writes_no_memory(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve():
@@ -371,7 +357,7 @@ async def test_forwarded_words_are_marked_and_write_no_memory(
     assert not (tmp_path / "data" / "memory" / "telegram:1001" / "MEMORY.md").exists()
 
 
-async def test_an_unreachable_model_is_one_sentence_and_retry_answers(
+async def test_unreachable_model_is_reported_and_retry_answers(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.script(Fails(401, "bad key"))
@@ -384,9 +370,7 @@ async def test_an_unreachable_model_is_one_sentence_and_retry_answers(
     assert texts(telegram)[1] == "You said: hello"
 
 
-async def test_older_servers_without_drafts_still_stream(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_server_without_drafts_still_streams(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     telegram.drafts_supported = False
     held = Holds("This is an answer that is long enough to be shown before it is finished.")
     model.script(held)
@@ -398,7 +382,7 @@ async def test_older_servers_without_drafts_still_stream(
     assert texts(telegram) == [held.text]
 
 
-async def test_an_answer_that_can_not_be_stored_is_still_shown(
+async def test_answer_that_can_not_be_stored_is_still_shown(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
@@ -417,9 +401,7 @@ async def test_an_answer_that_can_not_be_stored_is_still_shown(
     assert texts(telegram)[1].startswith("an answer\n\n")
 
 
-async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_slow_model_shows_the_bot_as_typing(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     held = Holds("")
     model.script(held)
     async with serve():
@@ -431,7 +413,7 @@ async def test_a_model_that_takes_its_time_has_the_bot_shown_as_typing(
 
 
 @pytest.mark.parametrize("ending", ["answer", "stop", "failure"])
-async def test_the_typing_ends_with_the_answer_with_a_stop_and_with_a_failure(
+async def test_typing_ends_with_answer_stop_or_failure(
     serve: Serve, telegram: BotApiServer, model: ModelServer, ending: str
 ) -> None:
     held = Holds("")
@@ -450,21 +432,19 @@ async def test_the_typing_ends_with_the_answer_with_a_stop_and_with_a_failure(
             await asyncio.gather(*typing, return_exceptions=True)
 
 
-async def test_an_answer_that_shows_itself_needs_no_typing_beside_it(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_streamed_answer_shows_no_typing(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     held = Holds("Kyiv is the capital of Ukraine.")
     model.script(held)
     async with serve():
         telegram.user_says("What is the capital of Ukraine?", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
-        await asyncio.sleep(TYPING_DELAY_SECONDS + 0.3)  # nothing is to happen
+        await asyncio.sleep(TYPING_DELAY_SECONDS + 0.3)  # Nothing should happen.
         held.release.set()
         await telegram.wait_for(lambda: telegram.sent(ANN))
     assert telegram.calls_to("sendChatAction") == []
 
 
-async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, app: App) -> None:
+async def test_open_claim_is_logged_at_start(serve: Serve, app: App) -> None:
     await AccessList(app.database, "telegram", app.clock).new_claim_code()
     with capture_logs() as logs:
         async with serve(telegram_allowed_ids=""):
@@ -474,7 +454,7 @@ async def test_a_bot_whose_claim_is_open_says_what_it_waits_for(serve: Serve, ap
     assert "nobody_is_allowed" not in events
 
 
-async def test_answers_show_no_previews_of_links(serve: Serve, telegram: BotApiServer) -> None:
+async def test_answers_have_link_previews_disabled(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("see https://example.org", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))

@@ -1,4 +1,4 @@
-"""docs/telegram.md is what Mneme says: it is played again, and names every command."""
+"""Tests that docs/telegram.md matches a replay and includes every command."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RECORDED = PAGE.read_text("utf-8")
 
 @pytest.mark.usefixtures("reminded_often")
 @pytest.mark.parametrize("language", SPOKEN)
-async def test_the_page_is_what_is_said(language: str) -> None:
+async def test_page_matches_its_replay(language: str) -> None:
     assert await record(language) in RECORDED, "`python -m docs.record_telegram` records it anew"
 
 
 @pytest.mark.parametrize("language", SPOKEN)
-async def test_every_command_is_played(language: str, app: App) -> None:
+async def test_page_includes_every_command(language: str, app: App) -> None:
     part = RECORDED.partition(f"# {LANGUAGES[language]}\n")[2]
     played = set(re.findall(r"^> /([a-z]+)", part, re.MULTILINE))
     pressed = {"confirm", "edit", "done", "snooze", "letin", "notices"}

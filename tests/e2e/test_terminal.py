@@ -1,4 +1,4 @@
-"""`mneme chat` as a person has it before them: a window, a keyboard, and an answer that is being written."""
+"""Tests of `mneme chat` in a terminal: window, keyboard and streamed answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def terminal(environment: dict[str, str]) -> AsyncIterator[Terminal]:
         yield opened
 
 
-async def test_a_reminder_that_is_due_is_shown_at_the_start_once(environment: dict[str, str], tmp_path: Path) -> None:
+async def test_due_reminder_is_shown_once_at_the_start(environment: dict[str, str], tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "data" / "mneme.db")
     reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), in_utc)
     wish = reminders.read("console:local", "water the fern", "2026-01-02T09:00", Repeat.ONCE)
@@ -80,17 +80,15 @@ async def test_a_reminder_that_is_due_is_shown_at_the_start_once(environment: di
         assert not any("fern" in line for line in opened.lines)
 
 
-def shown(markdown: str) -> list[str]:
-    """The lines, without the blank ones, as which a whole Markdown text is shown."""
+def rendered_lines(markdown: str) -> list[str]:
+    """Return the lines of a rendered Markdown text without blank ones."""
     console = Console(file=io.StringIO(), width=COLUMNS)
     with console.capture() as captured:
         console.print(Markdown(markdown))
     return [line.rstrip() for line in captured.get().splitlines() if line.strip()]
 
 
-async def test_what_is_typed_in_a_private_talk_is_not_in_the_history_of_the_prompt(
-    terminal: Terminal, tmp_path: Path
-) -> None:
+async def test_private_message_is_not_in_the_prompt_history(terminal: Terminal, tmp_path: Path) -> None:
     async def says(text: str) -> None:
         terminal.types(f"{text}\r")
         await terminal.shows(f"You said: {text}")
@@ -102,14 +100,14 @@ async def test_what_is_typed_in_a_private_talk_is_not_in_the_history_of_the_prom
     await says("a quetzal")
     terminal.types("/new\r")
     await terminal.shows("The private talk is over")
-    await says("right after it")  # this may still be taken for private, by a hair
+    await says("right after it")  # A message right after the end may still be treated as private.
     await says("after it")
     history = (tmp_path / "data" / "console_history").read_text()
     kept = [line[1:] for line in history.splitlines() if line.startswith("+")]
     assert [text for text in kept if text != "right after it"] == ["before it", "/private", "after it"]
 
 
-async def test_the_tab_key_offers_commands_with_what_they_do_in_the_language_that_is_spoken(
+async def test_tab_completion_describes_commands_in_the_interface_language(
     environment: dict[str, str],
 ) -> None:
     german = environment | {"LC_ALL": "", "LC_MESSAGES": "de_DE.UTF-8", "LANG": "fr_FR.UTF-8"}
@@ -124,23 +122,21 @@ async def test_the_tab_key_offers_commands_with_what_they_do_in_the_language_tha
                 offered = f"/retry {_('Answer the last message again')}"
             opened.types("/re\t")
             await opened.until(partial(_is_offered, opened, offered))
-            opened.types("\x15")  # an empty line again
+            opened.types("\x15")  # Clear the line.
 
 
 def _is_offered(terminal: Terminal, offered: str) -> bool:
     return any(offered in " ".join(line.split()) for line in terminal.lines)
 
 
-async def test_an_answer_taller_than_the_window_is_shown_whole_and_no_line_twice(
-    terminal: Terminal, model: ModelServer
-) -> None:
+async def test_answer_taller_than_the_window_is_shown_once(terminal: Terminal, model: ModelServer) -> None:
     model.script(Says(TALL))
     terminal.types("Go on\r")
     await terminal.until(lambda: terminal.lines[-2:] == ["The end.", ">"])
-    assert terminal.lines[terminal.lines.index("> Go on") + 1 : -1] == shown(TALL)
+    assert terminal.lines[terminal.lines.index("> Go on") + 1 : -1] == rendered_lines(TALL)
 
 
-async def test_an_answer_is_seen_while_it_is_written_and_its_end_even_where_it_does_not_fit(
+async def test_answer_is_shown_while_it_is_written_although_too_tall(
     terminal: Terminal, model: ModelServer, tmp_path: Path
 ) -> None:
     held = Holds("Begins.\n\n```\n" + "\n".join(f"line {number}" for number in range(30)))
@@ -148,7 +144,7 @@ async def test_an_answer_is_seen_while_it_is_written_and_its_end_even_where_it_d
     terminal.types("Tell me\r")
     await terminal.shows("line 29")
     assert "Begins." in terminal.lines
-    assert "line 5\n" not in terminal.text  # there is no room for it yet
+    assert "line 5\n" not in terminal.text  # There is no room for it yet.
     held.release.set()
     await terminal.shows("line 5\n")
     terminal.types("\x04")
@@ -156,21 +152,19 @@ async def test_an_answer_is_seen_while_it_is_written_and_its_end_even_where_it_d
     assert (tmp_path / "data" / "console_history").stat().st_mode & 0o077 == 0
 
 
-async def test_what_an_answer_waits_for_is_said_with_its_seconds(terminal: Terminal, model: ModelServer) -> None:
+async def test_progress_is_shown_with_its_seconds(terminal: Terminal, model: ModelServer) -> None:
     model.script(Holds(""))
     terminal.types("Hello\r")
     await terminal.until(lambda: " reading " in terminal.text and " tokens, 1 s" in terminal.text)
 
 
-async def test_what_is_sent_while_an_answer_is_written_stands_there_and_follows_it(
-    terminal: Terminal, model: ModelServer
-) -> None:
+async def test_message_sent_during_an_answer_is_shown_and_follows(terminal: Terminal, model: ModelServer) -> None:
     held = Holds("The first answer")
     model.script(held)
     terminal.types("One\r")
     await terminal.shows("The first answer")
     terminal.types("Two\r/status\rThr")
-    await terminal.shows("An answer is being written.")  # a command that doesn't wait
+    await terminal.shows("An answer is being written.")  # This command runs immediately.
     await terminal.until(lambda: terminal.lines[-2:] == ["> Two", "> Thr"])
     held.release.set()
     await terminal.shows("You said: Two")
@@ -181,15 +175,13 @@ async def test_what_is_sent_while_an_answer_is_written_stands_there_and_follows_
     ]
 
 
-async def test_ctrl_c_stops_the_answer_and_gives_back_what_waited_for_it(
-    terminal: Terminal, model: ModelServer
-) -> None:
+async def test_ctrl_c_stops_the_answer_and_restores_waiting_messages(terminal: Terminal, model: ModelServer) -> None:
     model.script(Holds("The beginning of it"))
     terminal.types("Tell me a story\r")
     await terminal.shows("The beginning of it")
     terminal.types("Then this\rand that")
     await terminal.until(lambda: terminal.lines[-2:] == ["> Then this", "> and that"])
-    terminal.process.send_signal(signal.SIGINT)  # what Ctrl-C is where the program doesn't read the key itself
+    terminal.process.send_signal(signal.SIGINT)  # Equals Ctrl-C while the program doesn't read keys itself.
     await terminal.shows("The beginning of it (stopped)")
     await model.wait_for(lambda: model.disconnects == 1)
     await terminal.until(lambda: terminal.lines[-2:] == ["> Then this", "  and that"])
@@ -210,9 +202,7 @@ async def test_ctrl_d_ends_an_answer_and_the_program(terminal: Terminal, model: 
     assert "The beginning of it (stopped)" in terminal.lines
 
 
-async def test_alt_enter_begins_a_line_and_what_is_pasted_is_one_message(
-    terminal: Terminal, model: ModelServer
-) -> None:
+async def test_alt_enter_adds_a_line_and_paste_is_one_message(terminal: Terminal, model: ModelServer) -> None:
     terminal.types(f"one{ALT_ENTER}two\r")
     await terminal.shows("You said: one")
     terminal.types("\x1b[200~three\r\nfour\n\x1b[201~\r")
@@ -222,7 +212,7 @@ async def test_alt_enter_begins_a_line_and_what_is_pasted_is_one_message(
     assert asked[1].startswith("three\nfour")
 
 
-async def test_what_was_begun_and_not_finished_is_said_to_be_so(terminal: Terminal, model: ModelServer) -> None:
+async def test_unfinished_answer_is_marked(terminal: Terminal, model: ModelServer) -> None:
     model.script(Says("One thing.\n\nAnother\nth", finish=None), Says("Something else."))
     terminal.types("Hello\r")
     await terminal.shows("Something else.")
@@ -231,25 +221,23 @@ async def test_what_was_begun_and_not_finished_is_said_to_be_so(terminal: Termin
     assert terminal.lines[at + 1 :] == ["One thing.", "(This was not finished.)", "Something else.", ">"]
 
 
-async def test_a_tool_is_named_and_what_was_said_before_it_is_not_cut_in_two(
-    terminal: Terminal, model: ModelServer
-) -> None:
+async def test_tool_call_is_shown_after_the_whole_text_before_it(terminal: Terminal, model: ModelServer) -> None:
     read = ("memory_file", {"action": "read"})
     model.script(Calls((read,), text="I look.\n\nIt takes\na mom"), Holds(""))
     terminal.types("Hello\r")
-    # the tool's name, and then what the next answer waits for
+    # First the tool's name, then the progress of the next request.
     await terminal.until(
         lambda: terminal.lines[-4:-2] == ["I look.", "It takes a mom"] and " reading " in terminal.lines[-2]
     )
 
 
-async def test_a_failure_after_a_beginning_is_shown_under_it(terminal: Terminal, model: ModelServer) -> None:
+async def test_failure_after_a_partial_answer_is_shown_below_it(terminal: Terminal, model: ModelServer) -> None:
     model.script(Fails(401))
     terminal.types("Hello\r")
     await terminal.shows("refuses the key")
 
 
-async def test_nothing_that_a_terminal_would_obey_reaches_it(terminal: Terminal, model: ModelServer) -> None:
+async def test_terminal_escape_sequences_are_removed(terminal: Terminal, model: ModelServer) -> None:
     model.script(Says("Look: \x1b[2J\x1b[1;1H\x9b2Jgone.\n\nThe end."))
     terminal.types("Hello\r")
     await terminal.until(lambda: terminal.lines[-2:] == ["The end.", ">"])
@@ -257,13 +245,13 @@ async def test_nothing_that_a_terminal_would_obey_reaches_it(terminal: Terminal,
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])
-def test_blocks_are_finished_one_after_the_other_and_together_are_the_text(step: int) -> None:
+def test_markdown_blocks_add_up_to_the_whole_text(step: int) -> None:
     stream, blocks = MarkdownStream(), []
     for end in range(0, len(TALL) + step, step):
         assert stream.continues(TALL[:end])
         blocks.append(stream.take(TALL[:end]))
     blocks.append(stream.rest(TALL))
-    assert [line for block in blocks for line in shown(block)] == shown(TALL)
+    assert [line for block in blocks for line in rendered_lines(block)] == rendered_lines(TALL)
     assert "".join("".join(blocks).split()) == "".join(TALL.split())
     assert not stream.tail
 
@@ -272,7 +260,7 @@ def test_blocks_are_finished_one_after_the_other_and_together_are_the_text(step:
     ("text", "finished", "tail"),
     [
         ("One line", "", "One line"),
-        ("One.\n\nTwo", "", "One.\n\nTwo"),  # not before the line is whole: it may yet change what stands before it
+        ("One.\n\nTwo", "", "One.\n\nTwo"),  # The next line may still change the text before it.
         ("One.\n\nTwo.\n", "One.", "Two.\n"),
         ("1. one\n\n2", "", "1. one\n\n2"),
         ("```\ncode\n\nmore\n", "", "```\ncode\n\nmore\n"),
@@ -280,13 +268,13 @@ def test_blocks_are_finished_one_after_the_other_and_together_are_the_text(step:
         ("- one\n\n  its second paragraph\n\nnot in it\n", "- one\n\n  its second paragraph", "not in it\n"),
     ],
 )
-def test_a_block_is_finished_when_nothing_can_change_it(text: str, finished: str, tail: str) -> None:
+def test_markdown_block_is_finished_once_nothing_can_change_it(text: str, finished: str, tail: str) -> None:
     stream = MarkdownStream()
     assert stream.take(text) == finished
     assert stream.tail == tail
 
 
-async def test_a_tool_that_asks_is_answered_by_a_line(
+async def test_tool_approval_is_answered_by_typing(
     environment: dict[str, str], model: ModelServer, tmp_path: Path
 ) -> None:
     servers = Servers(tmp_path)
@@ -303,7 +291,7 @@ async def test_a_tool_that_asks_is_answered_by_a_line(
     assert servers.logged("write") == ["list.txt"]
 
 
-async def test_what_is_typed_while_it_starts_is_answered(environment: dict[str, str], model: ModelServer) -> None:
+async def test_text_typed_during_startup_is_answered(environment: dict[str, str], model: ModelServer) -> None:
     async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
         opened.types("Hello there\r")
         await opened.shows("You said: Hello there")
@@ -311,7 +299,7 @@ async def test_what_is_typed_while_it_starts_is_answered(environment: dict[str, 
         await opened.until(lambda: opened.lines[-1:] == ["> And ag"])
 
 
-async def test_half_a_line_typed_while_it_starts_stands_in_the_prompt(environment: dict[str, str]) -> None:
+async def test_half_line_typed_during_startup_is_in_the_prompt(environment: dict[str, str]) -> None:
     async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
         opened.types("Hello th")
         await opened.until(lambda: opened.lines[-1:] == ["> Hello th"])

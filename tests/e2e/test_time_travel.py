@@ -1,4 +1,4 @@
-"""A year in the life of memories: what is used stays, what is not fades, is archived, and still answers."""
+"""Test of memories over a year."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def archived_at(app: App) -> dict[str, str | None]:
     return {row["content"]: row["archived_at"] for row in rows}
 
 
-async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_and_still_answers(
+async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
     model.otherwise = lambda _: Says("Fine.")
@@ -56,7 +56,7 @@ async def test_over_a_year_what_is_used_stays_and_what_is_not_fades_is_archived_
             assert ((await archived_at(app))[UNUSED] is not None) == (score < decay.archive_below)
             assert seen[UNUSED][-1] == (score >= decay.threshold)
         assert seen[RULE] == seen[USED] == [True] * WEEKS
-        assert [at for at, _ in told] == [began + timedelta(weeks=43)]  # 299 days are 42.7 weeks
+        assert [at for at, _ in told] == [began + timedelta(weeks=43)]  # 299 days are 42.7 weeks.
         assert told[0][1] == (
             f'{USED}.\n\n_Memory tidied; archived as faded: "{UNUSED}". Nothing was deleted (/undo takes it back)._'
         )

@@ -1,4 +1,4 @@
-"""/timezone: hours are told and read on the clock of the chat, by the name of a city, a zone or a country."""
+"""Tests of /timezone: times use the zone of the chat, which is chosen by city, zone or country."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tests.support.serving import Serve
 
 
-async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> str:
-    """The answer with that text in it, once there is one."""
+async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> str:
+    """Wait for a message that contains the text and return it."""
     return await telegram.wait_for(lambda: next((one for one in texts(telegram, chat_id) if text in one), ""))
 
 
-async def test_a_city_sets_the_clock_of_the_chat_and_of_no_other(person: Person) -> None:
+async def test_city_sets_the_zone_of_this_chat_only(person: Person) -> None:
     assert "12:15" in await person.says("/timezone")
     answer = await person.says("/timezone kyiv")
     assert "Europe/Kyiv" in answer
@@ -36,23 +36,21 @@ async def test_a_city_sets_the_clock_of_the_chat_and_of_no_other(person: Person)
     assert person.app.memory.reminders.zone_of("console:other").key == "UTC"
 
 
-async def test_the_zone_holds_after_a_restart_and_in_all_topics_of_a_chat(serve: Serve, telegram: BotApiServer) -> None:
+async def test_zone_survives_a_restart_and_covers_all_topics(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/timezone Europe/Kyiv", chat_id=ANN)
-        await said(telegram, "are now in")
+        await wait_for_text(telegram, "are now in")
     async with serve() as app:
         assert app.memory.reminders.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
 
 
-async def test_the_prompt_says_the_time_on_the_clock_of_the_chat(person: Person, model: ModelServer) -> None:
+async def test_prompt_shows_the_time_in_the_chats_zone(person: Person, model: ModelServer) -> None:
     await person.says("/timezone Tokyo")
     await person.says("What time is it?")
     assert "Saturday 2026-02-07 21:15" in model.requests[-1].added
 
 
-async def test_a_reminder_is_read_on_the_clock_of_its_chat_and_keeps_the_zone_that_it_was_made_in(
-    person: Person, model: ModelServer, clock: FakeClock
-) -> None:
+async def test_reminder_keeps_the_zone_of_its_creation(person: Person, model: ModelServer, clock: FakeClock) -> None:
     await person.says("/timezone kyiv")
     wish = {"text": "tea", "when": "2026-02-08T09:00", "repeat": "daily"}
     (answer,) = await use(person, model, ("reminder_set", wish))
@@ -65,7 +63,7 @@ async def test_a_reminder_is_read_on_the_clock_of_its_chat_and_keeps_the_zone_th
     assert "09:00" in await person.says("/reminders")
 
 
-async def test_the_first_reminder_says_once_how_to_change_the_clock(
+async def test_first_reminder_explains_how_to_change_the_zone(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     hint = "Times here are in UTC"
@@ -74,20 +72,20 @@ async def test_the_first_reminder_says_once_how_to_change_the_clock(
             wish = {"text": "tea", "when": f"2026-02-08T1{number}:00"}
             model.script(Calls((("reminder_set", wish),)), Says(f"Set {number}."))
             telegram.user_says("Remind me of tea.", chat_id=ANN)
-            await said(telegram, f"Set {number}.")
+            await wait_for_text(telegram, f"Set {number}.")
         assert [hint in text for text in texts(telegram)] == [True, False]
         press(telegram, "Change time zone")
         await telegram.wait_for(lambda: "All settings" in labels(telegram))
 
 
-async def test_who_has_chosen_a_clock_is_not_told_how_to(person: Person, model: ModelServer) -> None:
+async def test_chat_with_a_chosen_zone_gets_no_explanation(person: Person, model: ModelServer) -> None:
     await person.says("/timezone kyiv")
     model.script(Calls((("reminder_set", {"text": "tea", "when": "2026-02-08T11:00"}),)), Says("Set."))
     assert (await person.says("Remind me of tea.")).startswith("Set.\n\n_Set: #")
 
 
-async def test_what_was_said_is_noted_under_the_day_and_hour_of_the_chat(person: Person, clock: FakeClock) -> None:
-    clock.forward(hours=11)  # 23:15 in UTC, 08:15 of the next day in Tokyo
+async def test_daily_note_uses_the_zone_of_the_chat(person: Person, clock: FakeClock) -> None:
+    clock.forward(hours=11)  # 23:15 in UTC, 08:15 of the next day in Tokyo.
     await person.says("/timezone tokyo")
     await person.says("Good morning!")
     note = person.app.settings.mneme_data_dir / "memory" / "console:local" / "2026-02-08.md"
@@ -97,10 +95,10 @@ async def test_what_was_said_is_noted_under_the_day_and_hour_of_the_chat(person:
 async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/timezone Deutschland", chat_id=ANN)
-        await said(telegram, "Which one")
+        await wait_for_text(telegram, "Which one")
         assert labels(telegram)[:2] == ["Europe/Berlin", "Europe/Busingen"]
         press(telegram, "Europe/Berlin")
-        await said(telegram, "Times here are now in Europe/Berlin")
+        await wait_for_text(telegram, "Times here are now in Europe/Berlin")
         assert len(texts(telegram)) == 1
         assert app.memory.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
 
@@ -113,20 +111,20 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
         ("99,99", "I know no place called 99"),
     ],
 )
-async def test_what_names_no_zone_says_what_to_name(person: Person, name: str, answer: str) -> None:
+async def test_unknown_place_is_answered_with_a_hint(person: Person, name: str, answer: str) -> None:
     assert answer in await person.says(f"/timezone {name}")
     assert person.app.memory.reminders.zone_of("console:local").key == "UTC"
 
 
-async def test_in_a_group_only_who_manages_it_sets_the_zone(serve: Serve, telegram: BotApiServer) -> None:
+async def test_group_zone_is_set_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         telegram.user_says("/timezone", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
-        await said(telegram, "It is", GROUP)
+        await wait_for_text(telegram, "It is", GROUP)
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=4004, chat_type="supergroup")
-        await said(telegram, "for its administrators", GROUP)
+        await wait_for_text(telegram, "for its administrators", GROUP)
         assert app.memory.reminders.zone_of(f"telegram:{GROUP}").key == "UTC"
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
-        await said(telegram, "Times here are now in Europe/Kyiv", GROUP)
+        await wait_for_text(telegram, "Times here are now in Europe/Kyiv", GROUP)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +146,10 @@ async def test_in_a_group_only_who_manages_it_sets_the_zone(serve: Serve, telegr
         ("  ", []),
     ],
 )
-async def test_a_zone_is_known_by_what_people_call_it(name: str, zones: list[str]) -> None:
+async def test_zone_is_found_by_common_names(name: str, zones: list[str]) -> None:
     assert find_zones(name) == zones
 
 
 @given(st.sampled_from(sorted(zone for zone in available_timezones() if zone.count("/") == 1)), st.booleans())
-async def test_a_zone_s_own_name_means_one_zone_at_most_whatever_its_case(zone: str, upper: bool) -> None:
+async def test_zone_name_matches_at_most_one_zone_ignoring_case(zone: str, upper: bool) -> None:
     assert len(find_zones(zone.upper() if upper else zone.lower())) <= 1

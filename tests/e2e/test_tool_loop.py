@@ -1,4 +1,4 @@
-"""The tool loop: tools in turn until there is an answer, and what ends it before that."""
+"""Tests of the tool loop: tools in sequence until there is an answer, and its limits."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ def append(text: str) -> tuple[str, object]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder with the memory of the person at the console."""
+    """Create the memory folder of the console user."""
     made = tmp_path / "data" / "memory" / "console:local"
     made.mkdir(parents=True)
     return made
 
 
-async def test_several_tools_run_in_a_row_and_each_sees_what_the_last_one_did(
-    person: Person, model: ModelServer
-) -> None:
+async def test_tools_in_a_row_see_the_previous_results(person: Person, model: ModelServer) -> None:
     model.script(Calls((append("- a"),)), Calls((append("- b"),)), Calls((READ,)), Says("Both are there."))
     assert await person.says("Note a and b, then read them back") == "Both are there."
     assert [r.last for r in model.requests[1:]] == [
@@ -47,13 +45,13 @@ async def test_several_tools_run_in_a_row_and_each_sees_what_the_last_one_did(
     assert person.channel.tools == ["memory_file"] * 3
 
 
-async def test_what_each_call_waits_for_is_shown(person: Person, model: ModelServer) -> None:
+async def test_progress_of_each_call_is_shown(person: Person, model: ModelServer) -> None:
     model.script(Calls((READ,)), Says("Empty."))
     await person.says("What do you know?")
     assert [what.split()[0] for what in person.channel.awaited] == ["reading", "thinking", "reading"]
 
 
-async def test_several_tools_in_one_answer_run_in_their_order(person: Person, model: ModelServer) -> None:
+async def test_tool_calls_of_one_answer_run_in_order(person: Person, model: ModelServer) -> None:
     model.script(Calls((append("- a"), append("- b"), READ), text="I look."), Says("Done."))
     assert await person.says("Go") == "Done."
     results = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
@@ -61,7 +59,7 @@ async def test_several_tools_in_one_answer_run_in_their_order(person: Person, mo
     assert model.refused == []
 
 
-async def test_the_next_turn_still_shows_the_tool_calls_of_the_last(person: Person, model: ModelServer) -> None:
+async def test_tool_calls_are_in_the_next_turns_history(person: Person, model: ModelServer) -> None:
     model.script(Calls((READ,)), Says("Empty."))
     await person.says("What do you know?")
     await person.says("Sure?")
@@ -94,7 +92,7 @@ async def test_the_next_turn_still_shows_the_tool_calls_of_the_last(person: Pers
         (("web_search", {"query": "x"}), "error: there is no tool web_search; there are: memory_file"),
     ],
 )
-async def test_a_call_that_makes_no_sense_comes_back_to_the_model(
+async def test_invalid_call_returns_an_error_to_the_model(
     person: Person, model: ModelServer, call: tuple[str, object], told: str
 ) -> None:
     model.script(Calls((call,)), Says("I tried."))
@@ -103,9 +101,7 @@ async def test_a_call_that_makes_no_sense_comes_back_to_the_model(
 
 
 @pytest.mark.parametrize("depth", [100, 3000])
-async def test_arguments_that_are_nested_too_deep_break_no_later_request(
-    person: Person, model: ModelServer, depth: int
-) -> None:
+async def test_arguments_nested_too_deep_break_no_later_request(person: Person, model: ModelServer, depth: int) -> None:
     deep = '{"action": ' * depth + '"read"' + "}" * depth
     model.script(Calls((("memory_file", deep),)), Says("It did not work."))
     assert await person.says("Look into your memory") == "It did not work."
@@ -114,9 +110,7 @@ async def test_arguments_that_are_nested_too_deep_break_no_later_request(
     assert sent == ["{}"]
 
 
-async def test_arguments_that_are_no_object_never_go_back_to_a_server_that_might_refuse_them(
-    person: Person, model: ModelServer
-) -> None:
+async def test_arguments_that_are_no_object_are_not_sent_back(person: Person, model: ModelServer) -> None:
     model.script(Calls((("memory_file", '{"action": "re'),)), Says("I tried."))
     await person.says("Go")
     await person.says("And now?")
@@ -125,9 +119,9 @@ async def test_arguments_that_are_no_object_never_go_back_to_a_server_that_might
         assert [json.loads(arguments) for arguments in sent] == [{}]
 
 
-async def test_a_tool_that_fails_says_so_to_the_model(person: Person, model: ModelServer, folder: Path) -> None:
+async def test_failing_tool_reports_its_error_to_the_model(person: Person, model: ModelServer, folder: Path) -> None:
     model.script(Calls((append("- a"),)), Says("It did not work."))
-    await person.says("Hello")  # the folder is read before it is spoilt
+    await person.says("Hello")  # The folder is read before it becomes unwritable.
     (folder / ".lock").unlink(missing_ok=True)
     (folder / ".lock").mkdir()
     model.script(Calls((append("- a"),)), Says("It did not work."))
@@ -135,7 +129,7 @@ async def test_a_tool_that_fails_says_so_to_the_model(person: Person, model: Mod
     assert model.requests[-1].last.startswith("error: MEMORY.md can't be written (Is a directory)")
 
 
-async def test_a_tool_that_breaks_off_is_named_to_the_model() -> None:
+async def test_exception_in_a_tool_is_named_to_the_model() -> None:
     async def divide(context: ToolContext, by: int) -> str:
         """Divide."""
         return str(1 / by)
@@ -143,13 +137,13 @@ async def test_a_tool_that_breaks_off_is_named_to_the_model() -> None:
     assert await Tool(divide).run(ToolContext("o", "s"), '{"by": 0}') == "error: divide failed (ZeroDivisionError)"
 
 
-async def test_a_refusal_of_the_memory_reaches_the_model_in_words(person: Person, model: ModelServer) -> None:
+async def test_memory_refusal_reaches_the_model_in_words(person: Person, model: ModelServer) -> None:
     model.script(Calls((("memory_file", {"action": "delete", "text": "never said"}),)), Says("There is no such thing."))
     await person.says("Forget that")
     assert model.requests[1].last.startswith('error: "never said" stands nowhere in MEMORY.md')
 
 
-async def test_a_tool_that_takes_too_long_is_ended_and_says_so(
+async def test_slow_tool_is_ended_and_reported(
     person: Person, model: ModelServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toolbox, "TOOL_TIMEOUT_SECONDS", 0.0)
@@ -158,7 +152,7 @@ async def test_a_tool_that_takes_too_long_is_ended_and_says_so(
     assert model.requests[1].last == "error: memory_file took longer than 0 seconds and was ended"
 
 
-async def test_a_long_result_is_cut_with_a_hint(start: OpenApp, model: ModelServer, folder: Path) -> None:
+async def test_long_tool_result_is_cut_with_a_hint(start: OpenApp, model: ModelServer, folder: Path) -> None:
     (folder / "MEMORY.md").write_text("first\n" + "filler\n" * 5000 + "last\n")
     model.script(Calls((READ,)), Says("Long."))
     async with start(window=8_000) as app:
@@ -170,7 +164,7 @@ async def test_a_long_result_is_cut_with_a_hint(start: OpenApp, model: ModelServ
     assert len(result) < 4_500
 
 
-async def test_too_many_calls_of_the_model_end_the_turn(start: OpenApp, model: ModelServer) -> None:
+async def test_model_calls_over_the_limit_end_the_turn(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Calls((append(f"- {len(model.requests)}"),))
     async with start(turn_max_model_calls=4) as app:
         said = await Person(app).says("Go on for ever")
@@ -178,7 +172,7 @@ async def test_too_many_calls_of_the_model_end_the_turn(start: OpenApp, model: M
     assert len(model.requests) == 4
 
 
-async def test_repeated_questions_count_as_calls_of_the_model_too(start: OpenApp, model: ModelServer) -> None:
+async def test_repeated_requests_count_as_model_calls(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("")
     async with start(turn_max_model_calls=1) as app:
         said = await Person(app).says("Hello")
@@ -186,7 +180,7 @@ async def test_repeated_questions_count_as_calls_of_the_model_too(start: OpenApp
     assert len(model.requests) == 1
 
 
-async def test_too_many_tool_calls_end_the_turn(start: OpenApp, model: ModelServer) -> None:
+async def test_tool_calls_over_the_limit_end_the_turn(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Calls((append(f"- {len(model.requests)}a"), append(f"- {len(model.requests)}b")))
     async with start(turn_max_tool_calls=5) as app:
         said = await Person(app).says("Go on for ever")
@@ -194,7 +188,7 @@ async def test_too_many_tool_calls_end_the_turn(start: OpenApp, model: ModelServ
     assert len(model.requests) == 3
 
 
-async def test_a_turn_that_takes_too_long_is_ended(start: OpenApp, model: ModelServer) -> None:
+async def test_turn_over_the_time_limit_is_ended(start: OpenApp, model: ModelServer) -> None:
     model.script(Holds("I think"))
     async with start(turn_max_seconds=0.3) as app:
         said = await Person(app).says("Think hard")
@@ -202,7 +196,7 @@ async def test_a_turn_that_takes_too_long_is_ended(start: OpenApp, model: ModelS
     await model.wait_for(lambda: model.disconnects == 1)
 
 
-async def test_after_a_turn_that_hit_a_limit_the_conversation_goes_on(start: OpenApp, model: ModelServer) -> None:
+async def test_conversation_continues_after_a_turn_hit_a_limit(start: OpenApp, model: ModelServer) -> None:
     model.script(*(Calls((append(f"- {n}"),)) for n in range(3)))
     async with start(turn_max_model_calls=3) as app:
         person = Person(app)
@@ -211,19 +205,19 @@ async def test_after_a_turn_that_hit_a_limit_the_conversation_goes_on(start: Ope
     assert model.refused == []
 
 
-async def test_the_same_call_three_times_in_a_row_ends_the_turn(person: Person, model: ModelServer) -> None:
+async def test_identical_call_three_times_ends_the_turn(person: Person, model: ModelServer) -> None:
     model.otherwise = lambda _: Calls((READ,))
     assert (await person.says("Loop")).startswith("I went in circles, calling memory_file with the same words")
     assert len(model.requests) == 3
 
 
-async def test_reading_again_after_each_change_is_no_loop(person: Person, model: ModelServer) -> None:
+async def test_reading_after_each_change_is_no_loop(person: Person, model: ModelServer) -> None:
     steps = [Calls((READ,)), *(call for n in range(4) for call in (Calls((append(f"- {n}"),)), Calls((READ,))))]
     model.script(*steps, Says("Four lines."))
     assert await person.says("Count") == "Four lines."
 
 
-async def test_a_context_that_is_too_long_is_cut_and_sent_once_more(start: OpenApp, model: ModelServer) -> None:
+async def test_overlong_context_is_cut_and_sent_again(start: OpenApp, model: ModelServer) -> None:
     async with start(compaction_enabled=False) as app:
         person = Person(app)
         for n in range(6):
@@ -235,7 +229,7 @@ async def test_a_context_that_is_too_long_is_cut_and_sent_once_more(start: OpenA
     assert model.requests[-1].last == "And then?"
 
 
-async def test_a_context_that_stays_too_long_ends_in_a_sentence(start: OpenApp, model: ModelServer) -> None:
+async def test_context_that_stays_too_long_ends_in_a_sentence(start: OpenApp, model: ModelServer) -> None:
     model.window = 100
     async with start() as app:
         said = await Person(app).says("Hello")
@@ -243,9 +237,7 @@ async def test_a_context_that_stays_too_long_ends_in_a_sentence(start: OpenApp, 
     assert len(model.requests) == 2
 
 
-async def test_an_empty_answer_to_a_shortened_request_is_not_asked_for_at_full_length(
-    start: OpenApp, model: ModelServer
-) -> None:
+async def test_empty_answer_to_a_cut_request_is_retried_cut(start: OpenApp, model: ModelServer) -> None:
     async with start(compaction_enabled=False) as app:
         person = Person(app)
         for n in range(6):
@@ -257,7 +249,7 @@ async def test_an_empty_answer_to_a_shortened_request_is_not_asked_for_at_full_l
     assert len(model.refused) == 1
 
 
-async def test_an_empty_answer_is_asked_for_once_more(person: Person, model: ModelServer) -> None:
+async def test_empty_answer_is_requested_once_more(person: Person, model: ModelServer) -> None:
     model.script(Says(" \n"), Says("Here I am."))
     assert await person.says("Hello") == "Here I am."
     assert len(model.requests) == 2
@@ -268,14 +260,14 @@ async def test_two_empty_answers_end_in_a_sentence(person: Person, model: ModelS
     assert await person.says("Hello") == "The model scripted gave an empty answer twice: send /retry or rephrase."
 
 
-async def test_an_answer_that_was_cut_off_is_asked_for_once_more(person: Person, model: ModelServer) -> None:
+async def test_cut_off_answer_is_requested_once_more(person: Person, model: ModelServer) -> None:
     model.script(Says("The answer is fo", finish=None), Says("The answer is 42."))
     assert await person.says("What is the answer?") == "The answer is 42."
     assert person.channel.shown[-1] == "The answer is 42."
 
 
 @pytest.mark.parametrize("second", [Says("The ans", finish=None), Says(""), Fails(404), Fails(401)])
-async def test_an_answer_that_is_cut_off_for_good_is_kept_with_a_note(
+async def test_answer_cut_off_twice_is_kept_with_a_note(
     app: App, person: Person, model: ModelServer, second: Reply
 ) -> None:
     model.script(Says("The answer is fo", finish=None), second)
@@ -287,13 +279,13 @@ async def test_an_answer_that_is_cut_off_for_good_is_kept_with_a_note(
     assert last.outcome == "answered"
 
 
-async def test_an_answer_that_ran_into_its_limit_is_marked(person: Person, model: ModelServer) -> None:
+async def test_answer_over_its_length_limit_is_marked(person: Person, model: ModelServer) -> None:
     model.script(Says("Once upon a", finish="length"))
     assert await person.says("Tell me a story") == "Once upon a\n\n(The answer was cut off here.)"
     assert len(model.requests) == 1
 
 
-async def test_a_tool_call_that_was_cut_off_does_not_run(person: Person, model: ModelServer, folder: Path) -> None:
+async def test_tool_call_that_was_cut_off_does_not_run(person: Person, model: ModelServer, folder: Path) -> None:
     half = {
         "index": 0,
         "id": "a",
@@ -305,12 +297,12 @@ async def test_a_tool_call_that_was_cut_off_does_not_run(person: Person, model: 
     assert not (folder / "MEMORY.md").exists()
 
 
-async def test_a_garbled_stream_ends_in_a_sentence(person: Person, model: ModelServer) -> None:
+async def test_garbled_stream_ends_in_a_sentence(person: Person, model: ModelServer) -> None:
     model.script(Garbles())
     assert await person.says("Hello") == "The model scripted sent something that can't be read: try /retry."
 
 
-async def test_what_the_user_asked_stays_in_view_however_much_the_tools_say(
+async def test_users_question_stays_in_view_despite_long_tool_results(
     start: OpenApp, model: ModelServer, folder: Path
 ) -> None:
     (folder / "MEMORY.md").write_text("filler line\n" * 300)

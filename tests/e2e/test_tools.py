@@ -1,4 +1,4 @@
-"""The model's tools on memory: what they do, what they answer, and what they may not."""
+"""Tests of the memory tools: effects, answers and refusals."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
-    """The services over the App's database."""
+    """Return the services on the App's database."""
     return Store.over(app.database, clock)
 
 
-async def test_the_five_operations_confirm_what_is_in_the_database(
-    person: Person, model: ModelServer, store: Store
-) -> None:
+async def test_note_operations_return_the_stored_state(person: Person, model: ModelServer, store: Store) -> None:
     assert await use(
         person,
         model,
@@ -49,9 +47,7 @@ async def test_the_five_operations_confirm_what_is_in_the_database(
     assert await entries(store) == {}
 
 
-async def test_an_archive_gets_names_that_say_what_it_is_about(
-    person: Person, model: ModelServer, store: Store
-) -> None:
+async def test_archive_can_be_renamed_and_aliased(person: Person, model: ModelServer, store: Store) -> None:
     archive = await store.archive(OWNER, "We spoke of the garden.")
     assert await use(
         person,
@@ -66,7 +62,7 @@ async def test_an_archive_gets_names_that_say_what_it_is_about(
     assert (entry.kind, entry.content) == (Kind.ARCHIVE, "We spoke of the garden.")
 
 
-async def test_what_is_refused_comes_back_as_text_and_the_turn_goes_on(
+async def test_refused_call_returns_text_and_the_turn_continues(
     person: Person, model: ModelServer, store: Store
 ) -> None:
     archive = await store.archive(OWNER, "We spoke of the garden.")
@@ -102,14 +98,14 @@ async def test_what_is_refused_comes_back_as_text_and_the_turn_goes_on(
     assert (await entries(store))["key"].content == "x"
 
 
-async def test_a_note_is_told_which_message_it_came_from(person: Person, model: ModelServer, store: Store) -> None:
+async def test_note_stores_its_source_message(person: Person, model: ModelServer, store: Store) -> None:
     await person.says("Hello")
     await use(person, model, ("note_add", {"name": "key", "content": "x"}))
     source = (await entries(store))["key"].source_message_id
     assert await store.database.value("SELECT content FROM messages WHERE id = ?", (source,)) == "Please do it"
 
 
-async def test_a_turn_that_fails_after_writing_still_tells_where_the_note_came_from(
+async def test_note_of_a_failed_turn_stores_its_source_message(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
     async with start(turn_max_model_calls=1) as app:
@@ -120,7 +116,7 @@ async def test_a_turn_that_fails_after_writing_still_tells_where_the_note_came_f
 
 
 @pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
-async def test_what_cites_nothing_that_was_typed_waits_for_the_user_and_may_read(
+async def test_call_without_a_citation_is_unconfirmed_but_may_read(
     person: Person, model: ModelServer, store: Store, provenance: Provenance
 ) -> None:
     await use(person, model, ("note_add", {"name": "key", "content": "lighthouse"}))
@@ -171,14 +167,14 @@ async def test_recall_searches_conversations_and_notes(person: Person, model: Mo
     assert answers[5].startswith("error: the arguments are wrong: tokens:")
 
 
-async def test_recall_shows_nothing_of_others(app: App, person: Person, model: ModelServer) -> None:
+async def test_recall_shows_nothing_of_other_owners(app: App, person: Person, model: ModelServer) -> None:
     from memory.log.sessions import Address
 
     await Person(app, Address("console", "other")).says("the lighthouse is white")
     assert await use(person, model, ("memory_recall", {"query": "lighthouse"})) == ["nothing found"]
 
 
-async def test_a_huge_result_is_cut_with_a_hint(person: Person, model: ModelServer) -> None:
+async def test_huge_result_is_cut_with_a_hint(person: Person, model: ModelServer) -> None:
     await person.says("/new")
     for number in range(20):
         await person.says(f"/remember lighthouse{number} lighthouse {'word ' * 3000}")
@@ -219,13 +215,13 @@ async def test_memory_file_changes_parts_of_memory_md(app: App, person: Person, 
         ({"action": "append", "text": "my password is hunter22"}, "error: This looks like a password"),
     ],
 )
-async def test_what_memory_file_refuses_it_says(
+async def test_memory_file_explains_refusals(
     person: Person, model: ModelServer, arguments: dict[str, str], answer: str
 ) -> None:
     assert (await use(person, model, ("memory_file", arguments)))[0].startswith(answer)
 
 
-async def test_the_tools_are_described_and_always_in_the_same_order(person: Person, model: ModelServer) -> None:
+async def test_tools_are_described_in_a_constant_order(person: Person, model: ModelServer) -> None:
     await person.says("one")
     await person.says("two")
     tools = [request.body["tools"] for request in model.requests]
@@ -240,7 +236,7 @@ async def test_the_tools_are_described_and_always_in_the_same_order(person: Pers
         assert "context" not in tool["function"]["parameters"]["properties"]
 
 
-async def test_without_memory_there_are_no_tools(start: OpenApp, model: ModelServer) -> None:
+async def test_tools_are_absent_without_memory(start: OpenApp, model: ModelServer) -> None:
     async with start(memory_enabled=False) as app:
         await Person(app).says("one")
     assert model.requests[0].body.get("tools", []) == []

@@ -1,4 +1,4 @@
-"""One turn, end to end: from a message through the pipeline to the answer, the log and the files."""
+"""End-to-end tests of one turn: message, pipeline, answer, log and files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.servers.model import ModelServer
 
 
-async def test_a_message_is_answered_and_noted(app: App, person: Person, model: ModelServer, tmp_path: Path) -> None:
+async def test_message_is_answered_and_noted(app: App, person: Person, model: ModelServer, tmp_path: Path) -> None:
     model.script(Says("Add a healthcheck section.\nThen restart."))
     assert await person.says("How do I configure\nDocker health checks?") == "Add a healthcheck section.\nThen restart."
     note = tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md"
@@ -26,7 +26,7 @@ async def test_a_message_is_answered_and_noted(app: App, person: Person, model: 
     assert await app.sessions.message_count("console:local") == 2
 
 
-async def test_after_a_restart_the_request_holds_conversation_and_notes(
+async def test_request_after_a_restart_contains_conversation_and_notes(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:
     async with start() as app:
@@ -40,9 +40,7 @@ async def test_after_a_restart_the_request_holds_conversation_and_notes(
     assert [m["role"] for m in request.messages] == ["system", "user"]
 
 
-async def test_the_model_writes_long_term_memory_through_its_tool(
-    person: Person, model: ModelServer, tmp_path: Path
-) -> None:
+async def test_model_writes_long_term_memory_with_its_tool(person: Person, model: ModelServer, tmp_path: Path) -> None:
     model.script(Calls((("memory_file", {"action": "append", "text": "- Likes green tea"}),)), Says("Noted."))
     assert await person.says("Green tea is what I drink") == "Noted."
     assert (tmp_path / "data" / "memory" / "console:local" / "MEMORY.md").read_text() == "- Likes green tea\n"

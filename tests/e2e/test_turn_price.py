@@ -1,4 +1,4 @@
-"""The price of a turn: no statement of it reads the whole log, however large that is."""
+"""Tests that no statement of a turn scans a growing table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FILL = (
 
 
 async def fill(database: Database) -> None:
-    """Write the log of many chats, thousands of messages in all, as a year leaves it."""
+    """Write a year's log of many chats with thousands of messages."""
     async with database.transaction() as connection:
         await connection.executemany(
             "INSERT INTO sessions (id, channel, chat_id, owner, created_at, updated_at) VALUES (?, 'x', ?, ?, ?, ?)",
@@ -58,7 +58,7 @@ async def statements_of_a_turn(app: App, person: Person, text: str) -> set[str]:
     """Return the statements that a turn runs, with their values."""
     seen: set[str] = set()
     database = app.database
-    for connection in (database._reader, database._writer):  # noqa: SLF001  # what SQLite runs has no other witness
+    for connection in (database._reader, database._writer):  # noqa: SLF001  # There is no other way to see the statements.
         await connection.set_trace_callback(seen.add)
     await person.says(text)
     for connection in (database._reader, database._writer):  # noqa: SLF001
@@ -75,7 +75,7 @@ async def tables_read_whole(database: Database, sql: str) -> list[str]:
     return [table for scan in scans if (table := aliases.get(scan[1], scan[1])) in GROWING]
 
 
-async def test_no_statement_of_a_turn_reads_a_whole_table(app: App, person: Person, clock: FakeClock) -> None:
+async def test_statements_of_a_turn_scan_no_growing_table(app: App, person: Person, clock: FakeClock) -> None:
     await person.says("Hello, I live in Kyiv.")
     await fill(app.database)
     await person.says("/new")
@@ -86,7 +86,7 @@ async def test_no_statement_of_a_turn_reads_a_whole_table(app: App, person: Pers
             assert await tables_read_whole(app.database, sql) == [], sql
 
 
-async def test_the_end_of_a_conversation_reads_no_whole_table(app: App, person: Person) -> None:
+async def test_statements_at_the_end_of_a_conversation_scan_no_table(app: App, person: Person) -> None:
     await fill(app.database)
     await person.says("I live in Kyiv with my sister.")
     for sql in await statements_of_a_turn(app, person, "/new"):

@@ -1,4 +1,4 @@
-"""The model's tools over typed memories: learn, recall, episode, procedure, stats, consolidate."""
+"""Tests of the tools on typed memories: learn, recall, episode, procedure, stats, consolidate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
-    """The services over the App's database."""
+    """Return the services on the App's database."""
     return Store.over(app.database, clock)
 
 
@@ -34,7 +34,7 @@ async def counts(store: Store) -> dict[str, int]:
     return {name: entry.reinforcement_count for name, entry in (await entries(store)).items()}
 
 
-async def test_learn_confirms_what_is_in_the_database(person: Person, model: ModelServer, store: Store) -> None:
+async def test_learn_returns_the_stored_state(person: Person, model: ModelServer, store: Store) -> None:
     await person.says("Hello")
     answers = await use(
         person,
@@ -80,7 +80,7 @@ async def test_learn_confirms_what_is_in_the_database(person: Person, model: Mod
     assert found["fact-tea-green"].content == "The tea is green"
 
 
-async def test_learn_says_what_a_known_memory_takes_the_place_of(
+async def test_learn_names_the_memory_that_a_known_one_replaces(
     person: Person, model: ModelServer, store: Store
 ) -> None:
     agrees = model.second_look
@@ -130,9 +130,7 @@ def known_as(chat: ChatRequest, text: str) -> str:
     return match[1]
 
 
-async def test_what_is_learned_comes_up_in_the_next_request_and_goes_with_undo(
-    person: Person, model: ModelServer
-) -> None:
+async def test_learned_fact_is_in_the_next_request_until_undo(person: Person, model: ModelServer) -> None:
     await use(person, model, ("memory_learn", {"fact": "Invoices go out in euros", "kind": "policy"}))
     await person.says("/new")
     await person.says("Hello")
@@ -175,7 +173,7 @@ async def test_recall_filters_by_kind_and_path(person: Person, model: ModelServe
 
 
 @pytest.mark.parametrize("text", ["lighthouse " * 60, "lighthouse 灯塔" + "灯塔守护者" * 80])
-async def test_recall_keeps_to_its_tokens(person: Person, model: ModelServer, store: Store, text: str) -> None:
+async def test_recall_respects_its_token_budget(person: Person, model: ModelServer, store: Store, text: str) -> None:
     for number in range(12):
         await store.entries.add(OWNER, NewEntry(f"{number} {text}", name=f"n{number}"))
     budgets = (50, 100, 400, 2000)
@@ -205,7 +203,7 @@ async def test_memory_counts_once_a_turn_if_the_answer_uses_it(
     assert await person.says("/undo") == "Undone: the boat is blue"
 
 
-async def test_memory_in_the_request_is_used_only_if_the_answer_says_it(
+async def test_memory_in_the_request_counts_only_if_answered_with(
     person: Person, model: ModelServer, store: Store
 ) -> None:
     for name, text in (
@@ -237,9 +235,7 @@ async def test_private_talk_counts_no_use(app: App, person: Person, model: Model
     assert await counts(store) == {"sister": 1}
 
 
-async def test_an_episode_is_found_by_its_tags_and_its_outcome_and_shows_it(
-    person: Person, model: ModelServer, store: Store
-) -> None:
+async def test_episode_is_found_by_tags_and_outcome(person: Person, model: ModelServer, store: Store) -> None:
     answers = await use(
         person,
         model,
@@ -268,7 +264,7 @@ async def test_an_episode_is_found_by_its_tags_and_its_outcome_and_shows_it(
     assert set(await entries(store)) == {name}
 
 
-async def test_a_procedure_is_saved_recorded_and_undone(person: Person, model: ModelServer, store: Store) -> None:
+async def test_procedure_is_saved_recorded_and_undone(person: Person, model: ModelServer, store: Store) -> None:
     answers = await use(
         person,
         model,
@@ -321,7 +317,7 @@ async def test_stats_count_by_type_and_tokens(app: App, person: Person, model: M
     ]
 
 
-async def test_consolidate_tidies_reports_and_is_undone(person: Person, model: ModelServer, store: Store) -> None:
+async def test_consolidate_tidies_reports_and_can_be_undone(person: Person, model: ModelServer, store: Store) -> None:
     assert await use(person, model, ("memory_consolidate", {})) == ["There was nothing to tidy."]
     for name in ("one", "two"):
         await store.entries.add(OWNER, NewEntry("The office is in Kyiv", name=name, kind=Kind.FACT))
@@ -333,7 +329,7 @@ async def test_consolidate_tidies_reports_and_is_undone(person: Person, model: M
 
 
 @pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
-async def test_what_cites_nothing_that_was_typed_waits_for_the_user_and_may_read(
+async def test_call_without_a_citation_is_unconfirmed_but_may_read(
     person: Person, model: ModelServer, store: Store, provenance: Provenance
 ) -> None:
     await store.entries.add(OWNER, NewEntry("The office is in Kyiv", name="office", kind=Kind.FACT))
@@ -355,7 +351,9 @@ async def test_what_cites_nothing_that_was_typed_waits_for_the_user_and_may_read
     assert confirmed == ["The office is in Kyiv"]
 
 
-async def test_nobody_learns_or_recalls_for_others(app: App, person: Person, model: ModelServer, store: Store) -> None:
+async def test_learning_and_recall_are_separate_for_each_owner(
+    app: App, person: Person, model: ModelServer, store: Store
+) -> None:
     await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv", "scope": "src/**"}))
     other = Person(app, Address("console", "other"))
     answers = await use(
@@ -374,7 +372,7 @@ async def test_nobody_learns_or_recalls_for_others(app: App, person: Person, mod
     assert await counts(store) == {"fact-office-kyiv": 1}
 
 
-async def test_a_small_window_holds_all_tools_and_the_question(start: OpenApp, model: ModelServer) -> None:
+async def test_small_window_holds_all_tools_and_the_question(start: OpenApp, model: ModelServer) -> None:
     async with start(window=8192) as app:
         await Person(app).says("Hello")
     assert len(model.requests[-1].body["tools"]) == 16

@@ -1,4 +1,4 @@
-"""Voice messages, recordings and video notes: what is said in them, and whose words those are."""
+"""Tests of voice messages, recordings and video notes, heard and spoken."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HEARS = {"llm_transcription_model": "whisper-1"}
 
 
-async def answered(telegram: BotApiServer, app: App, sends: Sent, *, forwarded: bool = False) -> str:
-    """What the bot answers to a recording."""
+async def send_recording(telegram: BotApiServer, app: App, sends: Sent, *, forwarded: bool = False) -> str:
+    """Send a recording and return the bot's answer."""
     before = len(telegram.sent(ANN))
     telegram.user_says(chat_id=ANN, sends=sends, forwarded=forwarded)
     await telegram.wait_for(lambda: len(telegram.sent(ANN)) > before)
@@ -28,10 +28,10 @@ async def answered(telegram: BotApiServer, app: App, sends: Sent, *, forwarded: 
     return texts(telegram)[-1]
 
 
-async def test_a_voice_message_is_what_the_user_says(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+async def test_voice_message_counts_as_typed(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = "I prefer tea over coffee."
     async with serve(**HEARS) as app:
-        said = await answered(telegram, app, voice(b"OggS tea"))
+        said = await send_recording(telegram, app, voice(b"OggS tea"))
         await app.jobs.capture.idle()
         kept = await app.database.rows("SELECT content, trusted FROM entries")
     assert model.recordings == [("recording.ogg", b"OggS tea")]
@@ -48,20 +48,20 @@ async def test_a_voice_message_is_what_the_user_says(serve: Serve, telegram: Bot
         (Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"), False, "[file] [recording 1: talk.mp3] I prefer tea"),
     ],
 )
-async def test_a_recording_that_is_not_the_users_own_voice_writes_no_memory(
+async def test_recording_by_others_writes_no_memory(
     serve: Serve, telegram: BotApiServer, model: ModelServer, sends: Sent, forwarded: bool, told: str
 ) -> None:
     model.spoken = "I prefer tea over coffee."
     async with serve(**HEARS) as app:
-        await answered(telegram, app, sends, forwarded=forwarded)
+        await send_recording(telegram, app, sends, forwarded=forwarded)
         assert await app.database.value("SELECT count(*) FROM entries") == 0
     assert model.requests[0].said[0].startswith(told)
 
 
-async def test_a_spoken_command_is_no_command(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+async def test_spoken_command_is_not_a_command(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = "/forget all confirm"
     async with serve(**HEARS) as app:
-        said = await answered(telegram, app, voice())
+        said = await send_recording(telegram, app, voice())
     assert said.startswith("You said: /forget all confirm")
 
 
@@ -74,21 +74,21 @@ async def test_a_spoken_command_is_no_command(serve: Serve, telegram: BotApiServ
         (Sent("audio", b"OggS", "memo.oga", "audio/x-unheard-of"), "recording.ogg"),
     ],
 )
-async def test_a_recording_is_named_as_servers_know_it(
+async def test_recording_gets_a_file_name_that_servers_accept(
     serve: Serve, telegram: BotApiServer, model: ModelServer, sends: Sent, name: str
 ) -> None:
     model.spoken = "Good morning."
     async with serve(**HEARS) as app:
-        await answered(telegram, app, sends)
+        await send_recording(telegram, app, sends)
     assert [heard for heard, _ in model.recordings] == [name]
     assert "Good morning." in model.requests[0].said[0]
 
 
-async def test_without_a_model_that_hears_it_is_said_and_nothing_is_fetched(
+async def test_voice_message_without_a_transcription_model_is_explained(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
-        said = await answered(telegram, app, voice())
+        said = await send_recording(telegram, app, voice())
     assert said == (
         "I can't listen to this voice message, since no model for that is set: write it, or have "
         "LLM_TRANSCRIPTION_MODEL set."
@@ -97,11 +97,11 @@ async def test_without_a_model_that_hears_it_is_said_and_nothing_is_fetched(
     assert model.requests == []
 
 
-async def test_a_recording_that_can_not_be_heard_is_said_and_heard_when_it_is_tried_again(
+async def test_failed_transcription_is_explained_and_can_be_retried(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve(**HEARS) as app:
-        said = await answered(telegram, app, voice())
+        said = await send_recording(telegram, app, voice())
         assert said.startswith("I could not listen to this voice message: whisper-1 is refused there")
         model.spoken = "Good morning."
         telegram.user_says("/retry", chat_id=ANN)
@@ -109,42 +109,40 @@ async def test_a_recording_that_can_not_be_heard_is_said_and_heard_when_it_is_tr
     assert model.requests[0].said == ["Good morning."]
 
 
-async def test_a_recording_is_heard_once(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+async def test_recording_is_transcribed_once(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = "Good morning."
     model.script(Fails(401, "bad key"))
     async with serve(**HEARS) as app:
-        await answered(telegram, app, voice())
+        await send_recording(telegram, app, voice())
         telegram.user_says("/retry", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert len(model.recordings) == 1
     assert model.requests[0].said == model.requests[1].said
 
 
-async def test_silence_in_a_recording_is_said(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+async def test_silent_recording_is_explained(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = " "
     async with serve(**HEARS) as app:
-        said = await answered(telegram, app, voice())
+        said = await send_recording(telegram, app, voice())
     assert said == "I heard no words in this voice message: say it again, or write it."
 
 
-async def test_what_hears_may_be_elsewhere_and_is_not_shown_the_other_key(
+async def test_transcription_at_another_address_does_not_get_the_key(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.spoken = "Good morning."
     elsewhere = {"llm_transcription_base_url": model.url, "openai_base_url": "http://127.0.0.1:9/v1"}
     async with serve(**HEARS, **elsewhere, openai_api_key="sk-for-the-other", llm_timeout=1) as app:
-        await answered(telegram, app, voice())
+        await send_recording(telegram, app, voice())
     assert model.recordings
     assert model.keys == {"none"}
 
 
-async def test_a_long_recording_is_read_like_a_document(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
+async def test_long_recording_is_read_like_a_document(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = " ".join(f"Sentence {number} of the talk says little." for number in range(600)) + " It ends."
     model.script(Calls((("document_search", {"query": "Sentence 512"}),)), Says("There it is."))
     async with serve(**HEARS) as app:
-        said = await answered(telegram, app, Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"))
+        said = await send_recording(telegram, app, Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"))
     assert said == "There it is."
     told = model.requests[0].said[0]
     assert told.startswith("[file] [recording 1: talk.mp3, written down, in 8 parts from part 1 to part 8;")
@@ -155,12 +153,12 @@ async def test_a_long_recording_is_read_like_a_document(
 SPEAKS = {**HEARS, "llm_speech_model": "tts-1", "llm_speech_voice": "nova"}
 
 
-def spoken(telegram: BotApiServer) -> list[str]:
-    """What the bot has said aloud, in order."""
+def spoken_texts(telegram: BotApiServer) -> list[str]:
+    """Return what the bot has said aloud, in order."""
     return [recording.decode().removeprefix("OggS ") for recording in telegram.documents]
 
 
-async def test_a_voice_message_is_answered_by_one_too_and_a_written_one_is_not(
+async def test_voice_message_is_answered_by_voice_and_text_by_text(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     model.spoken, model.speech_formats = "Is it raining?", ("opus",)
@@ -169,10 +167,10 @@ async def test_a_voice_message_is_answered_by_one_too_and_a_written_one_is_not(
         await telegram.wait_for(lambda: "You said: Good morning" in texts(telegram))
         model.script(Says("**No.** It says so at https://www.weather.example/lviv?day=1\n\n```\nrain = 0\n```"))
         telegram.user_says(chat_id=ANN, sends=voice())
-        await telegram.wait_for(lambda: spoken(telegram))
-    # Heard: ... is under the text, which came first
+        await telegram.wait_for(lambda: spoken_texts(telegram))
+    # The transcript is below the text, which came first.
     assert "Heard: Is it raining?" in texts(telegram)[-2]
-    assert spoken(telegram) == ["No. It says so at weather.example"]
+    assert spoken_texts(telegram) == ["No. It says so at weather.example"]
     assert model.read_aloud[0] | {"input": ""} == {
         "model": "tts-1",
         "voice": "nova",
@@ -182,25 +180,25 @@ async def test_a_voice_message_is_answered_by_one_too_and_a_written_one_is_not(
     assert [call.params["disable_notification"] for call in telegram.calls_to("sendVoice")] == [True]
 
 
-async def test_what_is_spoken_is_chosen_by_chat(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
+async def test_voice_mode_is_chosen_by_chat(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken, model.speech_formats = "Good evening", ("mp3",)
     async with serve(**SPEAKS) as app:
         telegram.user_says("/voice always", chat_id=ANN)
         await telegram.wait_for(lambda: any("every answer" in text for text in texts(telegram)))
         telegram.user_says("Good morning", chat_id=ANN)
-        await telegram.wait_for(lambda: spoken(telegram))
+        await telegram.wait_for(lambda: spoken_texts(telegram))
         telegram.user_says("/voice never", chat_id=ANN)
         await telegram.wait_for(lambda: any("none" in text for text in texts(telegram)))
-        await answered(telegram, app, voice())
+        await send_recording(telegram, app, voice())
         telegram.user_says("/settings", chat_id=ANN)
         await telegram.wait_for(lambda: any("/voice" in text for text in texts(telegram)))
-    assert spoken(telegram) == ["You said: Good morning"]
-    # a server that makes no Opus is asked for it once
+    assert spoken_texts(telegram) == ["You said: Good morning"]
+    # A server without Opus is asked for it once.
     assert [asked["response_format"] for asked in model.read_aloud] == ["mp3"]
 
 
 @pytest.mark.parametrize("refusing", ["the model", "the reader"])
-async def test_where_nothing_can_be_spoken_the_text_is_the_answer(
+async def test_failed_speech_leaves_the_text_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer, refusing: str
 ) -> None:
     model.spoken = "Good evening"
@@ -209,16 +207,16 @@ async def test_where_nothing_can_be_spoken_the_text_is_the_answer(
         telegram.register_chat(ANN)
         telegram.forbid_voice_messages(ANN)
     async with serve(**SPEAKS) as app:
-        await answered(telegram, app, voice())
+        await send_recording(telegram, app, voice())
         telegram.user_says("Good night", chat_id=ANN)
         await telegram.wait_for(lambda: "You said: Good night" in texts(telegram))
         if refusing == "the reader":
             await telegram.wait_for(lambda: telegram.calls_to("sendVoice"))
-    assert spoken(telegram) == []
+    assert spoken_texts(telegram) == []
     assert len(texts(telegram)) == 2
 
 
-async def test_without_a_model_that_speaks_there_is_no_such_command(serve: Serve, telegram: BotApiServer) -> None:
+async def test_voice_command_needs_a_speech_model(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/voice always", chat_id=ANN)
         await telegram.wait_for(lambda: texts(telegram))

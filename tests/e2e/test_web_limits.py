@@ -1,4 +1,4 @@
-"""Limits of the web server: requests that are too long, too slow or too many, with and without a pass."""
+"""Tests of the limits of the web server, with and without a pass."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MEMBERS = [
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    """Opens connections, which are closed at the end of the test."""
+    """Open connections and close them at the end of the test."""
     opened: list[RawRequest] = []
 
     async def open_one(port: int) -> RawRequest:
@@ -126,7 +126,7 @@ async def test_mcp_with_endless_body_answers_413(serve: Serve, connect: Connect)
         b"Transfer-Encoding: gzip\r\n\r\nx",
     ],
 )
-async def test_body_that_is_not_as_declared_leaves_no_traceback(
+async def test_body_other_than_declared_leaves_no_traceback(
     serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture, body: bytes
 ) -> None:
     async with mini_app(serve) as (app, client):
@@ -204,8 +204,8 @@ async def test_member_with_slow_request_keeps_its_connection(serve: Serve, conne
         header = f"X-Mneme: {(await enter(app, client))['x-mneme']}"
         member = await connect(app.settings.web_port)
         await member.send_head("/page/api/file", header, "Content-Length: 2", "Expect: 100-continue")
-        assert await member.read_status() == 100  # its body is awaited
-        await member.read_status()  # the empty line after that
+        assert await member.read_status() == 100  # The server awaits its body.
+        await member.read_status()  # The empty line after that.
         for _ in range(limits.MAX_CONNECTIONS + 50):
             await connect(app.settings.web_port)
         await client.get("api/overview", headers={"x-mneme": "x"})
@@ -213,7 +213,7 @@ async def test_member_with_slow_request_keeps_its_connection(serve: Serve, conne
         assert await member.read_status() == 422
 
 
-async def test_one_member_can_not_take_all_connections(serve: Serve, connect: Connect) -> None:
+async def test_member_can_not_take_all_connections(serve: Serve, connect: Connect) -> None:
     async with mini_app(serve) as (app, client):
         header = f"X-Mneme: {(await enter(app, client))['x-mneme']}"
         held = []
@@ -222,20 +222,20 @@ async def test_one_member_can_not_take_all_connections(serve: Serve, connect: Co
             await request.send_head("/page/api/file", header, "Content-Length: 100")
             held.append(request)
         answers = asyncio.as_completed([request.read_status() for request in held])
-        assert [await next(answers) for _ in range(4)] == [429] * 4  # the others wait for their bodies
+        assert [await next(answers) for _ in range(4)] == [429] * 4  # The others wait for their bodies.
         mcp = await connect(app.settings.web_port)
         await mcp.send_head("/mcp", *PROGRAM, "Content-Length: 2")
         await mcp.send(b"{}")
         assert await mcp.read_status() == 400
 
 
-async def test_one_member_uploads_one_file_at_a_time(serve: Serve, connect: Connect) -> None:
+async def test_member_uploads_one_file_at_a_time(serve: Serve, connect: Connect) -> None:
     async with mini_app(serve) as (app, client):
         shown = await enter(app, client)
         first = await connect(app.settings.web_port)
         header = f"X-Mneme: {shown['x-mneme']}"
         await first.send_head("/page/api/import?name=x.json", header, "Content-Length: 9", "Expect: 100-continue")
-        assert await first.read_status() == 100  # its body is awaited
+        assert await first.read_status() == 100  # The server awaits its body.
         second = await client.post("api/import?name=x.json", headers=shown, content=b"{}")
         assert "Another file is being imported." in second.json()["error"]
 
@@ -257,7 +257,7 @@ async def test_bot_answers_while_strangers_hold_more_connections_than_descriptor
     served = {"MCP_TOKEN": TOKEN, "WEB_PORT": str(port), "WEB_URL": "https://memory.example.org"}
     environment = bot_environment(telegram, model, ANN) | served
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))  # the bot inherits it
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))  # The bot inherits this.
     try:
         async with running_bot(environment, tmp_path):
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1_024), hard))

@@ -1,4 +1,4 @@
-"""The bot behind a webhook, over real HTTP: what is sent is kept before it is received, and only Telegram sends."""
+"""Tests of the bot behind a webhook over real HTTP."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Hooked = Callable[[], AbstractAsyncContextManager[tuple[App, str]]]
 
 @pytest.fixture
 def port() -> int:
-    """A port that is free."""
+    """Return a free port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -42,7 +42,7 @@ def port() -> int:
 
 @pytest.fixture
 def hooked(start: OpenApp, telegram: BotApiServer, port: int) -> Hooked:
-    """Runs the bot with a webhook that Telegram sends to; the App and where its web server is."""
+    """Return a function that runs the bot with a webhook and yields the App and its web address."""
 
     @contextlib.asynccontextmanager
     async def served() -> AsyncIterator[tuple[App, str]]:
@@ -74,8 +74,8 @@ async def post(url: str, content: bytes, secret: str | None = SECRET) -> httpx.R
         return await client.post(url, content=content, headers=headers)
 
 
-async def answered(port: int, header: str, secret: str = SECRET) -> int:
-    """The status of a request that has this header, and whose body never comes."""
+async def request_without_body(port: int, header: str, secret: str = SECRET) -> int:
+    """Send a request with this header but no body and return the status."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"POST /telegram HTTP/1.1\r\nHost: x\r\n{HEADER}: {secret}\r\n{header}\r\n\r\n".encode())
     status = int((await reader.readline()).split()[1])
@@ -84,21 +84,19 @@ async def answered(port: int, header: str, secret: str = SECRET) -> int:
     return status
 
 
-def an_update(number: int, text: str, sender: int = ANN) -> bytes:
+def make_update(number: int, text: str, sender: int = ANN) -> bytes:
     person: dict[str, Any] = {"id": sender, "is_bot": False, "first_name": "Ann"}
     chat = {"id": sender, "type": "private", "first_name": "Ann"}
     message = {"message_id": number, "date": 1_770_000_000, "chat": chat, "from": person, "text": text}
     return json.dumps({"update_id": number, "message": message}).encode()
 
 
-async def kept(app: App) -> int:
-    """Updates in the inbox, whatever became of them."""
+async def count_updates(app: App) -> int:
+    """Return the number of updates in the inbox, whatever their state."""
     return int(await app.database.value("SELECT count(*) FROM inbox") or 0)
 
 
-async def test_what_is_sent_to_the_webhook_is_answered_and_nothing_is_polled(
-    hooked: Hooked, telegram: BotApiServer
-) -> None:
+async def test_webhook_updates_are_answered_without_polling(hooked: Hooked, telegram: BotApiServer) -> None:
     async with hooked() as (app, url):
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
@@ -114,51 +112,47 @@ async def test_what_is_sent_to_the_webhook_is_answered_and_nothing_is_polled(
 
 
 @pytest.mark.parametrize("secret", [None, "", "wrong", SECRET[:-1], f"{SECRET}x", "\u00e9" * 16])
-async def test_whoever_does_not_show_the_secret_is_refused_and_nothing_is_kept(
-    hooked: Hooked, secret: str | None
-) -> None:
+async def test_request_without_the_secret_is_refused(hooked: Hooked, secret: str | None) -> None:
     async with hooked() as (app, url):
         headers = {} if secret is None else {HEADER.encode(): secret.encode("latin-1")}
         async with httpx.AsyncClient() as client:
-            answer = await client.post(f"{url}/telegram", content=an_update(1, "let me in"), headers=headers)
+            answer = await client.post(f"{url}/telegram", content=make_update(1, "let me in"), headers=headers)
         assert answer.status_code == 403
-        assert await kept(app) == 0
+        assert await count_updates(app) == 0
 
 
-async def test_what_is_too_long_unmeasured_or_no_update_is_refused(hooked: Hooked, port: int) -> None:
+async def test_request_with_invalid_length_or_body_is_refused(hooked: Hooked, port: int) -> None:
     async with hooked() as (app, url):
-        # each before a byte of it was sent; of those without the secret any number, and nobody else waits for them
-        refused = [answered(port, "Content-Length: 100", secret="wrong") for _ in range(50)]
-        assert set(await asyncio.gather(*refused, answered(port, "Content-Length: 0"))) == {400, 403}
-        assert await answered(port, f"Content-Length: {MAX_UPDATE_BYTES + 1}") == 413
-        assert await answered(port, f"Content-Length: {'9' * 10_000}") == 400
-        assert await answered(port, "Content-Length: -1") == 400
-        assert await answered(port, "Transfer-Encoding: chunked") == 411
+        # Each is refused before its body arrives. Any number of unauthorised requests delays no other.
+        refused = [request_without_body(port, "Content-Length: 100", secret="wrong") for _ in range(50)]
+        assert set(await asyncio.gather(*refused, request_without_body(port, "Content-Length: 0"))) == {400, 403}
+        assert await request_without_body(port, f"Content-Length: {MAX_UPDATE_BYTES + 1}") == 413
+        assert await request_without_body(port, f"Content-Length: {'9' * 10_000}") == 400
+        assert await request_without_body(port, "Content-Length: -1") == 400
+        assert await request_without_body(port, "Transfer-Encoding: chunked") == 411
         for nothing in (b"", b"{", b"[]", b"{}", b'{"update_id": "x"}', b"\xff", b"[" * 100_000):
             assert (await post(f"{url}/telegram", nothing)).status_code == 400
-        assert (await post(f"{url}/elsewhere", an_update(1, "hello"))).status_code == 404
-        assert (await post(f"{url}/healthz", an_update(1, "hello"))).status_code == 404
-        assert await kept(app) == 0
+        assert (await post(f"{url}/elsewhere", make_update(1, "hello"))).status_code == 404
+        assert (await post(f"{url}/healthz", make_update(1, "hello"))).status_code == 404
+        assert await count_updates(app) == 0
 
 
-async def test_what_can_not_be_read_is_taken_and_its_sender_told(hooked: Hooked, telegram: BotApiServer) -> None:
-    """Refused, it would be sent again before all that comes behind it."""
+async def test_unreadable_update_is_accepted_and_its_sender_notified(hooked: Hooked, telegram: BotApiServer) -> None:
+    """If refused, Telegram would repeat it before all later updates."""
     telegram.register_chat(ANN)
-    sound = an_update(7, "hello")
+    sound = make_update(7, "hello")
     async with hooked() as (app, url):
         for spoiled in (b"[" * 100_000, b"9" * 10_000):
             assert (await post(f"{url}/telegram", sound[:-1] + b', "x": ' + spoiled + b"}")).status_code == 200
         await telegram.wait_for(lambda: "I couldn't read your last message" in " ".join(texts(telegram)))
-        assert await kept(app) == 0
+        assert await count_updates(app) == 0
 
 
-async def test_it_is_told_received_only_once_it_is_kept_and_sent_again_until_then(
-    hooked: Hooked, telegram: BotApiServer
-) -> None:
+async def test_update_is_confirmed_only_once_it_is_stored(hooked: Hooked, telegram: BotApiServer) -> None:
     async with hooked() as (app, url):
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE inbox RENAME TO elsewhere")
-        assert (await post(f"{url}/telegram", an_update(1, "hello"))).status_code == 503
+        assert (await post(f"{url}/telegram", make_update(1, "hello"))).status_code == 503
         assert await app.health.trouble() == "the webhook does not work: what was received can't be kept"
         update = telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.webhook_error.startswith("Wrong response from the webhook: 503"))
@@ -169,26 +163,26 @@ async def test_it_is_told_received_only_once_it_is_kept_and_sent_again_until_the
         assert await app.health.trouble() is None
 
 
-async def test_an_update_that_is_sent_twice_is_answered_once(hooked: Hooked, telegram: BotApiServer) -> None:
+async def test_update_sent_twice_is_answered_once(hooked: Hooked, telegram: BotApiServer) -> None:
     telegram.register_chat(ANN)
     async with hooked() as (app, url):
-        answers = await asyncio.gather(*(post(f"{url}/telegram", an_update(7, "hello")) for _ in range(3)))
+        answers = await asyncio.gather(*(post(f"{url}/telegram", make_update(7, "hello")) for _ in range(3)))
         assert {answer.status_code for answer in answers} == {200}
         await telegram.wait_for(lambda: texts(telegram))
         await app.runner.idle(f"telegram:{ANN}")
-        assert await kept(app) == 1
+        assert await count_updates(app) == 1
     assert texts(telegram) == ["You said: hello"]
 
 
-async def test_of_strangers_nothing_is_kept(hooked: Hooked, telegram: BotApiServer) -> None:
+async def test_message_of_a_stranger_is_not_stored(hooked: Hooked, telegram: BotApiServer) -> None:
     async with hooked() as (app, _):
         telegram.user_says("a strange thought", chat_id=STRANGER)
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
-        assert await kept(app) == 0
+        assert await count_updates(app) == 0
     assert "This bot is private" in texts(telegram, STRANGER)[0]
 
 
-async def test_a_webhook_that_is_taken_away_is_set_again_and_one_that_is_not_reached_is_told(
+async def test_webhook_is_restored_if_removed_and_reported_if_unreachable(
     hooked: Hooked, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.telegram.sources.CHECK_INTERVAL_SECONDS", 0.02)
@@ -200,7 +194,7 @@ async def test_a_webhook_that_is_taken_away_is_set_again_and_one_that_is_not_rea
         telegram.user_says("hello", chat_id=ANN)
         async with asyncio.timeout(20):
             while (trouble := await app.health.trouble()) is None:
-                pass  # asking it is a way to wait, too
+                pass  # Polling is a way to wait.
         assert trouble == "the webhook does not work: Telegram can't send here (Connection refused)"
         telegram.sends_to(url)
         await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
@@ -209,15 +203,13 @@ async def test_a_webhook_that_is_taken_away_is_set_again_and_one_that_is_not_rea
                 pass
 
 
-async def test_telegram_out_of_reach_at_the_start_is_tried_again(hooked: Hooked, telegram: BotApiServer) -> None:
+async def test_unreachable_telegram_at_the_start_is_retried(hooked: Hooked, telegram: BotApiServer) -> None:
     telegram.fault("setWebhook", error_code=502, description="Bad Gateway")
     async with hooked():
         assert [call.ok for call in telegram.calls_to("setWebhook")] == [False, True]
 
 
-async def test_polling_takes_a_webhook_away_that_was_left_over(
-    hooked: Hooked, serve: Serve, telegram: BotApiServer
-) -> None:
+async def test_polling_removes_a_leftover_webhook(hooked: Hooked, serve: Serve, telegram: BotApiServer) -> None:
     async with hooked():
         pass
     telegram.user_says("hello", chat_id=ANN)

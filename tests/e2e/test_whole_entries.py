@@ -1,4 +1,4 @@
-"""memory_recall with the name of an entry: the model reads it first, whole, with its dates and its source."""
+"""Tests of memory_recall with the name of an entry: it is returned first and whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGED = re.compile(r"\(page (?P<page>\d+) of (?P<pages>\d+)[^)]*\) (?P<text>.*)"
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
-    """The services over the App's database."""
+    """Return the services on the App's database."""
     return Store.over(app.database, clock)
 
 
@@ -36,7 +36,7 @@ def read(answer: str) -> str:
     return paged["text"]
 
 
-async def test_a_name_or_an_alias_gives_that_entry_first_and_whole(
+async def test_recall_by_name_or_alias_returns_the_whole_entry_first(
     person: Person, model: ModelServer, store: Store
 ) -> None:
     recipe = "\n".join(f"{number}. Stir the pot for {number} minutes." for number in range(30))
@@ -53,7 +53,7 @@ async def test_a_name_or_an_alias_gives_that_entry_first_and_whole(
 
 
 @pytest.mark.parametrize("text", ["word after word " * 1200, "灯塔守护者" * 900, "x" * 15_000])
-async def test_a_long_entry_is_read_in_pages_that_hold_all_of_it(
+async def test_recall_of_a_long_entry_is_paged_completely(
     person: Person, model: ModelServer, store: Store, text: str
 ) -> None:
     await store.entries.add(OWNER, NewEntry(text, name="log"))
@@ -69,7 +69,7 @@ async def test_a_long_entry_is_read_in_pages_that_hold_all_of_it(
     assert "page=" not in rest[-1].partition(")")[2][:80]
 
 
-async def test_its_dates_its_source_and_its_provenance_are_shown(
+async def test_recall_by_name_shows_dates_source_and_provenance(
     app: App, person: Person, model: ModelServer, store: Store, clock: FakeClock
 ) -> None:
     await use(person, model, ("memory_episode", {"event": "The disk was full", "outcome": "Logs were moved"}))
@@ -86,7 +86,7 @@ async def test_its_dates_its_source_and_its_provenance_are_shown(
     assert answers[1].startswith(about)
 
 
-async def test_what_has_no_such_page_says_so(person: Person, model: ModelServer, store: Store) -> None:
+async def test_recall_of_a_missing_page_says_so(person: Person, model: ModelServer, store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("a short one", name="short", author=Author.USER))
     answers = await use(
         person,

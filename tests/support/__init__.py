@@ -1,1 +1,1 @@
-"""What tests are made with: local servers, clocks, terminals."""
+"""Test support: local servers, clocks, terminals."""

@@ -1,4 +1,4 @@
-"""Activation for a message as a turn has it: one search, one pool of memories, then the layers."""
+"""Activation for a message as in a turn: one search, one pool of memories, then the layers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Activating:
-    """The search, the activation and the recall over one database."""
+    """Search, activation and recall on one database."""
 
     search: Search
     activation: Activation
@@ -34,19 +34,19 @@ class Activating:
     def over(
         cls, database: Database, clock: Clock, decay: Decay | None = None, ranker: Ranker | None = None
     ) -> Activating:
-        """Both, in UTC."""
+        """Create both with UTC as the zone."""
         activation = Activation(database, decay or Decay(), clock, in_utc)
         search = Search(database)
         return cls(search, activation, Recall(search, database, TokenCounter(), in_utc, ranker))
 
     async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
-        """Layer A."""
+        """Return layer A."""
         return self.activation.baseline(await self.activation.pool(owner, tokens), tokens, count)
 
     async def contextual(
         self, owner: str, message: str, baseline: Collection[Activated], tokens: int, count: TokenCount
     ) -> tuple[Activated, ...]:
-        """Layers B and C for a message, in what layer A has left."""
+        """Return layers B and C for a message within the rest of the budget."""
         found = await self.recall.find(message, owner, Transcript(None, None, []))
         pool = await self.activation.pool(owner, tokens + sum(one.tokens for one in baseline), found)
         return self.activation.contextual(pool, baseline, tokens, count)

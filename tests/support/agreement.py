@@ -1,4 +1,4 @@
-"""A second look that agrees, for tests that are about something else."""
+"""A second look that agrees, for tests on other subjects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FALSE = {text for _, text, is_true in CLAIMS if not is_true}
 
 
 def agreement(prompt: str) -> str:
-    """The answer of a look to which every claim follows, and replaces or repeats what is known of its subject."""
+    """Confirm every claim, as a replacement or repetition of the known memory on its subject."""
     known = re.findall(r"^K(\d+)\. (?:\((.*?)\) )?(.*)$", prompt, re.MULTILINE)
     if "by their form alone" in prompt:
         return _captured(prompt)
@@ -36,7 +36,7 @@ def agreement(prompt: str) -> str:
 
 
 def _captured(prompt: str) -> str:
-    """Confirm what is plainly stated, as it was typed; what was put aside is replaced."""
+    """Confirm plain statements as typed, and replace what was set aside."""
     known = re.findall(r"^K(\d+)\. (.*?)(?: \[since [\d-]+(, doubted)?\])?$", prompt, re.MULTILINE)
     claims = re.findall(r"^(\d+)\. (.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
     number = re.search(r"newest message, \[(\d+)\]", prompt)
@@ -54,6 +54,6 @@ def _captured(prompt: str) -> str:
 
 
 def _alike(said: str, text: str) -> bool:
-    """Whether two sentences share a telling word, as what was captured does with what is learned of it."""
+    """Return whether two sentences share an informative word."""
     first, second = (set(re.findall(r"\w{4,}", one.casefold())) - {"user", "that"} for one in (said, text))
     return bool(first & second)

@@ -1,4 +1,4 @@
-"""What others write to make a model do their will, and what a model tries that does it."""
+"""Foreign texts with orders, and the calls of a model that obeys them."""
 
 from __future__ import annotations
 

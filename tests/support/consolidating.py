@@ -1,4 +1,4 @@
-"""The consolidation over real files and a real database, with a model and crashes that a test scripts."""
+"""Consolidation on real files and a real database with a scripted model and scripted crashes."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ CRASH_POINTS = (
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The simulated end of the process."""
 
 
 @dataclass(slots=True)
 class Crashes:
-    """Crashes once, when `point` is reached."""
+    """Crashes once when `point` is reached."""
 
     point: str | None = None
 
@@ -99,7 +99,7 @@ class CrashingFacts(FactLearner):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A consolidation service with everything that it works on."""
+    """A consolidation service with its dependencies."""
 
     store: Store
     files: MarkdownFiles
@@ -165,31 +165,31 @@ class Bench:
         return self.files.folder(owner) / "MEMORY.md"
 
     def write_memory(self, owner: str, text: str) -> None:
-        """What a person does with an editor."""
+        """Write MEMORY.md as a person with an editor."""
         path = self.memory_path(owner)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
     async def end_conversation(self, session: Session) -> Consolidated | None:
-        """What /new does in a program that ends with its answer."""
+        """End a conversation like /new in a program that ends with its answer."""
         due = await self.service.mark_current_due(session)
         done = None if due is None else await self.service.first_try(due)
         await self.store.sessions.clear_messages(session.id)
         return done
 
     async def run_pending(self) -> None:
-        """What a program does at its start, and in the background."""
+        """Run pending work as at the start and in the background."""
         await self.ledger.finish_edits()
         for conversation_id, _ in await self.service.pending():
             await self.service.run(conversation_id)
 
 
 async def agreeing_look(prompt: str, _seconds: float) -> Completion:
-    """A second look that finds that every claim follows; see tests/support/agreement.py."""
+    """Answer the second look with agreement, see tests/support/agreement.py."""
     return Completion(agreement(prompt))
 
 
 def answered(history: object = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
-    """An answer as a model gives it; facts: pairs of subject and text."""
+    """Return a consolidation answer. Facts are pairs of subject and text."""
     listed = [{"subject": subject, "fact": text, "kind": "fact", "since": None} for subject, text in facts]
     return json.dumps({"history_entry": history, "memory_update": update, "facts": listed})

@@ -1,4 +1,4 @@
-"""A database whose pages something else has written over."""
+"""Databases with overwritten pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def spoil(path: Path, table: str) -> None:
-    """Overwrite the first page of a table. Nobody may have the database open."""
+    """Overwrite the first page of a table. The database must be closed."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()

@@ -1,4 +1,4 @@
-"""Exports of other programs, built as those write them. Their messages or memories say their number."""
+"""Exports of other programs in their formats. Each message or memory contains its number."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PER_CONVERSATION = 10
 
 
 def words_of(number: int) -> str:
-    """What message `number` says."""
+    """Return the text of a message."""
     return f"Message number{number} about the ferry to Odesa"
 
 
 def moment_of(number: int) -> datetime:
-    """When it was said."""
+    """Return the time of a message."""
     return FIRST + timedelta(minutes=number)
 
 
 def write_zip(path: Path, files: Mapping[str, object]) -> Path:
-    """A zip file of texts, or of what becomes JSON."""
+    """Write a zip file of texts or of values as JSON."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name, content if isinstance(content, str | bytes) else json.dumps(content))
@@ -37,7 +37,7 @@ def write_zip(path: Path, files: Mapping[str, object]) -> Path:
 
 
 def write_folder(path: Path, files: Mapping[str, str]) -> Path:
-    """A folder of texts."""
+    """Write a folder of texts."""
     for name, content in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(content, encoding="utf-8")
@@ -45,7 +45,7 @@ def write_folder(path: Path, files: Mapping[str, str]) -> Path:
 
 
 def chatgpt_conversation(first: int, count: int) -> JsonObject:
-    """One conversation with a branch that was not gone on with, a hidden message and a tool's."""
+    """Return a conversation with an abandoned branch, a hidden message and a tool message."""
     nodes: JsonObject = {"root": {"id": "root", "message": None, "parent": None, "children": ["hidden"]}}
     chain = ["root", "hidden", *(f"m{number}" for number in range(first, first + count))]
     shown = {f"m{number}": number for number in range(first, first + count)}
@@ -68,7 +68,7 @@ def chatgpt_conversation(first: int, count: int) -> JsonObject:
 
 
 def chatgpt(path: Path, messages: int, name: str = "chatgpt.zip") -> Path:
-    """ChatGPT's zip file; conversations in two parts, as with many."""
+    """Write ChatGPT's zip file, with the conversations in two parts."""
     starts = range(0, messages, PER_CONVERSATION)
     conversations = [chatgpt_conversation(at, min(PER_CONVERSATION, messages - at)) for at in starts]
     half = len(conversations) // 2
@@ -108,7 +108,7 @@ def _claude_conversations(messages: int) -> list[JsonObject]:
 
 
 def claude(path: Path, messages: int) -> Path:
-    """Claude's zip file as it once was, with its memory of the person."""
+    """Write Claude's former zip file, with its memory of the person."""
     memories = [
         {"conversations_memory": "**Work**\n\nAnn repairs clocks.", "project_memories": {}, "account_uuid": "a"}
     ]
@@ -123,7 +123,7 @@ def claude(path: Path, messages: int) -> Path:
 
 
 def claude_parts(path: Path, messages: int) -> Path:
-    """Claude's export as it is now: a folder with a manifest and zip files of parts."""
+    """Write Claude's present export: a folder with a manifest and zip files."""
     folder = path / "claude"
     folder.mkdir()
     half = messages // 2 // PER_CONVERSATION
@@ -143,7 +143,7 @@ def claude_parts(path: Path, messages: int) -> Path:
 
 
 def gemini(path: Path, messages: int) -> Path:
-    """What Takeout has of Gemini: prompts with answers, and one of another product."""
+    """Write Takeout's export of Gemini: prompts with answers, and an entry of another product."""
     records = [
         {
             "header": "Gemini Apps",
@@ -159,7 +159,7 @@ def gemini(path: Path, messages: int) -> Path:
 
 
 def telegram(path: Path, messages: int) -> Path:
-    """Telegram Desktop's export of one chat."""
+    """Write Telegram Desktop's export of one chat."""
     service = {"id": 0, "type": "service", "date_unixtime": "1678784400", "actor": "Ann", "text": ""}
     said = [
         {
@@ -185,7 +185,7 @@ def telegram(path: Path, messages: int) -> Path:
 
 
 def telegram_account(path: Path, messages: int) -> Path:
-    """Telegram Desktop's export of all chats; two here."""
+    """Write Telegram Desktop's export of all chats, here two."""
     chats = []
     for chat, share in ((1, range(messages // 2)), (2, range(messages // 2, messages))):
         said = [
@@ -207,7 +207,7 @@ def telegram_account(path: Path, messages: int) -> Path:
 
 
 def whatsapp(path: Path, messages: int) -> Path:
-    """A chat as an Android phone in Germany writes it."""
+    """Write a chat as an Android phone in Germany exports it."""
     lines = ["14.03.23, 08:59 - Nachrichten sind Ende-zu-Ende-verschlüsselt."]
     for number in range(messages):
         at, name = moment_of(number), "Bob" if number % 2 else "Ann"
@@ -219,7 +219,7 @@ def whatsapp(path: Path, messages: int) -> Path:
 
 
 def mem0(path: Path, memories: int) -> Path:
-    """What mem0 gives."""
+    """Write mem0's export."""
     results = [
         {"id": str(number), "memory": words_of(number), "created_at": "2025-01-02T03:04:05-07:00", "user_id": "ann"}
         for number in range(memories)
@@ -230,7 +230,7 @@ def mem0(path: Path, memories: int) -> Path:
 
 
 def mcp_memory(path: Path, memories: int) -> Path:
-    """The MCP memory server's file."""
+    """Write the file of the MCP memory server."""
     rows: list[JsonObject] = [
         {"type": "entity", "name": "Ann", "entityType": "person", "observations": [words_of(number)]}
         for number in range(memories - 1)
@@ -242,7 +242,7 @@ def mcp_memory(path: Path, memories: int) -> Path:
 
 
 def pasted(path: Path, memories: int) -> Path:
-    """A list as an assistant writes it when it is asked for all that it remembers."""
+    """Write a list of memories as an assistant prints it on request."""
     entries = [f"[2025-0{1 + number % 9}-10] - {words_of(number)}" for number in range(memories - 1)]
     lines = ["```", "Identity", *entries, "[unknown] - Ann has a boat.", "```"]
     file = path / "list.txt"
@@ -251,7 +251,7 @@ def pasted(path: Path, memories: int) -> Path:
 
 
 def openclaw(path: Path, memories: int) -> Path:
-    """OpenClaw's workspace."""
+    """Write OpenClaw's workspace."""
     directives = "".join(
         f"<!-- observed: 2026-05-01 | status: active -->\n- {words_of(number)}\n" for number in range(memories - 1)
     )
@@ -265,7 +265,7 @@ def openclaw(path: Path, memories: int) -> Path:
 
 
 def nanobot(path: Path, memories: int) -> Path:
-    """Write a workspace of nanobot."""
+    """Write nanobot's workspace."""
     history = "".join(
         json.dumps({"cursor": number, "timestamp": "2026-05-01 10:00", "content": words_of(number)}) + "\n"
         for number in range(memories - 1)
@@ -274,13 +274,13 @@ def nanobot(path: Path, memories: int) -> Path:
 
 
 def hermes(path: Path, memories: int) -> Path:
-    """Hermes' memories."""
+    """Write Hermes' memories."""
     entries = "\n§\n".join(words_of(number) for number in range(memories))
     return write_folder(path / "hermes", {"memories/MEMORY.md": entries})
 
 
 def markdown(path: Path, memories: int) -> Path:
-    """A folder of notes."""
+    """Write a folder of notes."""
     items = "".join(f"- [x] {words_of(number)}\n" for number in range(memories - 1))
     note = f"---\ntitle: x\n---\n# Ann\n\n{items}\n```\ncode\n```\nAnn has\na boat.\n"
     return write_folder(path / "notes", {"ann.md": note})

@@ -1,4 +1,4 @@
-"""Stand-ins that the tests own: the time, and a person at a channel."""
+"""Test doubles: a clock, and a person at a channel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FakeClock:
-    """A clock that moves when it is told to."""
+    """Clock that is moved by hand."""
 
     def __init__(self, now: datetime = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)) -> None:
         self.now = now
@@ -26,13 +26,13 @@ class FakeClock:
         return self.now
 
     def forward(self, **by: float) -> None:
-        """Move on by `timedelta(**by)`."""
+        """Move forward by `timedelta(**by)`."""
         self.now += timedelta(**by)
 
 
 @dataclass(slots=True)
 class FakeChannel(Channel, ReplyChannel):
-    """A Channel and its ReplyChannel that write down what they are given."""
+    """Channel and ReplyChannel that record their calls."""
 
     said: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class FakeChannel(Channel, ReplyChannel):
 
 
 class Person:
-    """Somebody who talks with an App in one chat."""
+    """Person who talks with an App in one chat."""
 
     def __init__(self, app: App, address: Address | None = None) -> None:
         self.app = app
@@ -99,13 +99,13 @@ class Person:
         self.channel = FakeChannel()
 
     async def sends(self, *texts: str, provenance: Provenance = Provenance.TYPED) -> None:
-        """Send messages, several of them at once, and go on."""
+        """Send messages at once without waiting."""
         await self.app.runner.submit(
             *(Arrival(self.address, text, provenance, self.app.clock(), self.channel) for text in texts)
         )
 
     async def says(self, text: str, provenance: Provenance = Provenance.TYPED) -> str:
-        """Send a message and wait for the answer."""
+        """Send a message and return the answer."""
         before = len(self.channel.said)
         await self.sends(text, provenance=provenance)
         await self.app.runner.idle(self.address.session_id)
@@ -113,19 +113,19 @@ class Person:
         return "\n".join(self.channel.said[before:])
 
     async def is_told(self) -> str:
-        """Return what will be told under the next answer."""
+        """Return the notices for the next answer."""
         waiting = await self.app.memory.notices.waiting(self.address.owner)
         return "\n".join(notice.line.text for notice in waiting)
 
     async def sees_wait(self, reason: str) -> None:
-        """Wait until it is shown that the answer waits for `reason`."""
+        """Wait until the channel shows that the answer waits for `reason`."""
         async with asyncio.timeout(20):
             while reason not in self.channel.awaited:
                 self.channel.changed.clear()
                 await self.channel.changed.wait()
 
     async def sees(self, text: str) -> None:
-        """Wait until `text` is on the screen: in an answer that streams, in a whole one, or as a tool's name."""
+        """Wait until `text` is visible in an answer or as a tool's name."""
         async with asyncio.timeout(20):
             while not any(text in seen for seen in (*self.channel.shown, *self.channel.said, *self.channel.tools)):
                 self.channel.changed.clear()

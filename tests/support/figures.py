@@ -1,4 +1,4 @@
-"""What /status shows, read back: its groups, with their figures by label and the sentences below them."""
+"""Parser of the /status message: groups with figures by label and sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def figures(status: str) -> dict[str, dict[str, str]]:
-    """By group: values by label; `%` is the bar's, what a sentence says stands under the empty label."""
+    """Return the values by group and label. `%` is the bar, and sentences are below the empty label."""
     found: dict[str, dict[str, str]] = {}
     for group in status.split("\n\n"):
         title, *lines = group.splitlines()

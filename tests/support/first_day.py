@@ -1,4 +1,4 @@
-"""What somebody new says on a first day, in three languages: everyday requests, and plain facts about themselves."""
+"""Messages of a first day in three languages: everyday requests, and plain facts about oneself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that no honest client sends: numbers without bounds, digits of other scripts, broken texts."""
+"""Values that no honest client sends: huge numbers, digits of other scripts, invalid text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at files to import under a limit of memory, and prints as a line of JSON what the answer to each is.
+"""Inspect files to import under a memory limit and print the answers as a line of JSON.
 
 Run as `python -m tests.support.import_child MEGABYTES FILE...`.
 """

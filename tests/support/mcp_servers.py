@@ -1,4 +1,4 @@
-"""Servers of tools for tests: the file that names them, what they write down, and calls of their tools."""
+"""MCP servers for tests: their configuration, their log, and calls of their tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCRIPT = str(Path(__file__).with_name("servers") / "mcp_tools.py")
 
 
 class Servers:
-    """The file with the servers, and what the server of the tests writes down."""
+    """The configuration file of the servers, and the log of the test server."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "mcp.json"
@@ -40,11 +40,11 @@ class Servers:
         return [line.removeprefix(f"{what} ") for line in self.log.read_text().splitlines() if line.startswith(what)]
 
     def has_logged(self, what: str, times: int) -> bool:
-        """Whether it has written that down so often."""
+        """Return the log entries of a kind."""
         return len(self.logged(what)) == times
 
     def alive(self) -> list[str]:
-        """The processes that were started and are still there."""
+        """Return the server processes that are still running."""
         return [pid for pid in self.logged("started") if _runs(int(pid))]
 
 
@@ -58,7 +58,7 @@ def _runs(pid: int) -> bool:
 async def called(
     person: Person, model: ModelServer, *calls: tuple[str, object], say: str = "Please do it"
 ) -> list[str]:
-    """What calls came to, one after the other, as the model reads it."""
+    """Have the model make calls and return their results in order."""
     before = len(model.requests)
     model.script(*(Calls((call,)) for call in calls), Says("Done."))
     assert "Done." in await person.says(say)
@@ -66,13 +66,13 @@ async def called(
 
 
 def told(model: ModelServer) -> list[str]:
-    """The tools of others that the model was told of in the newest request."""
+    """Return the MCP tools in the newest request."""
     names = [tool["function"]["name"] for tool in model.requests[-1].body.get("tools", [])]
     return [name for name in names if "__" in name]
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for what a process does by itself."""
+    """Wait for an effect of another process."""
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  # nothing tells of another process
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Other programs that ask the memory: the official MCP client, over HTTP and as the parent of `mneme mcp`."""
+"""Clients of the memory: the official MCP client over HTTP, and as the parent of `mneme mcp`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOKEN = "a-token-that-programs-show"
 
 
 def free_port() -> int:
-    """A port that is free."""
+    """Return a free port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 @contextlib.asynccontextmanager
 async def served(app: App) -> AsyncIterator[str]:
-    """Serve an App's memory at its WEB_PORT; the address."""
+    """Serve an App's memory at its WEB_PORT and yield the address."""
     async with serve_web(create_mcp_app(app, TOKEN, ()), app.settings.web_port):
         yield f"http://127.0.0.1:{app.settings.web_port}/mcp"
 
@@ -51,7 +51,7 @@ async def over_http(url: str, mode: str = "auto", token: str = TOKEN) -> AsyncIt
 
 
 def mneme_mcp(*arguments: str, **environment: str) -> StdioServerParameters:
-    """How a program starts `mneme mcp` on the test's data directory."""
+    """Return the command that starts `mneme mcp` on the test's data directory."""
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "bot", "mcp", *arguments],
@@ -61,27 +61,27 @@ def mneme_mcp(*arguments: str, **environment: str) -> StdioServerParameters:
 
 @contextlib.asynccontextmanager
 async def over_stdio(mode: str = "auto", *arguments: str) -> AsyncIterator[Client]:
-    """A program that has started `mneme mcp`."""
+    """Connect to `mneme mcp` as its parent."""
     async with Client(mneme_mcp(*arguments), mode=mode) as client:
         yield client
 
 
 async def call(client: Client, name: str, /, **arguments: object) -> str:
-    """What a tool answers, in its one item of text."""
+    """Return the text of a tool's result."""
     text, is_error = await outcome(client, name, **arguments)
     assert not is_error, text
     return text
 
 
 async def refused(client: Client, name: str, /, **arguments: object) -> str:
-    """Why a call came to nothing."""
+    """Return the reason of a failed call."""
     text, is_error = await outcome(client, name, **arguments)
     assert is_error, text
     return text
 
 
 async def outcome(client: Client, name: str, /, **arguments: object) -> tuple[str, bool]:
-    """What a tool answers, and whether it is an error."""
+    """Return the text of a tool's result, and whether it is an error."""
     result = await client.call_tool(name, arguments)
     (item,) = result.content
     assert isinstance(item, TextContent)
@@ -89,12 +89,12 @@ async def outcome(client: Client, name: str, /, **arguments: object) -> tuple[st
 
 
 async def call_json(client: Client, name: str, /, **arguments: object) -> Any:
-    """The same for a tool that answers JSON."""
+    """Return the parsed JSON of a tool's result."""
     return json.loads(await call(client, name, **arguments))
 
 
 async def read(client: Client, uri: str) -> str:
-    """The text of a resource."""
+    """Return the text of a resource."""
     (item,) = (await client.read_resource(uri)).contents
     assert isinstance(item, TextResourceContents)
     return item.text

@@ -1,4 +1,4 @@
-"""PDFs for tests, made by hand: pages of text, drawings without text."""
+"""PDFs for tests: pages of text, drawings without text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pypdf
 
 
 def pdf(*pages: str) -> bytes:
-    """A PDF with these pages; one without words has a drawing on it."""
+    """Return a PDF with these pages. A page without words has a drawing."""
     bodies = ["<< /Type /Catalog /Pages 2 0 R >>"]
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     bodies.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
@@ -31,7 +31,7 @@ def pdf(*pages: str) -> bytes:
 
 
 def locked(content: bytes, password: str) -> bytes:
-    """The same PDF behind a password."""
+    """Encrypt the PDF with a password."""
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(content))
     writer.encrypt(password, algorithm="RC4-128")
     made = io.BytesIO()
@@ -40,7 +40,7 @@ def locked(content: bytes, password: str) -> bytes:
 
 
 def endless() -> bytes:
-    """A PDF of which the one page holds its own content again and again, each time ten times over."""
+    """Return a PDF of one page with content that repeats itself tenfold on each level."""
     levels = 9
     bodies = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>"]
     bodies.append(

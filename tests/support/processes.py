@@ -1,4 +1,4 @@
-"""`mneme run` as a process of its own."""
+"""`mneme run` in a separate process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def bot_environment(telegram: BotApiServer, model: ModelServer, *allowed: int) -> dict[str, str]:
-    """What the process of a bot is told: which servers it talks to, and the people and groups that may come in."""
+    """Return the environment of a bot process with servers and allowed ids."""
     return os.environ | {
         "PYTHONPATH": str(ROOT),
         "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
@@ -35,7 +35,7 @@ def bot_environment(telegram: BotApiServer, model: ModelServer, *allowed: int) -
 
 @contextlib.asynccontextmanager
 async def running_bot(environment: Mapping[str, str], folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start the bot in `folder`, with its log there; it is killed at the end of the block if it still runs."""
+    """Start the bot in `folder` with its log there, and kill it at the end of the block."""
     with (folder / "log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "bot", "run", env=environment, stderr=log, cwd=folder
@@ -46,7 +46,7 @@ async def running_bot(environment: Mapping[str, str], folder: Path) -> AsyncIter
 
 @contextlib.asynccontextmanager
 async def forked_bot(environment: Mapping[str, str], folder: Path) -> AsyncIterator[Program]:
-    """The same for those who need not know how the interpreter starts, nor how much memory a bot takes."""
+    """Start the bot by forking, for tests that don't measure startup or memory."""
     with (folder / "log").open("ab") as log:
         process = await start_mneme("run", environment=environment, file=log.fileno(), folder=folder)
         async with _killed_at_the_end(process):

@@ -1,4 +1,4 @@
-"""Words for tests about reminders: the tests' clock stands at Saturday 2026-02-07 12:15 UTC."""
+"""Helpers for tests of reminders. The test clock starts on Saturday 2026-02-07 12:15 UTC."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHAT = f"telegram:{ANN}"
 
 
 async def everybody(session_id: str) -> bool:
-    """Whom the bot may speak to."""
+    """Allow every recipient."""
     return True
 
 

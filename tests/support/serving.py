@@ -27,7 +27,7 @@ Serve = Callable[..., AbstractAsyncContextManager[App]]
 
 
 def serving(start: OpenApp, telegram: BotApiServer) -> Serve:
-    """How to run the bot that `start` opens at a local Telegram."""
+    """Return a function that runs the bot of `start` at a local Telegram."""
 
     @contextlib.asynccontextmanager
     async def served(*, ready: bool = True, menu: bool = False, **settings: object) -> AsyncIterator[App]:
@@ -59,12 +59,12 @@ async def _run(app: App, *, menu: bool) -> None:
 
 
 def labels(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
-    """What the buttons in a chat say that can be seen now."""
+    """Return the labels of the visible buttons in a chat."""
     return [button["text"] for _, button in _buttons(telegram, chat_id)]
 
 
 def press_alone(telegram: BotApiServer, label: str, chat_id: int, user_id: int) -> int:
-    """Press the newest button that says so under what one person alone sees; the number of the update."""
+    """Press the newest button with this label on an ephemeral message and return the update id."""
     buttons = _buttons_under(telegram.seen_alone(chat_id, user_id))
     message_id, button = [one for one in buttons if one[1]["text"] == label][-1]
     return telegram.user_presses(button["callback_data"], message_id, chat_id, user_id, ephemeral=True)
@@ -95,15 +95,15 @@ def _buttons_under(messages: Iterable[BotMessage]) -> list[tuple[int, dict[str, 
 
 
 def toasts(telegram: BotApiServer) -> list[str | None]:
-    """What those who pressed buttons were shown; None for a press that was only confirmed."""
+    """Return the toasts of pressed buttons, or None for a press that was only confirmed."""
     return [call.params.get("text") for call in telegram.calls_to("answerCallbackQuery") if call.ok]
 
 
 def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
-    """What the bot has said in a chat, as it stands now."""
+    """Return the texts of the bot's messages in a chat, in their latest version."""
     return [message.text for message in telegram.sent(chat_id)]
 
 
 async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
-    """Wait until the bot has said something with that text in it."""
+    """Wait for a message of the bot that contains the text."""
     await telegram.wait_for(lambda: any(text in message for message in texts(telegram, chat_id)))

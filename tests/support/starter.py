@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ROOT = Path(__file__).parents[2]
-LONGEST_REQUEST = 1 << 17
-LONGEST_INPUT = 60_000
+MAX_REQUEST_BYTES = 1 << 17
+MAX_INPUT_BYTES = 60_000
 """Bytes of standard input: as many as a pipe takes before anybody reads."""
 _IMPORTED = (
     "bot.app",
@@ -42,7 +42,7 @@ _IMPORTED = (
 
 
 class Program:
-    """A program that was started so, with what the tests need of asyncio's Process. Made in a running event loop."""
+    """A forked program with the parts of asyncio's Process that the tests use. Create it in a running event loop."""
 
     def __init__(self, pid: int, status: int) -> None:
         self.pid = pid
@@ -60,7 +60,7 @@ class Program:
         return await asyncio.shield(self._ended)
 
     def send_signal(self, number: int) -> None:
-        """Raises ProcessLookupError once it has ended."""
+        """Send a signal. Raises ProcessLookupError after the end of the program."""
         os.kill(self.pid, number)
 
     def terminate(self) -> None:
@@ -90,8 +90,8 @@ async def start_mneme(
 def run_mneme(
     *arguments: str | bytes, environment: Mapping[str, str], stdin: bytes = b"", folder: Path | None = None
 ) -> tuple[int, str, str]:
-    """The exit status of `mneme` with these arguments, and what it writes to standard output and standard error."""
-    assert len(stdin) < LONGEST_INPUT
+    """Run `mneme` with these arguments and return exit status, standard output and standard error."""
+    assert len(stdin) < MAX_INPUT_BYTES
     (read_input, write_input), (read_output, write_output), (read_error, write_error) = (os.pipe() for _ in range(3))
     theirs = (read_input, write_output, write_error)
     _, status = _fork(arguments, environment, folder or Path.cwd(), theirs)
@@ -117,7 +117,7 @@ def _fork(
     *,
     own_session: bool = False,
 ) -> tuple[int, int]:
-    """The number of the program, and the end of a pipe from which its exit status can be read once it has ended."""
+    """Return the process id, and a pipe that yields the exit status at the end of the program."""
     request = {
         "arguments": [os.fsdecode(argument) for argument in arguments],
         "environment": dict(environment),
@@ -137,7 +137,7 @@ def _fork(
 
 @functools.cache
 def _starter() -> tuple[socket.socket, threading.Lock, subprocess.Popen[bytes]]:
-    """The way to the process that forks, which ends with this one."""
+    """Return the connection to the forking process, which ends with this one."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its:
         process = subprocess.Popen(  # noqa: S603  # our own words
@@ -156,13 +156,13 @@ def _starter() -> tuple[socket.socket, threading.Lock, subprocess.Popen[bytes]]:
 
 
 def serve(control: socket.socket) -> None:
-    """Fork for each request until nobody can make any more."""
+    """Fork for each request until the connection is closed."""
     for name in _IMPORTED:
         importlib.import_module(name)
     gc.freeze()  # what is shared stays so
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for the programs
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, LONGEST_REQUEST, 4)
+        message, descriptors, _, _ = socket.recv_fds(control, MAX_REQUEST_BYTES, 4)
         if not message:
             return
         if os.fork() == 0:
@@ -184,7 +184,7 @@ def serve(control: socket.socket) -> None:
 
 
 def _become(request: dict[str, object], standard: list[int]) -> None:
-    """Be the program: what the interpreter would have made of its environment is made anew."""
+    """Run the program with its environment applied as the interpreter would at startup."""
     status = 1
     try:
         os.environ.clear()

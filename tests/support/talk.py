@@ -1,4 +1,4 @@
-"""Words for tests about conversations: messages in a line each, and a store that turns are written to."""
+"""Helpers for tests of conversations: messages in one line each, and a store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 
 def in_utc(_whose: str) -> ZoneInfo:
-    """Everybody lives in UTC."""
+    """Return UTC for every chat."""
     return UTC_ZONE
 
 
@@ -55,14 +55,14 @@ def result(of: str, text: str = "done") -> Message:
 
 
 def ledger_over(database: Database, clock: Clock, files: MarkdownFiles | None = None) -> Ledger:
-    """The ledger over a database; files None: with Markdown files beside it."""
+    """Return the ledger on a database, with Markdown files next to it if `files` is None."""
     files = files or MarkdownFiles(database.path.parent / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Ledger(database, files, clock, in_utc)
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A database with the services that conversations go through."""
+    """A database with the services of conversations."""
 
     database: Database
     clock: FakeClock
@@ -73,13 +73,13 @@ class Store:
 
     @classmethod
     def over(cls, database: Database, clock: FakeClock, *, shared_owner: bool = False) -> Store:
-        """The services over an open database, as at a start of the program."""
+        """Create the services on an open database, as at a start of the program."""
         sessions = SessionService(database, clock, shared_owner=shared_owner)
         ledger = ledger_over(database, clock)
         return cls(database, clock, sessions, TurnLog(database, clock), ledger, EntryStore(database, ledger))
 
     async def session(self, chat: str = "12345") -> Session:
-        """The session of a Telegram chat."""
+        """Return the session of a Telegram chat."""
         return await self.sessions.get_or_create(Address("telegram", chat))
 
     async def turn(
@@ -91,7 +91,7 @@ class Store:
         inbox: tuple[int, ...] = (),
         reply: OutgoingReply | None = None,
     ) -> int:
-        """Commit a finished turn; its id."""
+        """Commit a finished turn and return its id."""
         return await self.turns.commit(
             FinishedTurn(
                 session.id,
@@ -105,20 +105,20 @@ class Store:
         )
 
     async def exchange(self, session: Session, asked: str, answered: str) -> int:
-        """Commit a turn of a question and its answer; its id."""
+        """Commit a turn of a question and its answer and return its id."""
         return await self.turn(session, user(asked, self.clock()), assistant(answered, self.clock()))
 
     async def seen(self, session: Session) -> list[str]:
-        """What the model sees of the current conversation."""
+        """Return the messages of the current conversation that the model sees."""
         return [message.content for message in (await self.sessions.transcript(session.id)).messages]
 
     async def mark(self, conversation_id: int, marker: Marker) -> None:
-        """Record a compaction, as compaction does."""
+        """Record a compaction."""
         async with self.database.transaction() as connection:
             await insert_marker(connection, conversation_id, marker)
 
     async def markers(self, session: Session) -> list[Marker]:
-        """The current conversation's markers, oldest first."""
+        """Return the markers of the current conversation, oldest first."""
         rows = await self.database.rows(
             "SELECT m.archive_name, m.archive_id, m.archived_at, m.first_kept_message_id FROM markers m"
             " JOIN conversations c ON c.id = m.conversation_id WHERE c.session_id = ? AND c.ended_at IS NULL"
@@ -128,7 +128,7 @@ class Store:
         return [Marker(name, archive, from_text(at), kept) for name, archive, at, kept in rows]
 
     async def archive(self, owner: str, content: str, topic: str = "") -> Entry:
-        """An archive as compaction adds it."""
+        """Add an archive as compaction does."""
         stem = f"archive-{self.clock():%Y-%m-%d}"
         return await self.entries.add(
             owner, NewEntry(content, stem=stem, topic=topic, kind=Kind.ARCHIVE, author=Author.COMPACTION)
@@ -136,5 +136,5 @@ class Store:
 
 
 def what(undone: Undone | None) -> tuple[str, str, tuple[str, ...]] | None:
-    """What an undo took back, by its record."""
+    """Return the operation, author and names of an undone change."""
     return (undone.operation, undone.author, undone.names) if undone else None

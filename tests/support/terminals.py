@@ -1,4 +1,4 @@
-"""A program on a terminal of its own: its keyboard, and its screen as a person sees it."""
+"""A program in a terminal: its keyboard, and its screen as a person sees it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PRESSED_AGAIN = 5
 
 
 class _Screen(pyte.HistoryScreen):
-    """A screen that answers the program's question where the cursor is."""
+    """Screen that answers the program's query for the cursor position."""
 
     def __init__(self, columns: int, rows: int, keyboard: int) -> None:
         super().__init__(columns, rows, history=10_000)
@@ -39,7 +39,7 @@ class _Screen(pyte.HistoryScreen):
 
 
 class Terminal:
-    """A program on a terminal. Lines that have left the window at its top are still known."""
+    """A program in a terminal. Lines that scrolled out of the window are kept."""
 
     def __init__(self, keyboard: int, process: Program, columns: int, rows: int) -> None:
         self.process = process
@@ -62,13 +62,13 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """All lines that were ever printed and still stand, without the blank ones."""
+        """Return all visible and scrolled lines without blank ones."""
         above = ["".join(row[x].data for x in range(self._columns)) for row in self._screen.history.top]
         return [line.rstrip() for line in (*above, *self._screen.display) if line.strip()]
 
     @property
     def text(self) -> str:
-        """The lines, as one text."""
+        """Return the lines as one text."""
         return "\n".join(self.lines)
 
     def types(self, keys: str) -> None:
@@ -76,15 +76,15 @@ class Terminal:
         os.write(self._keyboard, keys.encode())
 
     def interrupts(self) -> None:
-        """Press Ctrl-C where the program leaves the key to the terminal, which makes a signal of it."""
+        """Press Ctrl-C as a signal, which the terminal sends if the program doesn't read the key."""
         self.process.send_signal(signal.SIGINT)
 
     async def shows(self, text: str, times: int = 1) -> None:
-        """Wait until `text` stands on the screen, that many times."""
+        """Wait until `text` is on the screen that many times."""
         await self.until(lambda: self.text.count(text) >= times, text)
 
     async def asks(self, question: str) -> None:
-        """Wait until the program reads an answer to `question`; keys that come before a hidden one are dropped."""
+        """Wait until the program reads an answer to `question`. Earlier keys before a hidden answer are dropped."""
 
         def asked() -> bool:
             line = self._screen.display[self._screen.cursor.y].rstrip()
@@ -93,7 +93,7 @@ class Terminal:
         await self.until(asked, question)
 
     async def until(self, happened: Callable[[], bool], what: str = "") -> None:
-        """Wait until something is so; `what` names it where it never is."""
+        """Wait for a condition. `what` describes it if it never becomes true."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while not happened():
@@ -114,11 +114,11 @@ class Terminal:
                     return await asyncio.wait_for(self.process.wait(), PRESSED_AGAIN)
 
     async def leaves(self) -> int:
-        """Wait for the end of the program; its exit status."""
+        """Wait for the end of the program and return its exit status."""
         return await asyncio.wait_for(self.process.wait(), PATIENCE)
 
     def close(self) -> None:
-        """Take the terminal away."""
+        """Close the terminal."""
         asyncio.get_running_loop().remove_reader(self._keyboard)
         os.close(self._keyboard)
 
@@ -127,7 +127,7 @@ class Terminal:
 async def on_terminal(
     *arguments: str, environment: dict[str, str], columns: int = 100, rows: int = 40
 ) -> AsyncIterator[Terminal]:
-    """Run `mneme` with `arguments` on a terminal of that size."""
+    """Run `mneme` with `arguments` in a terminal of this size."""
     keyboard, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}

@@ -1,1 +1,1 @@
-"""Whole machines, made anew: commands, no part of a test run."""
+"""Trials on whole machines. They are commands and not part of a test run."""

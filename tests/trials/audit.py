@@ -18,7 +18,7 @@ SECONDS = 60
 
 
 def audited(locks: Sequence[Path], seconds: float = SECONDS) -> str:
-    """What pip-audit finds in all of them, as JSON; empty where it can't ask."""
+    """Run pip-audit on all lock files and return its JSON, or an empty text if it failed."""
     command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes"]
     command += [word for lock in locks for word in ("--requirement", str(lock))]
     command += ["--timeout", "5", "--progress-spinner", "off", "--format", "json"]

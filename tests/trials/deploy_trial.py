@@ -51,11 +51,11 @@ BREAKS_AT_START = 'MIGRATIONS += (("CREATE TABLE later (x)",),)\n'
 
 
 class Failed(Exception):
-    """The trial found something."""
+    """A failure of the trial."""
 
 
 class Root:
-    """The Debian in a folder, with its systemd running."""
+    """A Debian in a folder with a running systemd."""
 
     def __init__(self, folder: Path, init: int) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class Root:
         )
 
     async def run(self, *command: str, expect: int = 0) -> str:
-        """What a command says in there. Raises Failed where it does not end with `expect`."""
+        """Run a command and return its output. Raise Failed unless it exits with `expect`."""
         began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *(*self._enter, *self._env, *command),
@@ -89,7 +89,7 @@ class Root:
         return said
 
     async def until(self, wanted: str, *command: str, patience: float = 60) -> None:
-        """Ask again until a command says `wanted`."""
+        """Repeat a command until its output contains `wanted`."""
         deadline = time.monotonic() + patience
         while True:
             with contextlib.suppress(Failed):
@@ -100,13 +100,13 @@ class Root:
             await asyncio.sleep(1)
 
     async def property(self, name: str, unit: str = "mneme.service") -> str:
-        """What systemd knows of a unit."""
+        """Return the properties of a unit."""
         return await self.run("systemctl", "show", "--value", f"--property={name}", unit)
 
 
 @contextlib.asynccontextmanager
 async def started(folder: Path) -> AsyncIterator[Root]:
-    """Start the Debian in `folder`; it ends with the context, and everything in it."""
+    """Start the Debian in `folder` and stop it at the end of the context."""
     unshare = ("unshare", "--kill-child", "--fork", "--mount-proc", *NAMESPACES)
     outer = await asyncio.create_subprocess_exec(*unshare, "sh", "-c", BOOT, "boot", str(folder))
     try:
@@ -122,7 +122,7 @@ async def started(folder: Path) -> AsyncIterator[Root]:
 
 
 async def fresh_debian(work: Path) -> Path:
-    """A Debian 12 in a folder, with what a bare server has."""
+    """Create a Debian 12 in a folder with the packages of a bare server."""
     folder = work / "root"
     if base := os.environ.get("MNEME_TRIAL_BASE"):
         await _does("cp", "--archive", base, str(folder))  # devices stay devices
@@ -149,7 +149,7 @@ def settings(telegram: BotApiServer, model: ModelServer) -> str:
 
 
 async def answers(telegram: BotApiServer, text: str) -> None:
-    """Have the bot answer a message."""
+    """Send a message and wait for the bot's answer."""
     telegram.user_says(text, chat_id=ANN)
     await telegram.wait_for(lambda: any(text in message.text for message in telegram.sent(ANN)), timeout=60)
     print(f"          Telegram: {text!r} was answered", flush=True)
@@ -163,7 +163,7 @@ def change(root: Root, name: str, old: str, new: str) -> None:
 
 
 async def install(root: Root, telegram: BotApiServer) -> None:
-    """From nothing to a bot that answers; what is missing is named first."""
+    """Install the bot from nothing. Missing requirements are named first."""
     said = await root.run("/root/mneme/deploy/install.sh", expect=1)
     if "apt-get install python3.11-venv" not in said:
         raise Failed("the missing package was not named")
@@ -181,7 +181,7 @@ async def install(root: Root, telegram: BotApiServer) -> None:
 
 
 async def survive(root: Root, telegram: BotApiServer) -> None:
-    """Killed and hung, it comes back; a watchdog of seconds instead of minutes, so that this ends."""
+    """Kill and hang the bot, with a watchdog of seconds instead of minutes."""
     await root.run("mkdir", "-p", "/run/systemd/system/mneme.service.d")
     short = "[Service]\\nWatchdogSec=5\\nRestartSec=1\\n"
     await root.run("sh", "-c", f"printf '{short}' >/run/systemd/system/mneme.service.d/trial.conf")
@@ -198,7 +198,7 @@ async def survive(root: Root, telegram: BotApiServer) -> None:
 
 
 async def upgrade(root: Root, telegram: BotApiServer) -> None:
-    """A good version, one whose migration fails, one that does not start."""
+    """Upgrade to a good version, to one with a failing migration, and to one that does not start."""
     change(root, "pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
     await root.run("/root/mneme/deploy/install.sh")
     await answers(telegram, "after an upgrade")
@@ -217,7 +217,7 @@ async def upgrade(root: Root, telegram: BotApiServer) -> None:
 
 
 async def back_up(root: Root) -> None:
-    """The nightly backup, restored into a second directory, exports the same."""
+    """Restore the nightly backup into a second directory and compare the exports."""
     await root.run("systemctl", "start", "mneme-backup.service")
     await root.run("sh", "-c", "systemctl list-timers --no-legend | grep mneme")
     nightly = await root.run("sh", "-c", "ls /var/lib/mneme-backups/mneme/nightly/*.zip")
@@ -232,7 +232,7 @@ async def back_up(root: Root) -> None:
 
 
 async def second_bot(root: Root, other: BotApiServer) -> None:
-    """One more bot beside the first."""
+    """Install a second bot next to the first."""
     await root.run("/root/mneme/deploy/install.sh", "--bot", "work", "--env", "/root/env-work")
     await answers(other, "hello, second bot")
     await root.run("mneme", "@work", "memory", "list")
@@ -241,7 +241,7 @@ async def second_bot(root: Root, other: BotApiServer) -> None:
 
 
 async def replicate(root: Root, telegram: BotApiServer) -> None:
-    """With a replica in a folder; the data directory is lost, and what the replica has is brought back."""
+    """Lose the data directory and restore it from a replica in a folder."""
     place = "/srv/replica"
     await root.run("/root/mneme/deploy/install.sh", "--replica", place)
     await answers(telegram, "with a replica")
@@ -255,7 +255,7 @@ async def replicate(root: Root, telegram: BotApiServer) -> None:
 
 
 async def cells(root: Root, other: BotApiServer) -> None:
-    """A cell beside the bots, with limits and a version of its own."""
+    """Run a cell next to the bots, with limits and its own version."""
     await root.run("systemctl", "disable", "--now", "mneme@work")  # its Telegram is the cell's now
     await root.run("/root/mneme/deploy/cells.sh", "create", "anna", "--env", "/root/env-work", "--memory", "250M")
     await answers(other, "hello, cell")
@@ -274,7 +274,7 @@ async def cells(root: Root, other: BotApiServer) -> None:
 
 
 async def uninstall(root: Root) -> None:
-    """The program goes and the memory stays, until it is asked to go, too."""
+    """Uninstall the program, and the memory only on request."""
     await root.run("/root/mneme/deploy/uninstall.sh")
     await root.run("ls", "/var/lib/mneme/mneme.db", "/etc/mneme/mneme.env")
     await root.run("sh", "-c", "! ls /opt/mneme /usr/local/bin/mneme /etc/systemd/system/mneme* 2>/dev/null")
@@ -283,7 +283,7 @@ async def uninstall(root: Root) -> None:
 
 
 async def trial() -> None:
-    """All of it, in the order in which it happens to a server."""
+    """Run all steps in the order of a server's life."""
     with tempfile.TemporaryDirectory(prefix="mneme-trial-", ignore_cleanup_errors=True) as name:
         folder = await fresh_debian(Path(name))
         other_token = "7654321:TEST-token-for-another-local-server"

@@ -45,7 +45,7 @@ _NAME = re.compile(r"\b(?:Murka|Kolibri|Zanzibar)\b")
 
 
 async def scripted(request: Request) -> Answer:
-    """What the models answer: embeddings, the keywords of a question, or the entities of a text."""
+    """Return the scripted models' answers: embeddings, keywords of a question, or entities of a text."""
     body = json.loads(request.body)
     if request.target.endswith("/embeddings"):
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
@@ -97,7 +97,7 @@ def _free_port() -> int:
 
 @contextlib.asynccontextmanager
 async def serving(program: str, folder: Path, models: int) -> AsyncIterator[str]:
-    """A lightrag-server with the scripted models at a port; its address."""
+    """Run a lightrag-server with the scripted models and yield its address."""
     port = _free_port()
     address = f"http://127.0.0.1:{models}/v1"
     known = {name: os.environ[name] for name in ("PATH", "HOME", "TIKTOKEN_CACHE_DIR") if name in os.environ}
@@ -128,7 +128,7 @@ async def serving(program: str, folder: Path, models: int) -> AsyncIterator[str]
 
 
 async def held(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something holds, and say so; SystemExit where it does not in time."""
+    """Wait for a condition and print it, or exit if it fails in time."""
     started = time.monotonic()
     while not await holds():
         if time.monotonic() - started > SECONDS:
@@ -138,7 +138,7 @@ async def held(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def tried(program: str, folder: Path) -> None:
-    """All of it, one after the other."""
+    """Run all steps in order."""
     models = WebServer(scripted)
     await models.start()
     try:
@@ -206,7 +206,7 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
 
 
 def main() -> None:
-    """Run it in a folder that is thrown away."""
+    """Run the trial in a temporary folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("server", help="the program lightrag-server")
     with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ async def _mneme(*arguments: str) -> None:
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A web server with one page, and with one result for whatever SearXNG is asked."""
+    """Serve one page, and one result for every SearXNG query."""
     request = (await reader.readuntil(b"\r\n\r\n")).decode()
     port = writer.get_extra_info("sockname")[1]
     result = {"title": "The harbour", "url": f"http://127.0.0.1:{port}/harbour.html", "content": "Open daily."}

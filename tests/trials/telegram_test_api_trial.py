@@ -57,14 +57,14 @@ new TelegramServer({port: Number(process.argv[1]), host: '127.0.0.1', storeTimeo
 
 
 class Between:
-    """Passes calls on to the server, and makes up for what its answers lack. lacks: what, and how often."""
+    """Proxy to the server that completes its responses and counts the gaps in `lacks`."""
 
     def __init__(self, server: str) -> None:
         self._client = httpx.AsyncClient(base_url=server, timeout=SECONDS)
         self.lacks: Counter[str] = Counter()
 
     async def pass_on(self, request: Request) -> Answer:
-        """One call of the bot."""
+        """Forward one call of the bot."""
         passed = await self._client.post(
             request.target, content=request.body, headers={"content-type": request.content_type}
         )
@@ -76,7 +76,7 @@ class Between:
             return Answer(404, json.dumps(refused).encode())
         return Answer(200, json.dumps(answer | {"result": self._completed(method, answer["result"])}).encode())
 
-    def _completed(self, method: str, result: Any) -> Any:  # as JSON has it
+    def _completed(self, method: str, result: Any) -> Any:  # As parsed JSON.
         if method == "getMe" and "is_bot" not in result:
             self.lacks["getMe: without is_bot"] += 1
             return result | {"is_bot": True}
@@ -90,7 +90,7 @@ class Between:
         return result
 
     async def says(self, text: str) -> None:
-        """The person writes."""
+        """Send a message as the person."""
         person = {"id": PERSON, "is_bot": False, "first_name": "Ann"}
         chat = {"id": PERSON, "type": "private", "first_name": "Ann"}
         await self._client.post(
@@ -106,7 +106,7 @@ class Between:
         )
 
     async def answered(self) -> str:
-        """The text of the next message of the bot."""
+        """Return the text of the next message of the bot."""
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
             found = (await self._client.post("/getUpdates", json={"token": TOKEN, "chatId": PERSON})).json()["result"]
@@ -116,13 +116,12 @@ class Between:
         raise SystemExit("no: an answer came in time")
 
     async def close(self) -> None:
-        """Done."""
         await self._client.aclose()
 
 
 @contextlib.asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[str]:
-    """The server of the package in `folder`; its address."""
+    """Run the server of the package in `folder` and yield its address."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = int(listening.getsockname()[1])
@@ -142,7 +141,7 @@ async def serving(folder: Path) -> AsyncIterator[str]:
 
 
 async def tried(package: Path, data: Path) -> None:
-    """All of it, one after the other."""
+    """Run all steps in order."""
     async with serving(package) as server, ModelServer() as model:
         model.consolidation = lambda _request: Says(LEARNED)
         model.script(*(Says(said) for _typed, said, _expected in SCRIPT if said is not None))
@@ -177,7 +176,7 @@ def _check(typed: str, answered: str, expected: str) -> None:
 
 
 def main() -> None:
-    """Run it with a data directory that is thrown away."""
+    """Run the trial with a temporary data directory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", help="where telegram-test-api is installed")
     with tempfile.TemporaryDirectory() as data:

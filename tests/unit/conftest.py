@@ -1,4 +1,4 @@
-"""What many tests of the memory begin with."""
+"""Fixtures of the memory tests."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(database: Database, clock: FakeClock) -> Store:
-    """The services over a fresh database."""
+    """Return the services on a fresh database."""
     return Store.over(database, clock)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> MarkdownFiles:
-    """The Markdown files beside it."""
+    """Return the Markdown files next to the database."""
     return MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 @pytest.fixture
 def undo(database: Database, files: MarkdownFiles, clock: FakeClock) -> Undo:
-    """The undo over both."""
+    """Return the undo of both."""
     return Undo(database, files, PendingErasures(database), clock)

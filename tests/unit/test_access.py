@@ -1,4 +1,4 @@
-"""Claiming the bot: a code works once, for a day, and can't be guessed."""
+"""Tests of claiming the bot: a code works once, for a day, and can't be guessed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def access(database: Database, clock: FakeClock) -> AccessList:
-    """Telegram's members."""
+    """Return Telegram's access list."""
     return AccessList(database, "telegram", clock)
 
 
-async def test_nobody_is_a_member_at_first_and_no_code_works(access: AccessList) -> None:
+async def test_new_access_list_has_no_members_and_accepts_no_code(access: AccessList) -> None:
     assert not await access.has_members()
     assert not await access.is_member(12345)
     assert not await access.claim(12345, "")
 
 
-async def test_the_right_code_makes_a_member_for_good(database: Database, access: AccessList, clock: FakeClock) -> None:
+async def test_right_code_makes_a_permanent_member(database: Database, access: AccessList, clock: FakeClock) -> None:
     assert await access.claim(12345, await access.new_claim_code())
     clock.forward(days=1000)
     again = AccessList(database, "telegram", clock)
@@ -34,29 +34,29 @@ async def test_the_right_code_makes_a_member_for_good(database: Database, access
     assert await again.has_members()
 
 
-async def test_a_member_is_an_exact_id(access: AccessList) -> None:
+async def test_member_is_an_exact_id(access: AccessList) -> None:
     await access.claim(12, await access.new_claim_code())
     assert not await access.is_member(123)
     assert not await access.is_member(1)
 
 
-async def test_a_code_may_be_typed_in_small_letters_and_with_spaces_around(access: AccessList) -> None:
+async def test_code_ignores_case_and_surrounding_spaces(access: AccessList) -> None:
     assert await access.claim(12345, f"  {(await access.new_claim_code()).lower()}\n")
 
 
-async def test_a_code_works_once(access: AccessList) -> None:
+async def test_code_works_once(access: AccessList) -> None:
     code = await access.new_claim_code()
     assert await access.claim(1, code)
     assert not await access.claim(2, code)
     assert not await access.is_member(2)
 
 
-async def test_of_two_who_claim_at_once_one_wins(access: AccessList) -> None:
+async def test_concurrent_claims_have_one_winner(access: AccessList) -> None:
     code = await access.new_claim_code()
     assert sorted(await asyncio.gather(access.claim(1, code), access.claim(2, code))) == [False, True]
 
 
-async def test_24_who_tried_too_often_is_refused_and_the_code_still_works_for_its_owner(access: AccessList) -> None:
+async def test_24_too_many_attempts_block_only_that_user(access: AccessList) -> None:
     code = await access.new_claim_code()
     for _ in range(CODE_ATTEMPTS):
         assert not await access.claim(666, "WRONG")
@@ -65,7 +65,7 @@ async def test_24_who_tried_too_often_is_refused_and_the_code_still_works_for_it
     assert await access.claim(12345, code)
 
 
-async def test_24_many_who_try_void_no_code_and_fill_no_memory(access: AccessList) -> None:
+async def test_24_attempts_of_many_users_void_no_code(access: AccessList) -> None:
     code = await access.new_claim_code()
     for user in range(1, 300):
         for _ in range(CODE_ATTEMPTS + 1):
@@ -76,10 +76,10 @@ async def test_24_many_who_try_void_no_code_and_fill_no_memory(access: AccessLis
     for user in range(MAX_COUNTED_USERS + 1):
         tally.add(user)
     assert tally.add(MAX_COUNTED_USERS) == 2
-    assert tally.add(1) == 1  # the longest ago is forgotten
+    assert tally.add(1) == 1  # The oldest entry is dropped.
 
 
-async def test_24_a_member_is_listed_and_shut_out_again(access: AccessList, clock: FakeClock) -> None:
+async def test_24_member_is_listed_and_can_be_revoked(access: AccessList, clock: FakeClock) -> None:
     for user in (12345, 777):
         assert await access.claim(user, await access.new_claim_code())
         clock.forward(days=1)
@@ -91,14 +91,14 @@ async def test_24_a_member_is_listed_and_shut_out_again(access: AccessList, cloc
         await access.revoke(12345)
 
 
-async def test_a_code_survives_a_few_typing_errors(access: AccessList) -> None:
+async def test_code_survives_a_few_typing_errors(access: AccessList) -> None:
     code = await access.new_claim_code()
     for _ in range(CODE_ATTEMPTS - 1):
         assert not await access.claim(12345, "WRONG")
     assert await access.claim(12345, code)
 
 
-async def test_a_code_is_valid_for_a_day(access: AccessList, clock: FakeClock) -> None:
+async def test_code_is_valid_for_a_day(access: AccessList, clock: FakeClock) -> None:
     code = await access.new_claim_code()
     clock.forward(hours=23, minutes=59)
     assert await access.claim(1, code)
@@ -107,7 +107,7 @@ async def test_a_code_is_valid_for_a_day(access: AccessList, clock: FakeClock) -
     assert not await access.claim(2, code)
 
 
-async def test_a_new_code_replaces_the_former_and_its_failures(access: AccessList) -> None:
+async def test_new_code_replaces_the_former_and_its_failures(access: AccessList) -> None:
     former = await access.new_claim_code()
     for _ in range(CODE_ATTEMPTS):
         await access.claim(666, "WRONG")
@@ -116,14 +116,14 @@ async def test_a_new_code_replaces_the_former_and_its_failures(access: AccessLis
     assert await access.claim(1, code)
 
 
-async def test_a_code_is_for_one_channel(database: Database, access: AccessList, clock: FakeClock) -> None:
+async def test_code_is_for_one_channel(database: Database, access: AccessList, clock: FakeClock) -> None:
     code = await access.new_claim_code()
     assert not await AccessList(database, "other", clock).claim(1, code)
     assert await access.claim(1, code)
     assert not await AccessList(database, "other", clock).is_member(1)
 
 
-async def test_the_code_itself_is_not_in_the_database(database: Database, access: AccessList) -> None:
+async def test_code_is_not_stored_in_plain_text(database: Database, access: AccessList) -> None:
     code = await access.new_claim_code()
     kept = [tuple(row) for row in await database.rows("SELECT * FROM claim_codes")]
     assert len(kept) == 1
@@ -136,7 +136,7 @@ async def test_claiming_again_changes_nothing(database: Database, access: Access
     assert await database.value("SELECT count(*) FROM members") == 1
 
 
-async def test_who_was_let_in_is_a_member_and_no_owner_and_can_be_kept_out_again(access: AccessList) -> None:
+async def test_admitted_user_is_a_member_but_no_owner(access: AccessList) -> None:
     assert await access.claim(1, await access.new_claim_code())
     await access.let_in(2)
     assert await access.owners() == [1]
@@ -146,9 +146,7 @@ async def test_who_was_let_in_is_a_member_and_no_owner_and_can_be_kept_out_again
     assert [member.user_id for member in await access.members()] == [1]
 
 
-async def test_about_whom_the_owner_said_no_is_not_asked_again_until_they_are_let_in(
-    access: AccessList, clock: FakeClock
-) -> None:
+async def test_refused_user_is_not_asked_about_until_admitted(access: AccessList, clock: FakeClock) -> None:
     assert await access.is_to_be_asked_about(2)
     await access.refuse(2)
     clock.forward(days=30)

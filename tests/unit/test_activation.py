@@ -1,4 +1,4 @@
-"""Which typed memories activate: layers A, B and C within one budget, and how well B ranks on labelled cases."""
+"""Tests of activation: layers A, B and C within one budget, and ranking on labelled cases."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ count = TokenCounter().text
 
 @pytest.fixture
 def activation(database: Database, clock: FakeClock) -> Activating:
-    """The activation over it."""
+    """Return the activation on the database."""
     return Activating.over(database, clock)
 
 
-async def remembered(store: Store, kind: Kind, content: str, *, used: int = 1, days: float = 0, **new: object) -> Entry:
-    """An entry that was reinforced `used` times, last so many days ago."""
+async def add_entry(store: Store, kind: Kind, content: str, *, used: int = 1, days: float = 0, **new: object) -> Entry:
+    """Add an entry that was reinforced `used` times, last some days ago."""
     owner = str(new.pop("owner", OWNER))
-    added = await store.entries.add(owner, NewEntry(content, kind=kind, **new))  # type: ignore[arg-type]  # by name
+    added = await store.entries.add(owner, NewEntry(content, kind=kind, **new))  # type: ignore[arg-type]  # Keyword arguments.
     async with store.database.transaction() as connection:
         await connection.execute(
             "UPDATE entries SET reinforcement_count = ?, last_reinforced_at = ? WHERE id = ?",
@@ -67,48 +67,46 @@ def cost(activated: Iterable[Activated]) -> int:
     return sum(one.tokens for one in activated)
 
 
-async def test_layer_a_holds_every_trusted_rule_of_high_priority_and_nothing_else(
-    store: Store, activation: Activating
-) -> None:
+async def test_layer_a_contains_trusted_rules_of_high_priority_only(store: Store, activation: Activating) -> None:
     for kind in (*TYPED_KINDS, Kind.NOTE, Kind.EPISODE):
         for priority in Priority:
-            await remembered(store, kind, f"{kind} {priority}", priority=priority)
-            await remembered(store, kind, f"doubtful {kind} {priority}", priority=priority, trusted=False)
+            await add_entry(store, kind, f"{kind} {priority}", priority=priority)
+            await add_entry(store, kind, f"doubtful {kind} {priority}", priority=priority, trusted=False)
     expected = [f"{k} {p}" for p in ("critical", "high") for k in ("policy", "architecture", "preference")]
     assert await baseline(activation) == expected
     assert await activation.activation.baseline_count(OWNER) == len(expected)
 
 
-async def test_of_one_priority_the_strongest_rule_is_first_and_time_lets_none_go(
+async def test_rules_of_equal_priority_are_sorted_by_strength(
     store: Store, activation: Activating, clock: FakeClock
 ) -> None:
-    await remembered(store, Kind.POLICY, "weak", days=30)
-    await remembered(store, Kind.POLICY, "strong", used=5)
-    await remembered(store, Kind.POLICY, "lesser", used=900, priority=Priority.HIGH)
+    await add_entry(store, Kind.POLICY, "weak", days=30)
+    await add_entry(store, Kind.POLICY, "strong", used=5)
+    await add_entry(store, Kind.POLICY, "lesser", used=900, priority=Priority.HIGH)
     for _ in range(3):
         assert await baseline(activation) == ["strong", "weak", "lesser"]
         clock.forward(days=3650)
 
 
-async def test_what_is_archived_superseded_or_deleted_never_activates(store: Store, activation: Activating) -> None:
+async def test_archived_superseded_or_deleted_memory_never_activates(store: Store, activation: Activating) -> None:
     for kind in TYPED_KINDS:
-        live = await remembered(store, kind, f"{kind} tea")
+        live = await add_entry(store, kind, f"{kind} tea")
         for column, value in (("archived_at", "2026"), ("superseded_by", live.id)):
-            gone = await remembered(store, kind, f"{kind} tea {column}", priority=Priority.CRITICAL)
+            gone = await add_entry(store, kind, f"{kind} tea {column}", priority=Priority.CRITICAL)
             async with store.database.transaction() as connection:
                 await connection.execute(f"UPDATE entries SET {column} = ? WHERE id = ?", (value, gone.id))  # noqa: S608
-        await remembered(store, kind, f"{kind} tea removed", name=f"{kind} removed")
+        await add_entry(store, kind, f"{kind} tea removed", name=f"{kind} removed")
         await store.entries.remove(OWNER, f"{kind} removed")
     rules = await activation.baseline(OWNER, PLENTY, count)
     context = await activation.contextual(OWNER, "tea", rules, PLENTY, count)
     assert sorted(said([*rules, *context])) == sorted(f"{kind} tea" for kind in TYPED_KINDS)
 
 
-async def test_each_owner_has_only_its_own(store: Store, activation: Activating) -> None:
+async def test_activation_is_separate_for_each_owner(store: Store, activation: Activating) -> None:
     for owner in (OWNER, "telegram:2"):
-        await remembered(store, Kind.POLICY, f"Rule of {owner}", owner=owner)
-        await remembered(store, Kind.FACT, f"Tea of {owner}", owner=owner)
-        await remembered(store, Kind.WORKFLOW, f"Brew tea for {owner}", owner=owner)
+        await add_entry(store, Kind.POLICY, f"Rule of {owner}", owner=owner)
+        await add_entry(store, Kind.FACT, f"Tea of {owner}", owner=owner)
+        await add_entry(store, Kind.WORKFLOW, f"Brew tea for {owner}", owner=owner)
     assert await baseline(activation, owner="telegram:2") == ["Rule of telegram:2"]
     assert await baseline(activation, owner="telegram:3") == []
     assert await activation.activation.baseline_count("telegram:3") == 0
@@ -117,42 +115,40 @@ async def test_each_owner_has_only_its_own(store: Store, activation: Activating)
     assert await activation.contextual("telegram:3", "tea", (), PLENTY, count) == ()
 
 
-async def test_a_strong_memory_about_something_else_does_not_push_out_a_relevant_one(
-    store: Store, activation: Activating
-) -> None:
-    await remembered(store, Kind.FACT, "The lighthouse keeper is called Ida", days=60)
+async def test_strong_unrelated_memory_does_not_displace_a_relevant_one(store: Store, activation: Activating) -> None:
+    await add_entry(store, Kind.FACT, "The lighthouse keeper is called Ida", days=60)
     for number in range(50):
-        await remembered(store, Kind.PITFALL, f"Ship {number} has a leak", used=500)
+        await add_entry(store, Kind.PITFALL, f"Ship {number} has a leak", used=500)
     assert (await contextual(activation, "Who keeps the lighthouse?", Layer.CONTEXT, 60))[0].startswith("The lighth")
 
 
-async def test_what_fits_a_question_is_not_hidden_by_what_fits_the_talk_around_it(
+async def test_memory_fitting_the_question_precedes_those_fitting_other_sentences(
     store: Store, activation: Activating
 ) -> None:
     for number in range(40):
-        await remembered(store, Kind.FACT, f"The bus to the office broke down in the morning of day {number}", used=9)
-    await remembered(store, Kind.FACT, "The locker has the number 4711")
+        await add_entry(store, Kind.FACT, f"The bus to the office broke down in the morning of day {number}", used=9)
+    await add_entry(store, Kind.FACT, "The locker has the number 4711")
     message = "The bus broke down this morning and I was late at the office. What is the number of my locker? Bye now."
     assert (await contextual(activation, message, Layer.CONTEXT))[0] == "The locker has the number 4711"
 
 
-async def test_what_no_word_fits_is_ranked_by_strength(store: Store, activation: Activating) -> None:
+async def test_memories_without_matching_words_are_ranked_by_strength(store: Store, activation: Activating) -> None:
     for number in (3, 9, 1, 5):
-        await remembered(store, Kind.FACT, f"used {number}", used=number)
+        await add_entry(store, Kind.FACT, f"used {number}", used=number)
     assert await contextual(activation, "Hello there", Layer.CONTEXT) == ["used 9", "used 5", "used 3", "used 1"]
 
 
-async def test_what_fits_activates_at_any_age(store: Store, database: Database, clock: FakeClock) -> None:
+async def test_matching_memory_activates_at_any_age(store: Store, database: Database, clock: FakeClock) -> None:
     for days in (156, 157, 2000):
-        await remembered(store, Kind.FACT, f"tea of {days} days", days=days)
+        await add_entry(store, Kind.FACT, f"tea of {days} days", days=days)
     assert len(await contextual(Activating.over(database, clock), "tea", Layer.CONTEXT)) == 3
     strict = Activating.over(database, clock, Decay(threshold=0.9))
     assert len(await contextual(strict, "tea", Layer.CONTEXT)) == 3
 
 
-async def test_below_the_threshold_nothing_comes_up_unasked(store: Store, database: Database, clock: FakeClock) -> None:
-    await remembered(store, Kind.FACT, "tea of 156 days", days=156)
-    await remembered(store, Kind.FACT, "tea of 157 days", days=157)
+async def test_memory_below_threshold_needs_a_match(store: Store, database: Database, clock: FakeClock) -> None:
+    await add_entry(store, Kind.FACT, "tea of 156 days", days=156)
+    await add_entry(store, Kind.FACT, "tea of 157 days", days=157)
     assert await contextual(Activating.over(database, clock), "Hello", Layer.CONTEXT) == ["tea of 156 days"]
     strict = Activating.over(database, clock, Decay(threshold=0.9))
     assert await contextual(strict, "Hello", Layer.CONTEXT) == []
@@ -160,12 +156,10 @@ async def test_below_the_threshold_nothing_comes_up_unasked(store: Store, databa
     assert len(await contextual(light, "Hello", Layer.CONTEXT)) == 2
 
 
-async def test_at_most_three_workflows_that_fit_and_those_that_worked_first(
-    store: Store, activation: Activating
-) -> None:
+async def test_workflows_are_limited_to_three_matching_successful_ones(store: Store, activation: Activating) -> None:
     for number in range(5):
-        await remembered(store, Kind.WORKFLOW, f"Deploy the server {number}: build, ship", name=f"w{number}")
-    await remembered(store, Kind.WORKFLOW, "Bake bread: knead, wait", name="bread", used=900)
+        await add_entry(store, Kind.WORKFLOW, f"Deploy the server {number}: build, ship", name=f"w{number}")
+    await add_entry(store, Kind.WORKFLOW, "Bake bread: knead, wait", name="bread", used=900)
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET success_count = 2, failure_count = 1 WHERE id = 4")
     rules = await activation.contextual(OWNER, "How do we deploy the server?", (), PLENTY, count)
@@ -176,46 +170,44 @@ async def test_at_most_three_workflows_that_fit_and_those_that_worked_first(
     assert await contextual(activation, "Good morning", Layer.PROCEDURES) == []
 
 
-async def test_many_facts_that_fit_do_not_hide_the_workflow_that_fits(store: Store, activation: Activating) -> None:
+async def test_many_matching_facts_do_not_hide_a_matching_workflow(store: Store, activation: Activating) -> None:
     for number in range(60):
-        await remembered(store, Kind.FACT, f"deploy server {number}")
-    await remembered(store, Kind.WORKFLOW, "How to deploy: first build everything, then tell the others, then ship it")
+        await add_entry(store, Kind.FACT, f"deploy server {number}")
+    await add_entry(store, Kind.WORKFLOW, "How to deploy: first build everything, then tell the others, then ship it")
     assert len(await contextual(activation, "deploy server", Layer.PROCEDURES)) == 1
 
 
-async def test_a_workflow_that_fits_comes_before_memories_that_are_merely_strong(
-    store: Store, activation: Activating
-) -> None:
+async def test_matching_workflow_precedes_memories_that_are_only_strong(store: Store, activation: Activating) -> None:
     for number in range(60):
-        await remembered(store, Kind.FACT, f"something else altogether, number {number}", used=50)
-    await remembered(store, Kind.FACT, "The server is called otter")
-    await remembered(store, Kind.WORKFLOW, "Deploy the server: build, ship")
+        await add_entry(store, Kind.FACT, f"something else altogether, number {number}", used=50)
+    await add_entry(store, Kind.FACT, "The server is called otter")
+    await add_entry(store, Kind.WORKFLOW, "Deploy the server: build, ship")
     found = await activation.contextual(OWNER, "How do we deploy the server?", (), 200, count)
     assert [one.layer for one in found[:3]] == [Layer.CONTEXT, Layer.PROCEDURES, Layer.CONTEXT]
     assert (found[0].relevance > 0, found[2].relevance) == (True, 0)
 
 
-async def test_a_memory_for_some_paths_says_so(store: Store, activation: Activating) -> None:
-    await remembered(store, Kind.POLICY, "Use tabs", scope="src/legacy/**")
-    await remembered(store, Kind.FACT, "Tabs are eight wide", scope="src/legacy/**")
+async def test_memory_with_a_scope_shows_it(store: Store, activation: Activating) -> None:
+    await add_entry(store, Kind.POLICY, "Use tabs", scope="src/legacy/**")
+    await add_entry(store, Kind.FACT, "Tabs are eight wide", scope="src/legacy/**")
     rules = await activation.baseline(OWNER, PLENTY, count)
     assert [one.line for one in rules] == ["- [policy, 2026-02-07, for src/legacy/**] Use tabs"]
     found = await activation.contextual(OWNER, "tabs", rules, PLENTY, count)
     assert [one.line for one in found] == ["- [2026-02-07, fact by user, for src/legacy/**] Tabs are eight wide"]
 
 
-async def test_one_huge_memory_does_not_keep_out_the_others(store: Store, activation: Activating) -> None:
-    await remembered(store, Kind.POLICY, "strong " * 2_000, used=900)
-    await remembered(store, Kind.POLICY, "Answer briefly")
-    await remembered(store, Kind.FACT, "tea " * 2_000, used=900)
-    await remembered(store, Kind.FACT, "Likes tea")
+async def test_huge_memory_does_not_displace_others(store: Store, activation: Activating) -> None:
+    await add_entry(store, Kind.POLICY, "strong " * 2_000, used=900)
+    await add_entry(store, Kind.POLICY, "Answer briefly")
+    await add_entry(store, Kind.FACT, "tea " * 2_000, used=900)
+    await add_entry(store, Kind.FACT, "Likes tea")
     assert await baseline(activation, 60) == ["Answer briefly"]
     assert await contextual(activation, "tea", Layer.CONTEXT, 60) == ["Likes tea"]
     assert max(one.tokens for one in await activation.baseline(OWNER, PLENTY, count)) <= 135
 
 
-async def bulk(store: Store, rules: int) -> None:
-    """Many short rules, the last ones of the highest priority."""
+async def add_rules(store: Store, rules: int) -> None:
+    """Add many short rules, the last ones with the highest priority."""
     moment = to_text(store.clock())
     async with store.database.transaction() as connection:
         await connection.execute("INSERT INTO owners (id, name) VALUES (1, ?)", (OWNER,))
@@ -230,32 +222,32 @@ async def bulk(store: Store, rules: int) -> None:
         )
 
 
-async def test_of_ten_thousand_rules_the_highest_stay_in_the_budget(store: Store, activation: Activating) -> None:
-    await bulk(store, 10_000)
+async def test_budget_holds_the_highest_of_ten_thousand_rules(store: Store, activation: Activating) -> None:
+    await add_rules(store, 10_000)
     shown = await activation.baseline(OWNER, 800, count)
     assert said(shown)[:10] == [f"Rule {n}" for n in range(9_991, 10_001)]
     assert 750 < cost(shown) <= 800
     assert await activation.activation.baseline_count(OWNER) == 10_000
 
 
-async def test_every_rule_stands_there_that_there_is_room_for(store: Store, activation: Activating) -> None:
-    await bulk(store, 120)
+async def test_every_rule_that_fits_is_included(store: Store, activation: Activating) -> None:
+    await add_rules(store, 120)
     assert len(await baseline(activation, 1_200)) == 120
 
 
 @pytest.mark.parametrize("tokens", [0, -5, 1])
-async def test_without_a_budget_nothing_activates(store: Store, activation: Activating, tokens: int) -> None:
+async def test_activation_without_a_budget_is_empty(store: Store, activation: Activating, tokens: int) -> None:
     for kind in TYPED_KINDS:
-        await remembered(store, kind, "tea")
+        await add_entry(store, kind, "tea")
     assert await activation.baseline(OWNER, tokens, count) == ()
     assert await activation.contextual(OWNER, "tea", (), tokens, count) == ()
 
 
-async def test_within_one_budget_a_fills_first_then_b_then_c(store: Store, activation: Activating) -> None:
+async def test_layers_fill_one_budget_in_order(store: Store, activation: Activating) -> None:
     for number in range(5):
-        await remembered(store, Kind.POLICY, f"tea rule {number}")
-        await remembered(store, Kind.FACT, f"tea fact {number}")
-        await remembered(store, Kind.WORKFLOW, f"tea workflow {number}")
+        await add_entry(store, Kind.POLICY, f"tea rule {number}")
+        await add_entry(store, Kind.FACT, f"tea fact {number}")
+        await add_entry(store, Kind.WORKFLOW, f"tea workflow {number}")
     sizes = {}
     for tokens in (20, 75, 90, 260):
         layers = [await baseline(activation, tokens)]
@@ -274,13 +266,13 @@ memories = st.lists(st.tuples(st.sampled_from(TYPED_KINDS), contents, st.integer
 
 @settings(max_examples=25)
 @given(memories, st.lists(st.integers(0, 2_000), min_size=1, max_size=12))
-async def test_no_budget_is_ever_exceeded(kinds: list[tuple[Kind, str, int]], budgets: list[int]) -> None:
+async def test_budget_is_never_exceeded(kinds: list[tuple[Kind, str, int]], budgets: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
             store = Store.over(database, FakeClock())
             for kind, content, used in kinds:
-                await remembered(store, kind, content, used=used, priority=default_priority(kind))
+                await add_entry(store, kind, content, used=used, priority=default_priority(kind))
             activation = Activating.over(database, store.clock)
             for tokens in budgets:
                 rules = await activation.baseline(OWNER, tokens, count)
@@ -292,8 +284,8 @@ async def test_no_budget_is_ever_exceeded(kinds: list[tuple[Kind, str, int]], bu
             await database.close()
 
 
-async def test_cases_that_the_ranking_was_not_tuned_on_are_ranked_well(database: Database) -> None:
-    """Floors a little under what `python -m benchmarks.activation` prints."""
+async def test_ranking_of_holdout_cases_stays_above_its_floor(database: Database) -> None:
+    """The floors are a little below the output of `python -m benchmarks.activation`."""
     cases = [case for case in load_cases() if case.half == "holdout"]
     assert len(cases) >= 30
     await store_cases(database, cases)
@@ -303,5 +295,5 @@ async def test_cases_that_the_ranking_was_not_tuned_on_are_ranked_well(database:
     assert got.kept >= 0.84, str(got)
 
 
-def test_what_was_captured_is_shown_whole() -> None:
+def test_longest_capture_fits_into_a_line() -> None:
     assert MAX_LINE_CHARS >= MAX_CAPTURE_CHARS

@@ -1,4 +1,4 @@
-"""How an answer's text is separated from thinking and from calls that are written in it, cut at any place."""
+"""Tests of separating an answer from thinking and written calls, in pieces of any size."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def split(text: str, sizes: list[int]) -> ThinkingSplitter:
     ],
 )
 @given(sizes=st.lists(st.integers(1, 5), max_size=30))
-def test_thinking_is_separated_however_it_is_cut(written: str, thinking: str, answer: str, sizes: list[int]) -> None:
+def test_thinking_is_separated_in_any_pieces(written: str, thinking: str, answer: str, sizes: list[int]) -> None:
     done = split(written, sizes)
     assert (done.thinking, done.text.lstrip("\n")) == (thinking, answer.lstrip("\n"))
 
@@ -125,7 +125,7 @@ def test_written_call_keeps_the_text_around_it() -> None:
     assert (text, calls) == ("Let me look.", [KYIV, KYIV])
 
 
-def test_written_call_of_an_unknown_tool_is_neither_made_nor_shown() -> None:
+def test_written_call_of_an_unknown_tool_is_dropped() -> None:
     written = '<tool_call>{"name": "format_disk", "arguments": {}}</tool_call>Done.'
     assert read_written_calls(written, TOOLS) == ("Done.", [])
 
@@ -191,7 +191,7 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS)
-def test_repaired_schema_is_accepted_and_stays_as_it_is(schema: object) -> None:
+def test_repaired_schema_is_accepted_and_repair_is_idempotent(schema: object) -> None:
     made = repair_schema(schema)
     assert gemini_dislikes(made, "parameters") is None
     assert made["type"] == "object"
@@ -200,9 +200,9 @@ def test_repaired_schema_is_accepted_and_stays_as_it_is(schema: object) -> None:
 
 
 @given(JSON_VALUES)
-def test_repair_takes_any_json(value: object) -> None:
+def test_repair_accepts_any_json(value: object) -> None:
     repair_schema(value)
 
 
-def test_repair_leaves_good_schemas_alone() -> None:
+def test_repair_leaves_valid_schemas_unchanged() -> None:
     assert repair_schema(SCHEMA) == SCHEMA

@@ -1,4 +1,4 @@
-"""What a later consolidation should look at is named, loosely and quickly, and nothing else happens."""
+"""Tests of finding candidate sentences for a later consolidation."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ NOTHING = """
 
 
 @pytest.mark.parametrize("text", [line.strip() for line in MAY_LAST.strip().splitlines()])
-def test_a_sentence_that_may_last_is_named_as_it_was_typed(text: str) -> None:
+def test_sentence_that_may_last_is_returned_as_typed(text: str) -> None:
     assert candidates(text) == (text,)
 
 
 @pytest.mark.parametrize("text", [line.strip() for line in NOTHING.strip().splitlines()])
-def test_a_mere_question_request_or_thanks_is_not_named(text: str) -> None:
+def test_question_request_or_thanks_is_no_candidate(text: str) -> None:
     assert candidates(text) == ()
 
 
-def test_only_the_sentences_that_may_last_are_named() -> None:
+def test_only_sentences_that_may_last_are_returned() -> None:
     assert candidates("Hello! We sold the Volvo. What is the capital of Peru?") == ("We sold the Volvo.",)
 
 
-def test_quotations_and_code_are_not_named() -> None:
+def test_quotations_and_code_are_no_candidates() -> None:
     assert candidates("> I live in Cork\n```\nmy = 1\n```") == ()
 
 
-def test_a_usual_message_takes_less_than_a_millisecond() -> None:
+def test_usual_message_takes_less_than_a_millisecond() -> None:
     texts = [one.text for one in read_labels("tune", path=REGISTERS)]
     for text in texts:
-        candidates(text)  # expressions are compiled once
+        candidates(text)  # Expressions are compiled once.
     start = time.process_time()
     for text in texts:
         candidates(text)

@@ -1,4 +1,4 @@
-"""Wishes, rules, corrections and changes are found in what somebody typed, and little else is taken for one."""
+"""Tests of capture patterns: wishes, rules, corrections and changes in typed text, and few false positives."""
 
 from __future__ import annotations
 
@@ -266,17 +266,17 @@ def _lines(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", _lines(STATED))
-def test_what_is_plainly_stated_is_captured(text: str) -> None:
+def test_plain_statement_is_captured(text: str) -> None:
     said, _, kept = text.partition(" => ")
     assert [one.text for one in captured(said)] == [kept or said]
 
 
 @pytest.mark.parametrize("text", _lines(NOT_STATED))
-def test_what_only_asks_supposes_reports_or_passes_is_not_captured(text: str) -> None:
+def test_question_supposition_or_report_is_not_captured(text: str) -> None:
     assert captured(text) == []
 
 
-def test_s4s_own_forms_are_kept() -> None:
+def test_forms_of_the_first_specification_are_captured() -> None:
     for said in (
         "I prefer tabs",
         "always use tabs",
@@ -309,7 +309,7 @@ def test_s4s_own_forms_are_kept() -> None:
         "永远不要用缩写",
     ],
 )
-def test_what_the_bot_is_told_to_do_for_good_is_a_standing_wish(said: str) -> None:
+def test_lasting_instruction_to_the_bot_is_standing(said: str) -> None:
     (capture,) = captured(said)
     assert capture.is_standing
 
@@ -327,18 +327,18 @@ def test_what_the_bot_is_told_to_do_for_good_is_a_standing_wish(said: str) -> No
         "nothing goes to production without two approvals, ever",
     ],
 )
-def test_no_other_statement_is_one(said: str) -> None:
+def test_other_statement_is_not_standing(said: str) -> None:
     assert [capture.is_standing for capture in captured(said)] in ([False], [])
 
 
-def test_what_is_cut_off_from_its_sentence_is_no_rule() -> None:
+def test_fragment_of_a_sentence_is_no_rule() -> None:
     assert captured("overflow always") == []
 
 
 @pytest.mark.parametrize(
     "said", ["We use not npm but pnpm here", "we use not npm but pnpm here, btw", "ok, we use not npm but pnpm here"]
 )
-def test_what_is_and_what_is_not_are_kept_together(said: str) -> None:
+def test_correction_with_both_values_is_captured_whole(said: str) -> None:
     (capture,) = captured(said)
     assert capture.text.casefold() == "we use not npm but pnpm here"
     assert capture.corrects == "npm"
@@ -362,18 +362,18 @@ def test_what_is_and_what_is_not_are_kept_together(said: str) -> None:
         ("I prefer tea over coffee", None, None),
     ],
 )
-def test_words_that_hold_no_longer_are_named_as_typed(text: str, corrects: str | None, becomes: str | None) -> None:
+def test_outdated_words_are_returned_as_typed(text: str, corrects: str | None, becomes: str | None) -> None:
     (capture,) = captured(text)
     assert capture.corrects == corrects
     assert becomes is None or capture.becomes == becomes
 
 
-def test_a_way_from_here_to_there_is_no_change() -> None:
+def test_travel_between_places_is_no_change() -> None:
     (capture,) = captured("I take the train from Kyiv to Lviv every Friday")
     assert (capture.is_change, capture.corrects) == (False, None)
 
 
-def test_what_is_known_is_told_anew_only_where_it_is_clear_what_changes() -> None:
+def test_known_memory_is_restated_only_if_unambiguous() -> None:
     assert restated("Ann lives in Kyiv", "Kyiv", "Lviv") == "Ann lives in Lviv"
     assert restated("Kyiv is where Ann lives, in Kyiv", "Kyiv", "Lviv") is None
     assert restated("Ann lives in Odesa", "Kyiv", "Lviv") is None
@@ -432,20 +432,20 @@ ALONE = [
 
 
 @pytest.mark.parametrize(("said", "kept"), ALONE)
-def test_what_is_kept_reads_well_alone(said: str, kept: str) -> None:
+def test_captured_text_reads_well_alone(said: str, kept: str) -> None:
     (capture,) = captured(said)
     assert capture.text == kept
 
 
 @pytest.mark.parametrize("path", [SENTENCES, REGISTERS])
-def test_no_capture_begins_or_ends_within_a_word_or_a_clause(path: Path) -> None:
+def test_capture_does_not_split_words_or_clauses(path: Path) -> None:
     for one in read_labels("tune", path=path):
         said = " ".join(one.text.split())
         for capture in captured(one.text):
             before, _, after = said.partition(capture.text)
             assert said == before + capture.text + after
             assert not re.search(r"[^\W\u3400-\u9fff]\|\w", f"{before}|{capture.text}"), said
-            # what was left out behind it is courtesies of a few words, or whole clauses
+            # The rest is a courtesy of a few words, or a whole clause.
             ends = {len((capture.text + after)[:end].rstrip()) for _, end in clauses(capture.text + after)}
             assert not after[:1].isalnum() or after[0] >= "\u3400"
             is_whole = not after or capture.text[-1] in ".!?。！？" or after[0] in ".!?。！？"
@@ -462,17 +462,17 @@ def test_no_capture_begins_or_ends_within_a_word_or_a_clause(path: Path) -> None
         ("for the recipes, i have a small oven so never give me two trays", ["recipes", "oven", "trays"]),
     ],
 )
-def test_no_part_of_a_statement_is_lost(said: str, words: list[str]) -> None:
+def test_statement_is_captured_with_all_its_parts(said: str, words: list[str]) -> None:
     kept = " ".join(capture.text for capture in captured(said))
     assert [word for word in words if word not in kept] == []
 
 
 @pytest.mark.parametrize("text", ["May I eat nuts, with my allergy?", "would my bad knee survive a marathon?"])
-def test_what_only_asks_is_not_kept_at_once(text: str) -> None:
+def test_question_about_oneself_is_not_captured(text: str) -> None:
     assert captured(text) == []
 
 
-def test_labelled_sentences_are_many_and_balanced() -> None:
+def test_labelled_sentences_are_numerous_and_balanced() -> None:
     sentences = read_labels("tune")
     languages = {one.language for one in sentences}
     assert len(languages) == 7
@@ -495,7 +495,7 @@ def test_labelled_sentences_are_many_and_balanced() -> None:
         ("I prefer tea. I prefer tea.", ["I prefer tea."]),
     ],
 )
-def test_each_sentence_of_a_message_is_looked_at(message: str, texts: list[str]) -> None:
+def test_each_sentence_of_a_message_is_examined(message: str, texts: list[str]) -> None:
     assert [one.text for one in captured(message)] == texts
 
 
@@ -518,34 +518,34 @@ def test_each_sentence_of_a_message_is_looked_at(message: str, texts: list[str])
         "https://always.example/use/metric/units",
     ],
 )
-def test_words_of_others_and_code_are_left_out(message: str) -> None:
+def test_quotations_and_code_are_skipped(message: str) -> None:
     assert captured(message) == []
 
 
-def test_a_quotation_inside_a_sentence_is_kept_with_it() -> None:
+def test_quotation_inside_a_sentence_is_kept() -> None:
     (capture,) = captured('Never use the word "delve. Really" in my texts')
     assert capture.text == 'Never use the word "delve. Really" in my texts'
 
 
-def test_a_sentence_after_code_is_looked_at() -> None:
+def test_sentence_after_code_is_examined() -> None:
     (capture,) = captured("```\nx = 1\n```\nI prefer tea")
     assert (capture.kind, capture.text) == (CaptureKind.PREFERENCE, "I prefer tea")
 
 
-def test_a_message_has_at_most_three_captures() -> None:
+def test_message_has_at_most_three_captures() -> None:
     message = " ".join(f"I prefer tea number {n}." for n in range(6))
     assert len(captured(message)) == MAX_CAPTURES
 
 
-def test_a_sentence_that_is_too_long_is_left_to_the_model_and_not_cut_within() -> None:
+def test_overlong_sentence_is_left_to_the_model() -> None:
     assert captured("I prefer tea with " + "milk and " * 200) == []
 
 
-def test_what_stands_far_into_a_message_is_not_looked_at() -> None:
+def test_text_far_into_a_message_is_not_examined() -> None:
     assert captured("a word " * MAX_MESSAGE_CHARS + ". I prefer tea.") == []
 
 
-def test_a_sentence_that_the_bound_cuts_is_not_captured() -> None:
+def test_sentence_cut_by_the_limit_is_not_captured() -> None:
     assert captured("\n" * (MAX_MESSAGE_CHARS - 20) + "I prefer tea over coffee, except on Sundays") == []
 
 
@@ -557,7 +557,7 @@ _HOSTILE = (
 
 
 @pytest.mark.parametrize("piece", _HOSTILE.split("~"))
-def test_hostile_repetition_is_looked_through(piece: str) -> None:
+def test_hostile_repetition_is_processed_quickly(piece: str) -> None:
     assert len(captured(piece * (1_000_000 // len(piece)))) <= MAX_CAPTURES
 
 
@@ -577,7 +577,7 @@ def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
     captures = captured(text)
     assert len(captures) <= MAX_CAPTURES
     for one in captures:
-        # a comma that is left with nothing behind it goes
+        # A comma with nothing after it is removed.
         said = iter(text.translate(_NO_COMMAS).split())
         assert all(any(word in other for other in said) for word in one.text.translate(_NO_COMMAS).split())
         assert len(one.text) <= MAX_CAPTURE_CHARS
@@ -588,7 +588,7 @@ def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
     "text",
     ["I'm allergic to peanuts, by the way.", "I'm allergic to peanuts, btw", "By the way, I'm allergic to peanuts."],
 )
-def test_what_is_left_out_leaves_no_comma_behind(text: str) -> None:
+def test_removed_phrase_leaves_no_comma(text: str) -> None:
     assert [one.text.rstrip(".") for one in captured(text)] == ["I'm allergic to peanuts"]
 
 

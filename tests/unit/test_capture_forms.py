@@ -1,4 +1,4 @@
-"""S4's forms of preferences, corrections and constraints, as people type them."""
+"""Tests of common forms of preferences, corrections and constraints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_form_is_found_in_capitals_and_with_a_stop(form: str) -> None:
+def test_form_is_found_in_capitals_and_with_punctuation(form: str) -> None:
     for said in (form, form.upper(), form.capitalize(), f"{form}.", f"{form.upper()}!"):
         assert len(proposed(said)) == 1, said
 
@@ -92,7 +92,7 @@ def test_long_sentence_never_becomes_one_fact() -> None:
         ("I like tea", "coffee", None),
     ],
 )
-def test_value_of_a_correction_takes_the_place_of_the_only_one(former: str, correction: str, text: str | None) -> None:
+def test_corrected_value_replaces_the_only_one_of_its_kind(former: str, correction: str, text: str | None) -> None:
     assert with_value(former, correction) == text
 
 

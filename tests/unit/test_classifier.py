@@ -1,4 +1,4 @@
-"""The classifier of what is captured: the same everywhere, whole, and at a loss for nothing that can be typed."""
+"""Tests of the capture classifier: reproducible, complete, and safe for any text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memory.capture.capture import captured
 from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, buckets, classifier, features
 from memory.text.classes import WORD_CLASSES
 
-LARGEST = 300_000
+MAX_WEIGHTS_BYTES = 300_000
 """Bytes of the weights, which come with every copy of Mneme."""
 
 
-def test_a_feature_has_the_same_bucket_in_every_process() -> None:
+def test_feature_has_the_same_bucket_in_every_process() -> None:
     said = "I live in Cork, я живу в Корке, 我住在科克"
     program = f"from memory.capture.classifier import buckets; print([sorted(group) for group in buckets({said!r})])"
     printed = {
@@ -35,8 +35,8 @@ def test_a_feature_has_the_same_bucket_in_every_process() -> None:
     assert printed == {str([sorted(group) for group in buckets(said)])}
 
 
-def test_the_file_of_weights_is_whole_and_says_where_it_comes_from() -> None:
-    assert WEIGHTS.stat().st_size < LARGEST
+def test_weights_file_is_complete_and_names_its_origin() -> None:
+    assert WEIGHTS.stat().st_size < MAX_WEIGHTS_BYTES
     known = classifier()
     assert "benchmarks.fit_capture" in known.header.origin
     assert known.header.later < known.header.explicit < known.header.at_once
@@ -45,7 +45,7 @@ def test_the_file_of_weights_is_whole_and_says_where_it_comes_from() -> None:
     assert len(known.header.kind_bias) == len(CaptureKind)
 
 
-def test_each_class_of_words_stands_on_a_line_of_its_own() -> None:
+def test_word_classes_have_unique_names() -> None:
     names = [line.split()[0] for line in WORD_CLASSES.read_text(encoding="utf-8").splitlines()]
     assert len(names) == len(set(names))
 
@@ -54,25 +54,25 @@ def test_each_class_of_words_stands_on_a_line_of_its_own() -> None:
     ("one", "other"),
     [("my sister is a vet", "моя сестра врач"), ("ich bin allergisch gegen Nüsse", "je suis allergique aux noix")],
 )
-def test_what_says_the_same_in_two_languages_has_features_in_common(one: str, other: str) -> None:
+def test_translations_share_features(one: str, other: str) -> None:
     assert set(features(one)[2]) & set(features(other)[2])
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "?", "ฉันชอบชา", "私は京都に住んでいます", "أسكن في القاهرة", "\ud800", "\ue000" * 9]
 )
-def test_scripts_that_it_has_not_learned_are_judged_without_harm(text: str) -> None:
+def test_unknown_scripts_are_judged_without_errors(text: str) -> None:
     assert math.isfinite(classifier().score(text))
     assert classifier().kind(text) in CaptureKind
 
 
 @given(st.text(max_size=2_000))
-def test_any_text_has_a_judgement_and_a_long_one_takes_no_longer(text: str) -> None:
+def test_any_text_is_judged_within_a_feature_limit(text: str) -> None:
     assert math.isfinite(classifier().score(text))
     assert sum(map(len, features(text * 50))) < 20_000
 
 
-def test_a_statement_is_refused_where_the_rest_of_the_sentence_speaks_against_it() -> None:
+def test_statement_contradicted_by_its_sentence_is_refused() -> None:
     assert captured("in this chapter my name is Zorg and the villain always lies") == []
 
 
@@ -84,5 +84,5 @@ def test_a_statement_is_refused_where_the_rest_of_the_sentence_speaks_against_it
         "у нас двое детей и старый спаниель",
     ],
 )
-def test_what_a_model_should_weigh_scores_above_the_lower_threshold(text: str) -> None:
+def test_sentence_for_the_model_scores_above_the_lower_threshold(text: str) -> None:
     assert classifier().score(text) >= classifier().header.later

@@ -1,4 +1,4 @@
-"""Compaction: when it happens, where it cuts, and that nothing is lost whatever goes wrong in between."""
+"""Tests of compaction: its triggers, where it cuts, and that failures lose nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LIMITS = CompactionLimits(max_context_tokens=50_000, keep_last_messages=20, memo
 
 @dataclass(slots=True)
 class Summaries:
-    """A summariser that numbers its summaries, each of which holds the earlier one."""
+    """Summariser that numbers its summaries and appends each to the earlier one."""
 
     asked: list[tuple[str | None, str]] = field(default_factory=list)
 
@@ -54,14 +54,14 @@ class Summaries:
 
 
 class FailingModel:
-    """A summariser whose model is out of reach."""
+    """Summariser with an unreachable model."""
 
     async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         raise ConnectionError("the model is out of reach")
 
 
 class HangingModel:
-    """A summariser whose model never answers."""
+    """Summariser with a model that never answers."""
 
     async def summarize(self, earlier: str | None, transcript: str, seconds: float) -> Completion:
         await asyncio.Event().wait()
@@ -70,7 +70,7 @@ class HangingModel:
 
 @dataclass(slots=True)
 class Says:
-    """A summariser that always says the same."""
+    """Summariser that always returns the same text."""
 
     text: str
     is_whole: bool = True
@@ -81,7 +81,6 @@ class Says:
 
 @pytest.fixture
 async def session(store: Store) -> Session:
-    """A chat."""
     return await store.session()
 
 
@@ -94,10 +93,10 @@ def service(
     return CompactionService(store.sessions, store.entries, summarizer, limits, counter or TokenCounter(), store.clock)
 
 
-async def if_needed(
+async def compact_if_needed(
     store: Store, compaction: CompactionService, session: Session, model: str, window: int
 ) -> Compacted | None:
-    """What a turn has done with the conversation as it stands."""
+    """Compact the current conversation if a turn would do so."""
     transcript = await store.sessions.transcript(session.id)
     return await compaction.compact_if_needed(session, transcript, model, window)
 
@@ -120,7 +119,7 @@ logs = st.lists(groups, max_size=20).map(lambda made: [message for group in made
 
 
 @given(logs, st.integers(1, 30))
-def test_a_cut_falls_at_a_users_message_and_parts_no_call_from_its_result(log: list[Message], keep: int) -> None:
+def test_cut_is_at_a_user_message_between_tool_groups(log: list[Message], keep: int) -> None:
     cut = cut_at(log, keep)
     assert 0 <= cut < max(1, len(log))
     assert cut == 0 or log[cut].role is Role.USER
@@ -129,7 +128,7 @@ def test_a_cut_falls_at_a_users_message_and_parts_no_call_from_its_result(log: l
 
 
 @given(logs, st.integers(1, 30))
-def test_a_cut_keeps_what_was_asked_for_unless_that_is_all_there_is(log: list[Message], keep: int) -> None:
+def test_cut_keeps_the_requested_number_of_messages(log: list[Message], keep: int) -> None:
     cut = cut_at(log, keep)
     places = [i for i, message in enumerate(log) if i > 0 and message.role is Role.USER]
     if len(log) <= keep or not places:
@@ -141,7 +140,7 @@ def test_a_cut_keeps_what_was_asked_for_unless_that_is_all_there_is(log: list[Me
         assert cut == places[0]
 
 
-async def test_an_old_part_becomes_a_summary_and_the_newest_messages_stay(store: Store, session: Session) -> None:
+async def test_compaction_summarises_old_messages_and_keeps_the_newest(store: Store, session: Session) -> None:
     await talk(store, session, 10)
     done = await service(store, Summaries()).compact(session, keep=4)
     assert done is not None
@@ -156,13 +155,11 @@ async def test_an_old_part_becomes_a_summary_and_the_newest_messages_stay(store:
         store.clock(),
         transcript.messages[0].id,
     )
-    assert await store.sessions.message_count(session.id) == 20  # the log is append-only
+    assert await store.sessions.message_count(session.id) == 20  # The log is append-only.
 
 
 @pytest.mark.parametrize("exchanges", [0, 1, 5])
-async def test_there_is_nothing_to_compact_in_a_short_conversation(
-    store: Store, session: Session, exchanges: int
-) -> None:
+async def test_short_conversation_is_not_compacted(store: Store, session: Session, exchanges: int) -> None:
     await talk(store, session, exchanges)
     summaries = Summaries()
     assert await service(store, summaries).compact(session, keep=10) is None
@@ -170,112 +167,110 @@ async def test_there_is_nothing_to_compact_in_a_short_conversation(
     assert await archives(store) == []
 
 
-async def test_there_is_nothing_to_compact_where_no_place_to_cut_is(store: Store, session: Session) -> None:
+async def test_conversation_without_a_place_to_cut_is_not_compacted(store: Store, session: Session) -> None:
     work = [message for n in range(40) for message in (calls(str(n)), result(str(n)))]
     await store.turn(session, user("Tidy my notes"), *work, assistant("Tidy."))
     assert await service(store, Summaries()).compact(session, keep=1) is None
-    assert await if_needed(store, service(store, Summaries()), session, MODEL, LARGE_WINDOW) is None
+    assert await compact_if_needed(store, service(store, Summaries()), session, MODEL, LARGE_WINDOW) is None
 
 
-async def test_compacting_twice_in_a_row_has_nothing_to_do_the_second_time(store: Store, session: Session) -> None:
+async def test_compaction_right_after_another_does_nothing(store: Store, session: Session) -> None:
     await talk(store, session, 10)
     compaction = service(store, Summaries())
     assert await compaction.compact(session, keep=4) is not None
     assert await compaction.compact(session, keep=4) is None
 
 
-async def test_more_than_fifty_messages_are_too_many(store: Store, session: Session) -> None:
+async def test_conversation_over_fifty_messages_is_compacted(store: Store, session: Session) -> None:
     compaction = service(store, Summaries())
     await talk(store, session, 25)
-    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
+    assert await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
     await talk(store, session, 1)
-    done = await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
+    done = await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert done is not None
     assert (done.removed, done.kept) == (32, 20)
-    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
+    assert await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
 
 
-async def test_a_conversation_over_the_estimate_is_too_large(store: Store, session: Session) -> None:
+async def test_conversation_over_the_token_estimate_is_compacted(store: Store, session: Session) -> None:
     compaction = service(store, Summaries())
-    for _ in range(7):  # 147,000 characters are 42,000 tokens by the estimate, and 8,000 are added: the limit
+    for _ in range(7):  # 147,000 characters are 42,000 tokens by estimate, plus 8,000: the limit
         await store.exchange(session, "q" * 10_500, "a" * 10_500)
-    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
+    assert await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
     await store.exchange(session, "more", "of it")
     with capture_logs() as logs:
-        assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is not None
+        assert await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is not None
     assert (logs[0]["event"], logs[0]["threshold"], logs[0]["messages"]) == ("context_too_large", 50_000, 16)
 
 
 @pytest.mark.parametrize(
     ("window", "threshold"), [(200_000, 50_000), (62_500, 50_000), (32_000, 25_600), (8_192, 6_553)]
 )
-def test_the_threshold_is_four_fifths_of_the_window_or_the_setting(store: Store, window: int, threshold: int) -> None:
+def test_threshold_is_four_fifths_of_window_or_the_setting(store: Store, window: int, threshold: int) -> None:
     assert service(store, None).threshold(window) == threshold
 
 
-async def test_what_a_model_reported_takes_the_place_of_the_estimate(store: Store, session: Session) -> None:
+async def test_reported_token_count_replaces_the_estimate(store: Store, session: Session) -> None:
     counter = TokenCounter()
     words = "q" * 10_000
     for _ in range(30):
-        counter.observe(MODEL, [words], 1_000)  # this model takes ten characters a token
+        counter.observe(MODEL, [words], 1_000)  # This model has ten characters per token.
     for _ in range(8):
         await store.exchange(session, words, words)
     compaction = service(store, Summaries(), counter=counter)
-    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
-    assert await if_needed(store, compaction, session, "another model", LARGE_WINDOW) is not None
+    assert await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
+    assert await compact_if_needed(store, compaction, session, "another model", LARGE_WINDOW) is not None
 
 
-async def test_where_the_kept_messages_are_too_large_fewer_stay(store: Store, session: Session) -> None:
+async def test_kept_messages_over_the_limit_are_reduced(store: Store, session: Session) -> None:
     for _ in range(10):
         await store.exchange(session, "q" * 10_000, "a" * 10_000)
     compaction = service(store, Summaries())
-    done = await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
+    done = await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert done is not None
     assert 0 < done.kept < 12
-    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
+    assert await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
 
 
 @pytest.mark.parametrize("giant_first", [True, False])
-async def test_one_giant_message_does_not_compact_for_ever(store: Store, session: Session, giant_first: bool) -> None:
+async def test_giant_message_is_not_compacted_forever(store: Store, session: Session, giant_first: bool) -> None:
     summaries = Summaries()
     compaction = service(store, summaries)
     if not giant_first:
         await talk(store, session, 3)
     await store.exchange(session, "x" * 900_000, "That is long.")
     for _ in range(5):
-        await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
+        await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert len(summaries.asked) <= 1
     await talk(store, session, 1)
     for _ in range(5):
-        await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
+        await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert len(summaries.asked) <= 2
     assert await store.seen(session) == ["question 0 ", "answer 0 a"]
     assert max(len(text) for _, text in summaries.asked) <= MAX_TRANSCRIPT_CHARS
 
 
-async def test_settings_that_keep_more_than_the_window_do_not_compact_on_every_turn(
-    store: Store, session: Session
-) -> None:
+async def test_settings_that_exceed_the_window_do_not_compact_every_turn(store: Store, session: Session) -> None:
     summaries = Summaries()
     limits = CompactionLimits(max_context_tokens=50_000, keep_last_messages=1000, memory_window=50)
     compaction = service(store, summaries, limits)
     for _ in range(60):
         await talk(store, session, 1)
-        await if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
+        await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW)
     assert 1 <= len(summaries.asked) <= 8
 
 
-async def test_compaction_that_is_off_works_by_hand_only(store: Store, session: Session) -> None:
+async def test_disabled_compaction_still_works_on_command(store: Store, session: Session) -> None:
     await talk(store, session, 40)
     compaction = service(store, Summaries(), replace(LIMITS, enabled=False))
-    assert await if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
+    assert await compact_if_needed(store, compaction, session, MODEL, LARGE_WINDOW) is None
     assert await compaction.compact(session, keep=10) is not None
 
 
 @pytest.mark.parametrize(
     "summarizer", [None, FailingModel(), HangingModel(), Says(" \n"), Says("They spoke of", is_whole=False)]
 )
-async def test_without_a_summary_the_archive_holds_an_extract(
+async def test_archive_without_a_summary_holds_an_extract(
     store: Store, session: Session, summarizer: Summarizer | None
 ) -> None:
     await store.exchange(session, "My sister Daria\nlives in Odesa", "Noted.")
@@ -289,17 +284,17 @@ async def test_without_a_summary_the_archive_holds_an_extract(
     assert (await store.sessions.transcript(session.id)).summary == "The user said:\n- My sister Daria lives in Odesa"
 
 
-def test_a_summary_has_fifteen_seconds() -> None:
+def test_summary_timeout_is_fifteen_seconds() -> None:
     assert LIMITS.summary_timeout == SUMMARY_TIMEOUT_SECONDS == 15
 
 
-async def test_a_model_that_summarises_without_end_is_cut(store: Store, session: Session) -> None:
+async def test_endless_summary_is_cut(store: Store, session: Session) -> None:
     await talk(store, session, 10)
     await service(store, Says("word " * 100_000)).compact(session, keep=4)
     assert await archives(store) == [("word " * 100_000)[:MAX_SUMMARY_CHARS].strip()]
 
 
-async def test_the_earlier_summary_is_carried_on_through_ten_compactions(store: Store, session: Session) -> None:
+async def test_earlier_summary_is_passed_on_through_ten_compactions(store: Store, session: Session) -> None:
     summaries = Summaries()
     compaction = service(store, summaries)
     for n in range(10):
@@ -313,9 +308,7 @@ async def test_the_earlier_summary_is_carried_on_through_ten_compactions(store: 
     assert await store.sessions.message_count(session.id) == 100
 
 
-async def test_without_a_model_ten_compactions_keep_the_first_and_the_latest_words(
-    store: Store, session: Session
-) -> None:
+async def test_compactions_without_model_keep_first_and_latest_words(store: Store, session: Session) -> None:
     compaction = service(store, None)
     await store.exchange(session, "I am Olena", "Hello Olena")
     names = []
@@ -333,9 +326,7 @@ async def test_without_a_model_ten_compactions_keep_the_first_and_the_latest_wor
     assert len(set(names)) == 10
 
 
-async def test_tool_results_are_left_out_and_long_messages_show_their_beginning_and_end(
-    store: Store, session: Session
-) -> None:
+async def test_transcript_omits_tool_results_and_shortens_long_messages(store: Store, session: Session) -> None:
     summaries = Summaries()
     document = f"Lease {'q' * 50_000} signed by Ann"
     await store.turn(session, user(document), calls("1"), result("1", "secret " * 100), assistant("a" * 1000))
@@ -349,13 +340,13 @@ async def test_tool_results_are_left_out_and_long_messages_show_their_beginning_
     assert len(asked) <= MAX_TRANSCRIPT_CHARS
 
 
-async def test_of_many_messages_each_has_its_place(store: Store, session: Session) -> None:
+async def test_transcript_of_many_messages_includes_each(store: Store, session: Session) -> None:
     text = format_transcript([user(f"{n} " + "q" * 1000) for n in range(60)])
     assert all(f"user: {n} q" in text for n in range(60))
 
 
 @given(st.lists(st.builds(user, st.text("ab \n", max_size=2000)), max_size=300), st.text(max_size=5000))
-def test_what_a_summariser_reads_and_what_an_extract_holds_is_bounded(said: list[Message], earlier: str) -> None:
+def test_transcript_and_extract_are_bounded(said: list[Message], earlier: str) -> None:
     assert len(format_transcript(said)) <= MAX_TRANSCRIPT_CHARS
     assert len(extract(None, said)) <= MAX_EXTRACT_CHARS
     assert 0 < len(extract(earlier, said)) <= MAX_EXTRACT_CHARS + 1
@@ -365,7 +356,7 @@ def test_system_messages_are_not_summarised() -> None:
     assert format_transcript([system("rules"), user("hello"), assistant("hi")]) == "user: hello\nassistant: hi"
 
 
-async def test_a_stop_while_the_summary_is_made_changes_nothing(store: Store, session: Session) -> None:
+async def test_stop_during_the_summary_changes_nothing(store: Store, session: Session) -> None:
     await talk(store, session, 10)
     before = await store.sessions.transcript(session.id)
     compacting = asyncio.create_task(service(store, HangingModel()).compact(session, keep=4))
@@ -389,29 +380,29 @@ async def test_a_stop_while_the_summary_is_made_changes_nothing(store: Store, se
         ("docker docker Docker health", "archive-2026-02-07-docker-health"),
     ],
 )
-async def test_an_archives_name_is_readable(store: Store, topic: str, name: str) -> None:
+async def test_archive_name_is_readable(store: Store, topic: str, name: str) -> None:
     assert (await store.archive("telegram:1", "content", topic)).name == name
 
 
 @given(st.text(max_size=300))
-def test_any_topic_makes_a_name_that_can_be_typed(topic: str) -> None:
+def test_archive_name_of_any_topic_can_be_typed(topic: str) -> None:
     assert all(re.fullmatch(r"[^\W_]{1,24}", word) for word in telling_words(topic, 3))
 
 
-async def test_names_of_one_day_never_collide_even_when_made_at_once(store: Store) -> None:
+async def test_archive_names_of_one_day_never_collide(store: Store) -> None:
     made = await asyncio.gather(*(store.archive("telegram:1", "x", "docker health checks") for _ in range(12)))
     stem = "archive-2026-02-07-docker-health-checks"
     assert sorted(archive.name for archive in made) == sorted([stem, *(f"{stem}-{n}" for n in range(2, 13))])
     assert await store.entries.counts("telegram:1") == {"archive": 12}
 
 
-async def test_owners_have_names_of_their_own(store: Store) -> None:
+async def test_archive_names_are_separate_for_each_owner(store: Store) -> None:
     one, other = await store.archive("telegram:1", "x", "cats"), await store.archive("telegram:2", "y", "cats")
     assert one.name == other.name
     assert await store.entries.counts("telegram:1") == {"archive": 1}
 
 
-async def test_the_archive_and_its_marker_are_written_together_or_not_at_all(store: Store, session: Session) -> None:
+async def test_archive_and_marker_are_written_together_or_not_at_all(store: Store, session: Session) -> None:
     await talk(store, session, 4)
     before = await store.sessions.transcript(session.id)
     async with store.database.transaction() as connection:
@@ -424,9 +415,7 @@ async def test_the_archive_and_its_marker_are_written_together_or_not_at_all(sto
     assert await store.sessions.transcript(session.id) == before
 
 
-async def test_removing_the_newest_archive_brings_back_the_summary_before_it(
-    person: Person, model: ModelServer
-) -> None:
+async def test_removing_newest_archive_restores_the_summary_before_it(person: Person, model: ModelServer) -> None:
     for number in range(2):
         await person.says(f"question {number}")
         await person.says(f"and {number}")
@@ -445,7 +434,7 @@ async def test_removing_the_newest_archive_brings_back_the_summary_before_it(
 
 @dataclass(slots=True)
 class Repeats:
-    """A summariser that repeats what it is shown, and keeps that."""
+    """Summariser that returns its input and records it."""
 
     seen: list[tuple[str | None, str]] = field(default_factory=list)
 
@@ -458,7 +447,7 @@ def told(text: str, provenance: Provenance) -> Message:
     return Message(Role.USER, text, NOON, provenance=provenance)
 
 
-async def test_owners_own_task_leaves_the_summary_trusted(store: Store, session: Session) -> None:
+async def test_summary_of_the_owners_own_task_is_trusted(store: Store, session: Session) -> None:
     for n in range(4):
         answer = Message(Role.ASSISTANT, f"Sunny {n}.", NOON, provenance=Provenance.TASK)
         await store.turn(session, told("Tell me the weather", Provenance.TASK), answer)
@@ -468,7 +457,7 @@ async def test_owners_own_task_leaves_the_summary_trusted(store: Store, session:
     assert transcript.summaries == (transcript.summary, None)
 
 
-async def test_summary_keeps_the_words_of_others_in_a_passage_of_their_own(store: Store, session: Session) -> None:
+async def test_summary_keeps_foreign_text_in_a_separate_passage(store: Store, session: Session) -> None:
     summarizer = Repeats()
     compaction = service(store, summarizer)
     await store.exchange(session, "I live in Lviv", "Noted.")
@@ -484,10 +473,10 @@ async def test_summary_keeps_the_words_of_others_in_a_passage_of_their_own(store
         assert ("gold" in own, "gold" in of_others, "tea" in of_others) == (False, True, False)
         await store.exchange(session, "I drink coffee too", "Noted.")
         await store.exchange(session, "Well then", "Yes.")
-    assert len(summarizer.seen) == 3  # nothing new of others came before the second compaction
+    assert len(summarizer.seen) == 3  # Nothing foreign was added before the second compaction.
 
 
-async def test_summary_of_a_former_version_is_all_of_others(store: Store, session: Session) -> None:
+async def test_summary_of_an_older_version_counts_as_foreign(store: Store, session: Session) -> None:
     await store.exchange(session, "I live in Lviv", "Noted.")
     transcript = replace(
         await store.sessions.transcript(session.id), summary="They spoke.", summary_provenance=Provenance.FOREIGN

@@ -1,4 +1,4 @@
-"""Many at once: tasks of one process, and two processes on one file."""
+"""Tests of concurrent tasks in one process, and of two processes on one file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TASKS = 20
 
 @pytest.fixture
 async def stores(database: Database, clock: FakeClock) -> AsyncIterator[tuple[Store, Store]]:
-    """The services over two open databases on one file, as the bot and the command line have them."""
+    """Return the services on two open databases of one file, like those of the bot and the shell."""
     second = await Database.open(database.path)
     yield Store.over(database, clock), Store.over(second, clock)
     await second.close()
 
 
-async def test_twenty_tasks_add_rename_write_and_search_at_once(stores: tuple[Store, Store]) -> None:
+async def test_twenty_tasks_add_rename_write_and_search_concurrently(stores: tuple[Store, Store]) -> None:
     async def work(number: int) -> None:
         store = stores[number % 2]
         search = Search(store.database)
@@ -53,7 +53,7 @@ async def test_twenty_tasks_add_rename_write_and_search_at_once(stores: tuple[St
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
 
 
-async def test_of_many_who_want_one_name_one_gets_it(stores: tuple[Store, Store]) -> None:
+async def test_concurrent_additions_of_one_name_have_one_winner(stores: tuple[Store, Store]) -> None:
     async def work(number: int) -> bool:
         try:
             await stores[number % 2].entries.add(OWNER, NewEntry(f"by {number}", name="Key"))
@@ -75,7 +75,7 @@ async def test_generated_names_never_collide(stores: tuple[Store, Store]) -> Non
     }
 
 
-async def test_a_cancelled_task_leaves_nothing_half_done(stores: tuple[Store, Store]) -> None:
+async def test_cancelled_task_leaves_no_partial_change(stores: tuple[Store, Store]) -> None:
     store = stores[0]
     tasks = [asyncio.create_task(store.entries.add(OWNER, NewEntry("apple", name=f"n{n}"))) for n in range(TASKS)]
     for steps, task in enumerate(tasks):

@@ -1,4 +1,4 @@
-"""What a model answers to a consolidation: each tier of the parsing, each check, and any text at all."""
+"""Tests of parsing a model's answer to a consolidation, tier by tier."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def answer(**fields: object) -> str:
     return json.dumps({"history_entry": "They met.", "memory_update": None} | fields)
 
 
-def facts_of(*facts: object) -> tuple[Fact, ...]:
+def parse_facts(*facts: object) -> tuple[Fact, ...]:
     parsed = parse_answer(Completion(answer(facts=list(facts))))
     assert parsed is not None
     return parsed.facts
@@ -46,7 +46,7 @@ def facts_of(*facts: object) -> tuple[Fact, ...]:
         f"  ```JSON \n\n{PLAIN}```  ",
     ],
 )
-def test_the_whole_text_is_the_object_with_or_without_fences(text: str) -> None:
+def test_object_as_whole_text_is_read_with_or_without_fences(text: str) -> None:
     assert parse_answer(Completion(text)) == MET
 
 
@@ -60,7 +60,7 @@ def test_the_whole_text_is_the_object_with_or_without_fences(text: str) -> None:
         f"<think>an object like {{this}} or {{}}</think>{PLAIN}",
     ],
 )
-def test_the_first_usable_balanced_object_is_found_among_other_words(text: str) -> None:
+def test_first_usable_object_is_found_among_other_words(text: str) -> None:
     assert parse_answer(Completion(text)) == MET
 
 
@@ -70,17 +70,17 @@ def test_braces_quotes_and_backslashes_in_strings_are_not_counted() -> None:
     assert parse_answer(Completion(text)) == ConsolidationAnswer(entry, None)
 
 
-def test_line_breaks_that_a_model_left_in_a_string_are_taken() -> None:
+def test_line_breaks_in_strings_are_accepted() -> None:
     text = '{"history_entry": "They\nmet.", "memory_update": "- one\n- two"}'
     assert parse_answer(Completion(text)) == ConsolidationAnswer("They\nmet.", "- one\n- two")
 
 
-def test_the_fields_are_found_in_an_answer_that_was_cut_off() -> None:
+def test_fields_of_a_cut_off_answer_are_read() -> None:
     text = '```json\n{"history_entry": "They \\"met\\".", "memory_update": "- Ann", "facts": [{"subject": "n'
     assert parse_answer(Completion(text, is_whole=False)) == ConsolidationAnswer('They "met".', "- Ann", is_whole=False)
 
 
-def test_an_update_that_was_cut_off_is_no_update() -> None:
+def test_cut_off_update_is_ignored() -> None:
     assert parse_answer(Completion('{"history_entry": "They met.", "memory_update": "- Ann li')) == ConsolidationAnswer(
         "They met.", None, is_whole=False
     )
@@ -107,11 +107,11 @@ LIVES = Fact("home", "The user lives in Lviv.", Kind.FACT)
         ("{history_entry: 'They met.', memory_update: '- Ann likes tea'}", MET),
     ],
 )
-def test_a_broken_object_loses_no_field(text: str, expected: ConsolidationAnswer) -> None:
+def test_broken_object_loses_no_field(text: str, expected: ConsolidationAnswer) -> None:
     assert parse_answer(Completion(text)) == expected
 
 
-def test_a_text_with_quotation_marks_that_are_not_escaped_is_not_cut_short() -> None:
+def test_text_with_unescaped_quotation_marks_is_not_cut() -> None:
     text = '{"history_entry": "They met.", "memory_update": "- Ann said "yes" to tea\n- Ben", "facts": []}'
     assert parse_answer(Completion(text)) == ConsolidationAnswer("They met.", '- Ann said "yes" to tea\n- Ben')
     text = '{"history_entry": "Ann said "yes" to tea.", "memory_update": "- Ann likes tea"}'
@@ -122,14 +122,14 @@ def test_a_text_with_quotation_marks_that_are_not_escaped_is_not_cut_short() -> 
     assert (parsed.history_entry or "").endswith("to tea.")
 
 
-def test_of_a_list_that_was_cut_off_the_whole_items_are_read() -> None:
+def test_cut_off_list_keeps_its_whole_items() -> None:
     text = f'{{"history_entry": "They met.", "facts": [{FACT}, {{"subject": "job", "fa'
     assert parse_answer(Completion(text, is_whole=False)) == ConsolidationAnswer(
         "They met.", None, (LIVES,), is_whole=False
     )
 
 
-def test_an_entry_of_another_type_is_none_and_the_other_fields_are_read() -> None:
+def test_entry_of_wrong_type_is_none_and_others_are_read() -> None:
     text = '{"history_entry": 7, "memory_update": ["x"]}'
     assert parse_answer(Completion(text)) == ConsolidationAnswer(None, "x")
 
@@ -153,37 +153,37 @@ def test_an_entry_of_another_type_is_none_and_the_other_fields_are_read() -> Non
         '{"a":' * 100_000,
     ],
 )
-def test_what_holds_no_usable_answer_is_none(text: str) -> None:
+def test_text_without_usable_answer_is_none(text: str) -> None:
     assert parse_answer(Completion(text)) is None
 
 
 @pytest.mark.parametrize("update", [12, {"a": 1}, [1, 2], ["- Ann", None], True])
-def test_an_update_of_another_type_is_never_believed(update: object) -> None:
+def test_update_of_wrong_type_is_ignored(update: object) -> None:
     parsed = parse_answer(Completion(answer(memory_update=update)))
-    # another tier may still save the history entry
+    # Another tier may still find the history entry.
     assert parsed is None or parsed.memory_update is None
 
 
-def test_a_repeated_placeholder_says_nothing() -> None:
+def test_repeated_placeholder_is_ignored() -> None:
     assert parse_answer(Completion(answer(history_entry="<one to four sentences>"))) is None
     parsed = parse_answer(Completion(answer(memory_update="<the current memory>")))
     assert parsed is None or parsed.memory_update is None
 
 
-def test_an_update_as_a_list_of_lines_is_joined() -> None:
+def test_update_as_a_list_of_lines_is_joined() -> None:
     assert parse_answer(Completion(answer(memory_update=["- Ann", "- Ben"]))) == ConsolidationAnswer(
         "They met.", "- Ann\n- Ben"
     )
 
 
-def test_an_entry_that_is_too_long_is_cut() -> None:
+def test_entry_over_the_limit_is_cut() -> None:
     parsed = parse_answer(Completion(answer(history_entry="x" * 50_000)))
     assert parsed is not None
     assert len(parsed.history_entry or "") == MAX_HISTORY_ENTRY_CHARS
 
 
 def test_facts_are_read_with_kind_and_day() -> None:
-    assert facts_of(
+    assert parse_facts(
         {"subject": "home city", "fact": "The user lives in Lviv.", "kind": "fact", "since": "2026-02-01"},
         {"subject": "coffee", "fact": "The user drinks no coffee.", "kind": "preference", "since": None},
         {"subject": "editor", "fact": "The user writes in Vim.", "kind": "archive", "since": "yesterday"},
@@ -194,9 +194,9 @@ def test_facts_are_read_with_kind_and_day() -> None:
     )
 
 
-def test_at_most_twelve_facts_are_taken() -> None:
+def test_facts_over_the_limit_of_twelve_are_dropped() -> None:
     many = [{"subject": f"thing {n}", "fact": f"The user owns thing {n}."} for n in range(40)]
-    assert [fact.subject for fact in facts_of(*many)] == [f"thing {n}" for n in range(MAX_FACTS)]
+    assert [fact.subject for fact in parse_facts(*many)] == [f"thing {n}" for n in range(MAX_FACTS)]
 
 
 @pytest.mark.parametrize(
@@ -210,21 +210,21 @@ def test_at_most_twelve_facts_are_taken() -> None:
         {"subject": "name", "fact": ["Ann"]},
     ],
 )
-def test_a_fact_of_the_wrong_shape_is_passed_over_and_the_others_stay(wrong: object) -> None:
+def test_fact_of_wrong_shape_is_skipped_and_others_stay(wrong: object) -> None:
     good = {"subject": "name", "fact": "The user is Ann.", "kind": ["fact"], "since": 2026}
-    assert facts_of(wrong, good) == (Fact("name", "The user is Ann.", Kind.FACT),)
+    assert parse_facts(wrong, good) == (Fact("name", "The user is Ann.", Kind.FACT),)
 
 
-def test_a_fact_that_says_too_little_alone_is_shown_with_its_subject() -> None:
-    assert facts_of({"subject": "home city", "fact": "Kyiv"})[0].text == "home city: Kyiv"
+def test_fact_of_one_word_is_shown_with_its_subject() -> None:
+    assert parse_facts({"subject": "home city", "fact": "Kyiv"})[0].text == "home city: Kyiv"
 
 
-def test_facts_that_are_too_long_are_cut() -> None:
-    fact = facts_of({"subject": "s" * 1000, "fact": "a long tale " * 1000})[0]
+def test_facts_over_the_length_limit_are_cut() -> None:
+    fact = parse_facts({"subject": "s" * 1000, "fact": "a long tale " * 1000})[0]
     assert (len(fact.subject), len(fact.text)) == (MAX_SUBJECT_CHARS, MAX_FACT_CHARS)
 
 
-def test_half_an_emoji_becomes_something_that_a_file_can_hold() -> None:
+def test_lone_surrogates_are_replaced() -> None:
     text = (
         '{"history_entry": "Hi \\ud83d", "memory_update": "- \\ude00 Ann",'
         ' "facts": [{"subject": "mood \\ud83d", "fact": "The user is \\ud83d glad."}]}'
@@ -236,7 +236,7 @@ def test_half_an_emoji_becomes_something_that_a_file_can_hold() -> None:
         assert said.encode()
 
 
-def test_a_huge_answer_of_blanks_in_fences_is_read_in_no_time() -> None:
+def test_huge_answer_of_blanks_is_read_quickly() -> None:
     began = time.perf_counter()
     assert parse_answer(Completion("```json\n" + "\n " * 100_000 + "x")) is None
     assert time.perf_counter() - began < 2
@@ -267,7 +267,7 @@ PIECES = st.lists(
     | st.tuples(st.text(max_size=5), NEARLY_RIGHT, st.integers(0, 200)).map(lambda t: (t[0] + t[1])[: -t[2] or None])
     | PIECES.map("".join)
 )
-def test_any_text_at_all_gives_none_or_a_checked_answer(text: str) -> None:
+def test_any_text_gives_none_or_a_checked_answer(text: str) -> None:
     parsed = parse_answer(Completion(text))
     if parsed is None:
         return

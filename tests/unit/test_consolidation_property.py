@@ -1,4 +1,4 @@
-"""Whatever the model answers and wherever the process ends, nothing that a person wrote is lost."""
+"""Property test of consolidation: no answer and no crash loses what a person wrote."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
             try:
                 await bench.end_conversation(session)
             except Crash:
-                await bench.store.ledger.finish_edits()  # as a restart does
+                await bench.store.ledger.finish_edits()  # As a restart does.
                 await bench.run_pending()
             bench.crashes.point = None
             clock.forward(hours=1)
@@ -82,7 +82,7 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
 
 @settings(max_examples=30)
 @given(ROUNDS)
-def test_every_line_and_every_message_survives_any_answers_and_any_crash(
+def test_lines_and_messages_survive_any_answer_and_crash(
     rounds: list[tuple[str, str, str | None]],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:

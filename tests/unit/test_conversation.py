@@ -1,4 +1,4 @@
-"""The working history of a turn: what pruning keeps, and that nothing is lost or shared by accident."""
+"""Tests of the working history of a turn: pruning, copies and complete tool calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def tokens(messages: Iterable[Message]) -> int:
-    """Four characters a token, as S3 counts; a message costs one at least."""
+    """Count four characters per token and at least one token per message."""
     return sum(1 + len(message.content) // 4 for message in messages)
 
 
@@ -48,7 +48,7 @@ def is_part_in_order(part: list[Message], whole: list[Message]) -> bool:
 
 
 @given(talks, st.integers(0, 200))
-def test_pruning_keeps_within_the_budget_unless_the_system_messages_exceed_it(talk: list[Message], budget: int) -> None:
+def test_pruning_respects_the_budget_unless_system_messages_exceed_it(talk: list[Message], budget: int) -> None:
     memory = conversation(talk)
     memory.prune(budget)
     asked_by_system = tokens(memory.by_role(Role.SYSTEM))
@@ -59,9 +59,7 @@ def test_pruning_keeps_within_the_budget_unless_the_system_messages_exceed_it(ta
 
 
 @given(talks, st.integers(0, 200))
-def test_pruning_keeps_every_system_message_and_the_order_and_says_how_many_went(
-    talk: list[Message], budget: int
-) -> None:
+def test_pruning_keeps_system_messages_and_order_and_returns_the_count(talk: list[Message], budget: int) -> None:
     memory = conversation(talk)
     dropped = memory.prune(budget)
     kept = memory.all()
@@ -71,14 +69,14 @@ def test_pruning_keeps_every_system_message_and_the_order_and_says_how_many_went
 
 
 @given(talks, st.integers(0, 200))
-def test_pruning_keeps_a_tool_call_and_its_results_together(talk: list[Message], budget: int) -> None:
+def test_pruning_keeps_tool_calls_with_their_results(talk: list[Message], budget: int) -> None:
     memory = conversation(talk)
     memory.prune(budget)
     assert complete_groups(memory.all()) == memory.all()
 
 
 @given(talks, st.integers(0, 200))
-def test_pruning_drops_the_oldest_and_no_more_than_it_must(talk: list[Message], budget: int) -> None:
+def test_pruning_drops_the_oldest_and_no_more_than_needed(talk: list[Message], budget: int) -> None:
     memory = conversation(talk)
     memory.prune(budget)
     said = [m for m in talk if m.role is not Role.SYSTEM]
@@ -95,20 +93,20 @@ def test_pruning_drops_the_oldest_and_no_more_than_it_must(talk: list[Message], 
 
 
 @given(talks)
-def test_pruning_to_what_it_costs_changes_nothing(talk: list[Message]) -> None:
+def test_pruning_to_the_exact_cost_changes_nothing(talk: list[Message]) -> None:
     memory = conversation(talk)
     assert memory.prune(tokens(talk)) == 0
     assert memory.all() == talk
 
 
 @given(talks, st.integers(0, 200))
-def test_pruning_twice_is_pruning_once(talk: list[Message], budget: int) -> None:
+def test_pruning_is_idempotent(talk: list[Message], budget: int) -> None:
     memory = conversation(talk)
     memory.prune(budget)
     assert memory.prune(budget) == 0
 
 
-def test_when_the_system_messages_alone_exceed_the_budget_the_last_user_message_stays_and_the_log_says_so() -> None:
+def test_system_messages_over_budget_keep_the_last_user_message() -> None:
     rules, first, answer, last = system("rules " * 20), user("first"), assistant("answer"), user("last")
     memory = conversation([rules, first, answer, last, assistant("thinking")])
     with capture_logs() as logs:
@@ -117,18 +115,18 @@ def test_when_the_system_messages_alone_exceed_the_budget_the_last_user_message_
     assert [(line["event"], line["budget"]) for line in logs] == [("system_messages_exceed_budget", 5)]
 
 
-def test_a_budget_below_zero_is_an_error_and_changes_nothing() -> None:
+def test_negative_budget_is_an_error() -> None:
     memory = conversation([user("hello")])
     with pytest.raises(ValueError, match="below zero: -1"):
         memory.prune(-1)
     assert memory.count() == 1
 
 
-def test_an_empty_conversation_has_nothing_to_prune() -> None:
+def test_empty_conversation_is_pruned_to_nothing() -> None:
     assert conversation().prune(0) == 0
 
 
-def test_without_a_counter_four_characters_are_a_token() -> None:
+def test_default_counter_uses_four_characters_per_token() -> None:
     memory = InMemoryConversation()
     memory.add_many([user("x" * 400), user("y" * 400)])
     memory.prune(110)
@@ -143,7 +141,7 @@ def test_messages_are_found_by_recency_and_by_role() -> None:
     assert len(memory.recent(99)) == memory.count() == 4
 
 
-def test_what_a_conversation_hands_out_are_copies() -> None:
+def test_returned_lists_are_copies() -> None:
     memory = conversation([user("hello")])
     for handed_out in (memory.all(), memory.recent(5), memory.by_role(Role.USER)):
         handed_out.clear()
@@ -153,7 +151,7 @@ def test_what_a_conversation_hands_out_are_copies() -> None:
     assert [m.content for m in memory.all()] == ["hello", "hi"]
 
 
-def test_a_cleared_conversation_is_empty_and_usable() -> None:
+def test_cleared_conversation_is_empty_and_usable() -> None:
     memory = conversation([user("hello")])
     memory.clear()
     assert memory.count() == 0
@@ -161,7 +159,7 @@ def test_a_cleared_conversation_is_empty_and_usable() -> None:
     assert memory.all() == [user("again")]
 
 
-def test_threads_that_add_at_once_lose_nothing_and_keep_their_order() -> None:
+def test_concurrent_threads_lose_nothing_and_keep_their_order() -> None:
     memory = conversation()
     together = threading.Barrier(8)
 
@@ -188,14 +186,14 @@ def test_threads_that_add_at_once_lose_nothing_and_keep_their_order() -> None:
 
 
 @given(talks)
-def test_whole_groups_are_left_as_they_are(talk: list[Message]) -> None:
+def test_complete_groups_keeps_whole_groups(talk: list[Message]) -> None:
     assert complete_groups(talk) == talk
 
 
 @given(
     st.lists(st.one_of(st.just(user("u")), st.just(calls("1", "2")), st.sampled_from("123").map(result)), max_size=8)
 )
-def test_repaired_history_has_each_call_with_its_results_and_no_result_alone(history: list[Message]) -> None:
+def test_complete_groups_pairs_each_call_with_its_results(history: list[Message]) -> None:
     repaired = complete_groups(history)
     open_calls: set[str | None] = set()
     for message in repaired:
@@ -218,9 +216,9 @@ def test_repaired_history_has_each_call_with_its_results_and_no_result_alone(his
         ([calls("1"), result("2")], []),
         ([calls("1"), result("1"), result("1")], []),
         ([calls("1"), user("u"), result("1")], [user("u")]),
-        # a provider takes results in any order
+        # A provider accepts results in any order.
         ([calls("1", "2"), result("2"), result("1")], [calls("1", "2"), result("2"), result("1")]),
     ],
 )
-def test_halves_of_tool_calls_are_left_out(history: list[Message], repaired: list[Message]) -> None:
+def test_complete_groups_drops_incomplete_tool_calls(history: list[Message], repaired: list[Message]) -> None:
     assert complete_groups(history) == repaired

@@ -1,4 +1,4 @@
-"""The database: migrations, and what it does when the disk, the file or another program is in the way."""
+"""Tests of the database: migrations, and failures of disk, file or other programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINES: tuple[Migration, ...] = (("CREATE TABLE lines (text TEXT NOT NULL)",),)
 
 @pytest.fixture
 async def book(tmp_path: Path) -> AsyncIterator[Database]:
-    """A database with one table, `lines`."""
+    """Open a database with one table, `lines`."""
     opened = await Database.open(tmp_path / "book.db", LINES)
     yield opened
     await opened.close()
@@ -41,25 +41,25 @@ async def write(book: Database, *lines: str) -> None:
         await connection.executemany("INSERT INTO lines (text) VALUES (?)", [(line,) for line in lines])
 
 
-async def lines_of(book: Database) -> list[str]:
+async def read_lines(book: Database) -> list[str]:
     return [row["text"] for row in await book.rows("SELECT text FROM lines ORDER BY rowid")]
 
 
-async def schema_of(database: Database) -> list[tuple[str, str]]:
+async def read_schema(database: Database) -> list[tuple[str, str]]:
     rows = await database.rows("SELECT name, sql FROM sqlite_schema ORDER BY name")
     return [(row["name"], row["sql"]) for row in rows]
 
 
-async def test_a_migration_keeps_what_was_written_before_it(tmp_path: Path) -> None:
+async def test_migration_keeps_existing_rows(tmp_path: Path) -> None:
     book = await Database.open(tmp_path / "book.db", LINES)
     await write(book, "first")
     await book.close()
     book = await Database.open(tmp_path / "book.db", (*LINES, ("ALTER TABLE lines ADD COLUMN page INTEGER",)))
-    assert await lines_of(book) == ["first"]
+    assert await read_lines(book) == ["first"]
     await book.close()
 
 
-async def test_states_archived_by_earlier_versions_come_back(tmp_path: Path) -> None:
+async def test_migration_restores_states_archived_by_earlier_versions(tmp_path: Path) -> None:
     former = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:2])
     async with former.transaction() as connection:
         await connection.execute("INSERT INTO owners (name) VALUES ('x')")
@@ -77,8 +77,8 @@ async def test_states_archived_by_earlier_versions_come_back(tmp_path: Path) -> 
     assert [tuple(row) for row in rows] == [("Lives in Lviv", None, "state"), ("Lives in Kyiv", "2026", "state")]
 
 
-async def _of_first_release(path: Path) -> None:
-    """Make a database of 0.1.0, with a message and memories of two owners."""
+async def _create_first_release(path: Path) -> None:
+    """Create a database of 0.1.0 with a message and memories of two owners."""
     first = await Database.open(path, ())
     async with first.transaction() as connection:
         for owner, text in ((1, "I live in Lviv"), (2, "I keep bees")):
@@ -119,7 +119,7 @@ async def _of_first_release(path: Path) -> None:
 
 
 async def test_upgrade_from_first_release_makes_every_memory_a_state(tmp_path: Path, clock: FakeClock) -> None:
-    await _of_first_release(tmp_path / "mneme.db")
+    await _create_first_release(tmp_path / "mneme.db")
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
     store = Store.over(database, clock)
     (entry,) = await store.entries.list("telegram:1")
@@ -132,8 +132,8 @@ async def test_upgrade_from_first_release_makes_every_memory_a_state(tmp_path: P
     assert "entries_on_page" in str([row["detail"] for row in plan])
 
 
-async def test_upgrade_from_first_release_lets_words_be_forgotten(tmp_path: Path, clock: FakeClock) -> None:
-    await _of_first_release(tmp_path / "mneme.db")
+async def test_upgrade_from_first_release_allows_forgetting_words(tmp_path: Path, clock: FakeClock) -> None:
+    await _create_first_release(tmp_path / "mneme.db")
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
     assert not await forgotten_words(database.rows, "telegram:1")
     await Store.over(database, clock).entries.remove("telegram:1", "home")
@@ -143,16 +143,16 @@ async def test_upgrade_from_first_release_lets_words_be_forgotten(tmp_path: Path
     await database.close()
 
 
-async def test_upgraded_schema_is_that_of_a_new_database(tmp_path: Path) -> None:
-    await _of_first_release(tmp_path / "old.db")
+async def test_upgraded_schema_equals_the_schema_of_a_new_database(tmp_path: Path) -> None:
+    await _create_first_release(tmp_path / "old.db")
     upgraded, new = await Database.open(tmp_path / "old.db"), await Database.open(tmp_path / "new.db")
-    assert await schema_of(upgraded) == await schema_of(new)
+    assert await read_schema(upgraded) == await read_schema(new)
     assert await upgraded.value("SELECT name FROM speakers WHERE owner_id = 1") is None
     for database in (upgraded, new):
         await database.close()
 
 
-async def test_a_migration_that_fails_leaves_the_former_version(tmp_path: Path) -> None:
+async def test_failed_migration_leaves_the_former_version(tmp_path: Path) -> None:
     book = await Database.open(tmp_path / "book.db", LINES)
     await write(book, "first")
     await book.close()
@@ -162,20 +162,20 @@ async def test_a_migration_that_fails_leaves_the_former_version(tmp_path: Path) 
     book = await Database.open(tmp_path / "book.db", LINES)
     assert await book.version() == FIRST_FORMAT + 1
     assert await book.value("SELECT count(*) FROM sqlite_schema WHERE name = 'pages'") == 0
-    assert await lines_of(book) == ["first"]
+    assert await read_lines(book) == ["first"]
     await book.close()
 
 
-async def test_the_way_back_is_the_copy_that_an_upgrade_leaves(tmp_path: Path) -> None:
+async def test_upgrade_leaves_a_copy_for_the_way_back(tmp_path: Path) -> None:
     book = await Database.open(tmp_path / "book.db", LINES)
     await write(book, "first")
     await book.close()
     steps = [*LINES, ("DELETE FROM lines",), ("CREATE TABLE pages (number INTEGER)",)]
     for known in (2, 3):
         book = await Database.open(tmp_path / "book.db", steps[:known])
-        assert await lines_of(book) == []
+        assert await read_lines(book) == []
         await book.close()
-    # only the copy before the last upgrade is kept
+    # Only the copy before the last upgrade is kept.
     assert [path.name for path in tmp_path.glob("*format*")] == [f"book.db.format-{FIRST_FORMAT + 2}"]
     with pytest.raises(StoreError, match="written by a newer Mneme"):
         await Database.open(tmp_path / "book.db", steps[:2])
@@ -184,29 +184,27 @@ async def test_the_way_back_is_the_copy_that_an_upgrade_leaves(tmp_path: Path) -
     await book.close()
 
 
-async def test_a_new_database_and_one_that_is_up_to_date_leave_no_copy(tmp_path: Path) -> None:
+async def test_new_or_current_database_leaves_no_copy(tmp_path: Path) -> None:
     for _ in range(2):
         book = await Database.open(tmp_path / "book.db")
         await book.close()
     assert list(tmp_path.glob("*format*")) == []
 
 
-async def test_without_room_for_the_copy_nothing_is_upgraded(tmp_path: Path) -> None:
+async def test_upgrade_without_room_for_the_copy_is_refused(tmp_path: Path) -> None:
     book = await Database.open(tmp_path / "book.db", LINES)
     await write(book, "first")
     await book.close()
-    (tmp_path / f".book.db.format-{FIRST_FORMAT + 1}").mkdir()  # where the copy would have to go
+    (tmp_path / f".book.db.format-{FIRST_FORMAT + 1}").mkdir()  # Blocks the path of the copy.
     with pytest.raises(StoreError):
         await Database.open(tmp_path / "book.db", (*LINES, ("DELETE FROM lines",)))
     book = await Database.open(tmp_path / "book.db", LINES)
-    assert await lines_of(book) == ["first"]
+    assert await read_lines(book) == ["first"]
     await book.close()
 
 
 @pytest.mark.parametrize("version", [1, FIRST_FORMAT - 1])
-async def test_a_database_from_before_the_first_format_is_refused_with_the_way_to_take_it_along(
-    tmp_path: Path, version: int
-) -> None:
+async def test_database_before_the_first_format_is_refused_with_instructions(tmp_path: Path, version: int) -> None:
     with closing(sqlite3.connect(tmp_path / "mneme.db")) as early:
         early.execute("CREATE TABLE owners (id INTEGER PRIMARY KEY, name TEXT)")
         early.execute(f"PRAGMA user_version = {version}")
@@ -219,14 +217,14 @@ async def test_a_database_from_before_the_first_format_is_refused_with_the_way_t
     assert str(inspect_database(tmp_path / "mneme.db").trouble) == str(refused.value)
 
 
-async def test_programs_that_start_together_migrate_once(tmp_path: Path) -> None:
+async def test_concurrent_opens_migrate_once(tmp_path: Path) -> None:
     opened = await asyncio.gather(*(Database.open(tmp_path / "data" / "mneme.db") for _ in range(6)))
     assert [await database.version() for database in opened] == [NEWEST_FORMAT] * 6
     for database in opened:
         await database.close()
 
 
-async def test_a_database_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+async def test_database_of_a_newer_version_is_refused_unchanged(tmp_path: Path) -> None:
     newer = await Database.open(tmp_path / "book.db", (*LINES, ("CREATE TABLE pages (number INTEGER)",)))
     await newer.close()
     with pytest.raises(StoreError) as refused:
@@ -238,7 +236,7 @@ async def test_a_database_of_a_newer_program_is_refused_and_left_alone(tmp_path:
     await newer.close()
 
 
-async def test_a_file_that_is_no_database_is_called_damaged_and_left_as_it_is(tmp_path: Path) -> None:
+async def test_file_that_is_no_database_is_reported_damaged_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "mneme.db"
     path.write_bytes(b"This is a letter, not a database. " * 200)
     with pytest.raises(StoreError, match=r"mneme\.db is damaged: restore it from a backup"):
@@ -246,22 +244,22 @@ async def test_a_file_that_is_no_database_is_called_damaged_and_left_as_it_is(tm
     assert path.read_bytes() == b"This is a letter, not a database. " * 200
 
 
-async def test_damage_found_while_reading_is_said_in_one_sentence(tmp_path: Path) -> None:
+async def test_damage_found_while_reading_is_reported_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "book.db"
     book = await Database.open(path, LINES)
     await write(book, *("a long line " * 50 for _ in range(100)))
     await book.close()
     whole = path.read_bytes()
-    at = len(whole) - 10 * 4096  # among the lines, which were written last
+    at = len(whole) - 10 * 4096  # Hits the lines, which were written last.
     path.write_bytes(whole[:at] + b"\xff" * (len(whole) - at))
     book = await Database.open(path, LINES)
     with pytest.raises(StoreError, match="is damaged: restore it from a backup"):
-        await lines_of(book)
+        await read_lines(book)
     await book.close()
 
 
 @pytest.mark.parametrize("words", ["malformed JSON", "the bucket is full", "readonly", "locked", "disk I/O"])
-async def test_explain_of_words_without_code_calls_nothing_damaged(words: str) -> None:
+async def test_explain_without_error_code_reports_no_damage(words: str) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE lines (text TEXT)")
         connection.execute(f"CREATE TRIGGER refused INSERT ON lines BEGIN SELECT RAISE (FAIL, '{words}'); END")
@@ -287,45 +285,45 @@ async def test_explain_of_words_without_code_calls_nothing_damaged(words: str) -
         (sqlite3.SQLITE_LOCKED_SHAREDCACHE, "kept busy"),
     ],
 )
-def test_explain_of_extended_code_says_its_sentence(code: int, said: str) -> None:
+def test_explain_of_extended_code_returns_its_sentence(code: int, said: str) -> None:
     error = sqlite3.OperationalError("whatever it says")
     error.sqlite_errorcode = code
     assert said in str(explain(error, "mneme.db"))
 
 
-async def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
+async def test_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "mneme.db").mkdir()
     with pytest.raises(StoreError, match=r"mneme\.db is a folder: .*another MNEME_DATA_DIR"):
         await Database.open(tmp_path / "mneme.db")
 
 
-async def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+async def test_data_folder_that_can_not_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
     with pytest.raises(StoreError, match=r"/data can't be used: "):
         await Database.open(tmp_path / "data" / "mneme.db")
 
 
-async def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, book: Database) -> None:
+async def test_unwritable_file_is_named(tmp_path: Path, book: Database) -> None:
     async with book.transaction() as connection:
         await connection.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match=r"book\.db can't be written: check the owner and the mode"):
         await write(book, "nothing")
 
 
-async def test_a_full_disk_keeps_everything_that_was_saved(tmp_path: Path, book: Database) -> None:
+async def test_full_disk_keeps_all_saved_rows(tmp_path: Path, book: Database) -> None:
     await write(book, "saved")
     async with book.transaction() as connection:
-        await connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present size
+        await connection.execute("PRAGMA max_page_count = 1")  # SQLite raises this to the present size.
     with pytest.raises(StoreError, match="is full: free some space; nothing that was saved is lost"):
         await write(book, "small", "x" * 100_000)
-    assert await lines_of(book) == ["saved"]
+    assert await read_lines(book) == ["saved"]
     async with book.transaction() as connection:
         await connection.execute("PRAGMA max_page_count = 100000")
     await write(book, "after space was made")
-    assert await lines_of(book) == ["saved", "after space was made"]
+    assert await read_lines(book) == ["saved", "after space was made"]
 
 
-async def test_a_cancelled_transaction_leaves_nothing_and_does_not_block_the_next(book: Database) -> None:
+async def test_cancelled_transaction_writes_nothing_and_releases_the_lock(book: Database) -> None:
     halfway = asyncio.Event()
 
     async def never_finishes() -> None:
@@ -340,24 +338,24 @@ async def test_a_cancelled_transaction_leaves_nothing_and_does_not_block_the_nex
     with pytest.raises(asyncio.CancelledError):
         await task
     await write(book, "whole")
-    assert await lines_of(book) == ["whole"]
+    assert await read_lines(book) == ["whole"]
 
 
 @pytest.mark.parametrize("steps", range(12))
-async def test_a_transaction_cancelled_at_any_step_is_all_or_nothing(book: Database, steps: int) -> None:
+async def test_transaction_cancelled_at_any_step_is_atomic(book: Database, steps: int) -> None:
     task = asyncio.create_task(write(book, "one", "two"))
     for _ in range(steps):
         await asyncio.wait([task], timeout=0)
     task.cancel()
     await asyncio.wait([task], timeout=0)
-    task.cancel()  # again, while the first cancellation is being cleaned up
+    task.cancel()  # A second time, while the first cancellation is being cleaned up.
     await asyncio.wait([task])
-    assert await lines_of(book) in ([], ["one", "two"])
+    assert await read_lines(book) in ([], ["one", "two"])
     await asyncio.wait_for(write(book, "next"), 5)
-    assert (await lines_of(book))[-1] == "next"
+    assert (await read_lines(book))[-1] == "next"
 
 
-async def test_an_error_in_the_middle_of_a_transaction_undoes_its_beginning(book: Database) -> None:
+async def test_error_inside_a_transaction_rolls_it_back(book: Database) -> None:
     async def fails_halfway() -> None:
         async with book.transaction() as connection:
             await connection.execute("INSERT INTO lines VALUES ('half')")
@@ -365,28 +363,28 @@ async def test_an_error_in_the_middle_of_a_transaction_undoes_its_beginning(book
 
     with pytest.raises(LookupError):
         await fails_halfway()
-    assert await lines_of(book) == []
+    assert await read_lines(book) == []
 
 
-async def test_tasks_that_write_at_once_lose_nothing(book: Database) -> None:
+async def test_concurrent_writers_lose_nothing(book: Database) -> None:
     await asyncio.gather(*(write(book, f"{n} begins", f"{n} ends") for n in range(20)))
-    lines = await lines_of(book)
+    lines = await read_lines(book)
     assert sorted(lines) == sorted(f"{n} {what}" for n in range(20) for what in ("begins", "ends"))
     assert [a.split()[0] for a in lines[::2]] == [b.split()[0] for b in lines[1::2]]
 
 
-async def test_a_single_statement_tells_how_much_it_changed_and_what_it_broke(book: Database) -> None:
+async def test_write_returns_the_row_count_or_raises(book: Database) -> None:
     await write(book, "a", "b")
     assert await book.write("UPDATE lines SET text = text || '!'") == 2
     assert await book.write("DELETE FROM lines WHERE text = ?", ("c",)) == 0
-    with pytest.raises(sqlite3.IntegrityError):  # the caller's own data, so not called an error of the database
+    with pytest.raises(sqlite3.IntegrityError):  # The caller's data is wrong, so this is no StoreError.
         await book.write("INSERT INTO lines (text) VALUES (NULL)")
     with pytest.raises(StoreError):
         await book.write("INSERT INTO nothing VALUES (1)")
-    assert await lines_of(book) == ["a!", "b!"]
+    assert await read_lines(book) == ["a!", "b!"]
 
 
-async def test_what_somebody_waits_for_is_written_before_what_waits_already(book: Database) -> None:
+async def test_write_with_priority_precedes_waiting_writes(book: Database) -> None:
     async with book.transaction() as connection:
         await connection.execute("INSERT INTO lines (text) VALUES ('now')")
         later = [asyncio.create_task(write(book, f"later {number}")) for number in range(3)]
@@ -394,18 +392,18 @@ async def test_what_somebody_waits_for_is_written_before_what_waits_already(book
         first = asyncio.create_task(book.write("INSERT INTO lines (text) VALUES ('first')", first=True))
         await asyncio.sleep(0)
     await asyncio.gather(*later, first)
-    assert await lines_of(book) == ["now", "first", "later 0", "later 1", "later 2"]
+    assert await read_lines(book) == ["now", "first", "later 0", "later 1", "later 2"]
 
 
-async def test_readers_see_what_is_committed_and_never_wait_for_the_writer(book: Database) -> None:
+async def test_readers_see_committed_rows_and_never_wait(book: Database) -> None:
     await write(book, "committed")
     async with book.transaction() as connection:
         await connection.execute("INSERT INTO lines VALUES ('not yet')")
-        assert await lines_of(book) == ["committed"]
-    assert await lines_of(book) == ["committed", "not yet"]
+        assert await read_lines(book) == ["committed"]
+    assert await read_lines(book) == ["committed", "not yet"]
 
 
-async def test_another_program_that_writes_is_waited_for(book: Database) -> None:
+async def test_write_waits_for_another_program(book: Database) -> None:
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         other.execute("INSERT INTO lines VALUES ('from the other')")
@@ -414,10 +412,10 @@ async def test_another_program_that_writes_is_waited_for(book: Database) -> None
         assert not writing.done()
         other.execute("COMMIT")
         await writing
-    assert await lines_of(book) == ["from the other", "from this one"]
+    assert await read_lines(book) == ["from the other", "from this one"]
 
 
-async def test_a_program_that_never_stops_writing_is_named_as_the_cause(book: Database) -> None:
+async def test_database_kept_busy_by_another_program_is_reported(book: Database) -> None:
     async with book.transaction() as connection:
         await connection.execute("PRAGMA busy_timeout = 1")
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
@@ -425,10 +423,10 @@ async def test_a_program_that_never_stops_writing_is_named_as_the_cause(book: Da
         with pytest.raises(StoreError, match=r"book\.db is kept busy by another program"):
             await write(book, "too early")
     await write(book, "now")
-    assert await lines_of(book) == ["now"]
+    assert await read_lines(book) == ["now"]
 
 
-async def test_only_the_owner_can_read_the_file_and_its_new_folder(tmp_path: Path) -> None:
+async def test_file_and_new_folder_are_readable_by_the_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "data" / "mneme.db"
     database = await Database.open(path)
     async with database.transaction() as connection:
@@ -442,21 +440,21 @@ async def test_only_the_owner_can_read_the_file_and_its_new_folder(tmp_path: Pat
     await database.close()
 
 
-async def test_a_text_with_any_characters_is_a_text(book: Database) -> None:
+async def test_text_with_any_characters_is_stored(book: Database) -> None:
     odd = "'; DROP TABLE lines; -- \x00 \U0001f600 \u2028"
     await write(book, odd)
-    assert await lines_of(book) == [odd]
+    assert await read_lines(book) == [odd]
 
 
-async def test_what_refers_to_a_deleted_turn_is_found_by_an_index(database: Database) -> None:
+async def test_foreign_keys_of_deleted_rows_have_an_index(database: Database) -> None:
     for table, column in (("outbox", "turn_id"), ("messages", "turn_id"), ("names", "entry_id")):
-        plan = await database.rows(f"EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 1")  # noqa: S608  # fixed
+        plan = await database.rows(f"EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 1")  # noqa: S608  # Constants.
         assert [row["detail"].split()[0] for row in plan] == ["SEARCH"], table
 
 
 async def test_both_page_caches_together_stay_small(database: Database) -> None:
-    """They are all that the process grows by while the store does."""
+    """The caches are the only part of the process that grows with the store."""
     reading = await database.value("PRAGMA cache_size")
     async with database.transaction() as connection:
         (writing,) = await connection.execute_fetchall("PRAGMA cache_size")
-    assert -10_000 <= reading + writing[0] < 0  # in KiB, since negative
+    assert -10_000 <= reading + writing[0] < 0  # Negative values are in KiB.

@@ -1,4 +1,4 @@
-"""The documents name files, folders, modules and tests that there are."""
+"""Tests that the documents name existing files, links, modules and tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAILURES = "docs/failures.md"
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
-    if path.name != "CHANGELOG.md"  # tells of what there was
+    if path.name != "CHANGELOG.md"  # It describes past states.
 )
 QUOTED = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)")
@@ -27,19 +27,19 @@ OF_USERS = re.compile(r"memory/OWNER/|deploy/docker/backups")
 
 
 def names_in(document: str) -> list[str]:
-    """What a document names in backticks."""
+    """Return everything that a document names in backticks."""
     return QUOTED.findall((ROOT / document).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_path_that_a_document_names_is_there(document: str) -> None:
+def test_path_named_in_a_document_exists(document: str) -> None:
     named = [name for name in names_in(document) if PROJECT.fullmatch(name) and not OF_USERS.match(name)]
     missing = [name for name in named if not any(ROOT.glob(name.rstrip("/")))]
     assert not missing
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
+def test_link_in_a_document_has_a_target(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     links = [link for link in LINK.findall(text) if "://" not in link]
     missing = [link for link in links if not ((ROOT / document).parent / link).exists()]
@@ -47,7 +47,7 @@ def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_test_that_a_document_names_is_there(document: str) -> None:
+def test_test_named_in_a_document_exists(document: str) -> None:
     for file, test in (found.groups() for name in names_in(document) if (found := TEST.fullmatch(name))):
         path = TESTS / file.removeprefix("tests/")
         assert path.exists(), file
@@ -55,12 +55,12 @@ def test_every_test_that_a_document_names_is_there(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_module_that_a_document_runs_is_there(document: str) -> None:
+def test_module_run_in_a_document_exists(document: str) -> None:
     for module in MODULE.findall((ROOT / document).read_text(encoding="utf-8")):
         assert (ROOT / f"{module.rstrip('.').replace('.', '/')}.py").exists(), module
 
 
-def test_the_table_of_failures_is_complete() -> None:
+def test_table_of_failures_is_complete() -> None:
     table = (ROOT / FAILURES).read_text(encoding="utf-8")
     assert len([name for name in names_in(FAILURES) if TEST.fullmatch(name)]) > 60
     numbers = re.findall(r"^\| ([FD])(\d+) \|", table, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Which memories say the same, and which only look alike."""
+"""Tests of finding memories with the same content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ids = count(1)
 
 
 def entry(content: str, **other: object) -> Entry:
-    """An entry of the store with that content."""
+    """Return an entry with the content."""
     values: dict[str, object] = {
         "id": next(ids), "owner": "telegram:1", "name": "m", "aliases": (), "kind": Kind.FACT, "content": content,
         "tags": (), "scope": None, "priority": "normal", "author": "user", "trusted": True, "source_message_id": None,
@@ -25,7 +25,7 @@ def entry(content: str, **other: object) -> Entry:
         "failure_count": 0, "created_at": NOON, "subject": None, "valid_from": NOON, "superseded_by": None,
         "archived_at": None,
     }  # fmt: skip
-    return Entry(**(values | other))  # type: ignore[arg-type]  # each as its column has it
+    return Entry(**(values | other))  # type: ignore[arg-type]  # Column values.
 
 
 def grouped(*entries: Entry) -> list[list[str]]:
@@ -43,7 +43,7 @@ def grouped(*entries: Entry) -> list[list[str]]:
         ("我最喜欢的颜色是蓝色", "我最喜欢的颜色是蓝色。"),
     ],
 )
-def test_what_says_the_same_in_the_same_words_is_found(one: str, other: str) -> None:
+def test_equal_content_is_a_duplicate(one: str, other: str) -> None:
     assert grouped(entry(one), entry(other)) == [[one, other]]
     assert grouped(entry(other), entry(one)) == [[other, one]]
 
@@ -85,7 +85,7 @@ def test_what_says_the_same_in_the_same_words_is_found(one: str, other: str) -> 
         ("It is", "It was"),
     ],
 )  # fmt: skip
-def test_what_differs_in_one_telling_thing_stays_apart(one: str, other: str) -> None:
+def test_content_that_differs_in_one_word_is_separate(one: str, other: str) -> None:
     assert grouped(entry(one), entry(other)) == []
     assert grouped(entry(other), entry(one)) == []
 
@@ -98,18 +98,18 @@ def test_what_differs_in_one_telling_thing_stays_apart(one: str, other: str) -> 
         {"trusted": False},
     ],
 )
-def test_the_same_words_of_another_kind_scope_or_trust_stay_apart(other: dict[str, object]) -> None:
+def test_equal_content_of_another_kind_scope_or_trust_is_separate(other: dict[str, object]) -> None:
     assert grouped(entry("Likes green tea"), entry("Likes green tea", **other)) == []
 
 
-def test_only_what_is_about_one_subject_comes_together() -> None:
+def test_duplicates_have_one_subject() -> None:
     tea = {subject: entry("Likes green tea", subject=subject) for subject in (None, "drinks", "breakfast")}
     assert [[one.subject for one in group] for group in duplicates([tea["drinks"], tea["breakfast"]])] == []
     for order in permutations(tea.values()):
         assert [len(group) for group in duplicates(order)] == [2]
 
 
-def test_many_that_say_the_same_are_all_found_however_often_their_words_occur() -> None:
+def test_many_duplicates_are_all_found() -> None:
     assert [len(group) for group in duplicates([entry("Likes green tea") for _ in range(500)])] == [500]
 
 
@@ -130,10 +130,10 @@ def test_groups_are_disjoint_and_of_one_kind(entries: list[Entry]) -> None:
 
 
 @given(contents, contents)
-def test_being_alike_is_mutual(one: str, other: str) -> None:
+def test_similarity_is_symmetric(one: str, other: str) -> None:
     assert bool(grouped(entry(one), entry(other))) == bool(grouped(entry(other), entry(one)))
 
 
-def test_composed_and_decomposed_letters_are_the_same() -> None:
+def test_composed_and_decomposed_letters_are_equal() -> None:
     composed, decomposed = "Ёлка стоит в углу", normalize("NFD", "Ёлка стоит в углу")
     assert grouped(entry(decomposed), entry(composed)) == [[decomposed, composed]]

@@ -1,4 +1,4 @@
-"""What was confirmed is on disk: a power cut takes nothing that anybody was told is kept."""
+"""Tests of durability: everything confirmed survives a power cut."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FULL = 2
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """What is synced: the name, and how many bytes it has at that moment."""
+    """Record the name and size of each synced file."""
     seen: list[tuple[str, int]] = []
     real = os.fsync
 
@@ -34,20 +34,20 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return seen
 
 
-async def test_every_commit_is_on_disk_before_it_is_confirmed(database: Database) -> None:
+async def test_commit_is_on_disk_before_it_is_confirmed(database: Database) -> None:
     async with database.transaction() as connection:
         ((level,),) = await connection.execute_fetchall("PRAGMA synchronous")
     assert level == FULL
 
 
-async def test_a_daily_note_and_a_line_of_history_are_on_disk_before_they_count_as_written(
+async def test_note_and_history_are_on_disk_before_they_count(
     tmp_path: Path, clock: FakeClock, synced: list[tuple[str, int]]
 ) -> None:
     files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     await files.append_today("ann", clock(), "a note")
     note = tmp_path / "memory" / "ann" / f"{clock():%Y-%m-%d}.md"
     assert (note.name, note.stat().st_size) in synced
-    assert {name for name, _ in synced} >= {"memory", "ann"}  # the folders that say that there are such files
+    assert {name for name, _ in synced} >= {"memory", "ann"}  # The parent folders.
     synced.clear()
     await HistoryFiles(files).append("ann", clock(), "what happened", "messages 1-2")
     written = {path.name: path.stat().st_size for path in note.parent.glob("HISTORY*.md")}
@@ -55,11 +55,9 @@ async def test_a_daily_note_and_a_line_of_history_are_on_disk_before_they_count_
     assert written.items() <= set(synced)
 
 
-async def test_a_new_version_of_memory_md_can_not_give_way_to_the_old_one(
-    tmp_path: Path, synced: list[tuple[str, int]]
-) -> None:
+async def test_new_version_of_memory_md_survives_a_power_cut(tmp_path: Path, synced: list[tuple[str, int]]) -> None:
     files = MarkdownFiles(tmp_path / "memory", in_utc, recent_days=7, max_memory_size=8192)
     await files.change_long_term("ann", lambda _: "first\n")
     synced.clear()
     await files.change_long_term("ann", lambda _: "second\n")
-    assert synced[-1][0] == "ann"  # the rename, too
+    assert synced[-1][0] == "ann"  # The rename is synced too.

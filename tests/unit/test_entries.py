@@ -1,4 +1,4 @@
-"""Entries: the five operations, what they refuse, and how names are compared."""
+"""Tests of entries: the five operations, refusals, and comparison of names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def names(store: Store, owner: str = OWNER) -> list[str]:
     return [entry.name for entry in await store.entries.list(owner)]
 
 
-async def test_add_returns_what_is_in_the_database(store: Store) -> None:
+async def test_add_returns_the_stored_entry(store: Store) -> None:
     added = await store.entries.add(
         OWNER, NewEntry(" Under the pot. ", name="spare  key", kind=Kind.FACT, tags=("home",), scope="docs/**")
     )
@@ -36,7 +36,7 @@ async def test_add_returns_what_is_in_the_database(store: Store) -> None:
     assert added.created_at == added.valid_from == store.clock.now
 
 
-async def test_ids_are_never_given_twice(store: Store) -> None:
+async def test_ids_are_never_reused(store: Store) -> None:
     first = await store.entries.add(OWNER, NewEntry("one", name="a"))
     await store.entries.remove(OWNER, "a")
     store.clock.forward(days=31)
@@ -45,7 +45,7 @@ async def test_ids_are_never_given_twice(store: Store) -> None:
     assert second.id > first.id
 
 
-async def test_an_entry_without_a_name_is_named_after_what_it_says(store: Store) -> None:
+async def test_entry_without_a_name_is_named_after_its_content(store: Store) -> None:
     added = await store.entries.add(OWNER, NewEntry("The spare key is under the third pot"))
     assert added.name == "spare-key-third"
     again = await store.entries.add(OWNER, NewEntry("The spare key is under the third pot"))
@@ -53,12 +53,12 @@ async def test_an_entry_without_a_name_is_named_after_what_it_says(store: Store)
 
 
 @pytest.mark.parametrize("content", ["the and of", "12345", "!!!", "🙂🙂"])
-async def test_an_entry_that_says_nothing_telling_is_called_note(store: Store, content: str) -> None:
+async def test_entry_of_stop_words_is_called_note(store: Store, content: str) -> None:
     assert (await store.entries.add(OWNER, NewEntry(content))).name == "note"
     assert (await store.entries.add(OWNER, NewEntry(content))).name == "note-2"
 
 
-async def test_a_generated_name_avoids_aliases_too(store: Store) -> None:
+async def test_generated_name_avoids_aliases(store: Store) -> None:
     await note(store, "ann")
     await store.entries.alias(OWNER, "ann", "GARDEN-TOOLS-SHED")
     assert (await store.entries.add(OWNER, NewEntry("garden tools shed"))).name == "garden-tools-shed-2"
@@ -78,20 +78,20 @@ async def test_rename_back_swaps_name_and_alias(store: Store) -> None:
     assert (back.name, back.aliases) == ("key", ("spare key",))
 
 
-async def test_rename_may_change_the_case_of_a_name_only(store: Store) -> None:
+async def test_rename_may_change_only_the_case(store: Store) -> None:
     await note(store, "ann's key")
     renamed = await store.entries.rename(OWNER, "ann's key", "Ann's Key")
     assert (renamed.name, renamed.aliases) == ("Ann's Key", ())
 
 
-async def test_rename_through_an_alias(store: Store) -> None:
+async def test_rename_through_an_alias_keeps_all_names(store: Store) -> None:
     await note(store, "key")
     await store.entries.alias(OWNER, "key", "spare")
     renamed = await store.entries.rename(OWNER, "spare", "third")
     assert (renamed.name, renamed.aliases) == ("third", ("key", "spare"))
 
 
-async def test_an_alias_finds_the_entry_and_each_operation_takes_it(store: Store) -> None:
+async def test_alias_is_accepted_by_each_operation(store: Store) -> None:
     await note(store, "key")
     assert (await store.entries.alias(OWNER, "key", "spare")).aliases == ("spare",)
     assert (await store.entries.write(OWNER, "spare", "At Ann's.")).name == "key"
@@ -100,7 +100,7 @@ async def test_an_alias_finds_the_entry_and_each_operation_takes_it(store: Store
     assert await names(store) == []
 
 
-async def test_write_replaces_the_content_and_nothing_else(store: Store) -> None:
+async def test_write_replaces_only_the_content(store: Store) -> None:
     before = await store.entries.add(OWNER, NewEntry("old", name="key", kind=Kind.FACT, author=Author.MODEL))
     store.clock.forward(days=1)
     after = await store.entries.write(OWNER, "key", "new")
@@ -108,7 +108,7 @@ async def test_write_replaces_the_content_and_nothing_else(store: Store) -> None
     assert (after.id, after.kind, after.created_at) == (before.id, before.kind, before.created_at)
 
 
-async def test_who_writes_a_content_is_its_author_and_as_trusted_as_they_are(store: Store) -> None:
+async def test_write_sets_author_and_trust(store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("mine", name="key", author=Author.CAPTURE))
     by_model = await store.entries.write(OWNER, "key", "theirs", Author.MODEL, trusted=False)
     assert (by_model.author, by_model.trusted) == (Author.MODEL, False)
@@ -128,14 +128,14 @@ async def test_remove_frees_the_name_and_all_aliases(store: Store) -> None:
 
 
 @pytest.mark.parametrize("same", ["ann's key", "ANN'S KEY", "  Ann's\t key ", "Ａｎｎ's key", "Ann's\u00a0key"])
-async def test_case_width_and_spaces_of_a_name_do_not_count(store: Store, same: str) -> None:
+async def test_names_ignore_case_width_and_spaces(store: Store, same: str) -> None:
     await note(store, "Ann's key")
     assert (await store.entries.get(OWNER, same)).name == "Ann's key"
     with pytest.raises(MemoryRefused, match="taken by a note"):
         await note(store, same)
 
 
-async def test_a_name_that_is_taken_is_an_error_that_names_the_holder(store: Store) -> None:
+async def test_taken_name_error_names_its_holder(store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("x", name="key", kind=Kind.FACT))
     await store.entries.alias(OWNER, "key", "spare")
     await note(store, "other")
@@ -147,7 +147,7 @@ async def test_a_name_that_is_taken_is_an_error_that_names_the_holder(store: Sto
     assert (await store.entries.get(OWNER, "other")).aliases == ()
 
 
-async def test_an_unknown_name_is_an_error_with_the_nearest_names(store: Store) -> None:
+async def test_unknown_name_error_suggests_the_nearest(store: Store) -> None:
     for name in ("spare key", "garden plan", "wifi"):
         await note(store, name)
     with pytest.raises(MemoryRefused, match=r"'spare keys'.*did you mean spare key\?"):
@@ -159,7 +159,7 @@ async def test_an_unknown_name_is_an_error_with_the_nearest_names(store: Store) 
 
 
 @pytest.mark.parametrize("name", ["", " \t\n", "\u200b", "\x00\x1b", "\u2060"])
-async def test_an_empty_name_is_refused(store: Store, name: str) -> None:
+async def test_empty_name_is_refused(store: Store, name: str) -> None:
     with pytest.raises(MemoryRefused, match="can't be empty"):
         await note(store, name)
     await note(store, "key")
@@ -168,14 +168,14 @@ async def test_an_empty_name_is_refused(store: Store, name: str) -> None:
             await change(OWNER, "key", name)
 
 
-async def test_a_name_may_have_120_characters_and_no_more(store: Store) -> None:
+async def test_name_over_120_characters_is_refused(store: Store) -> None:
     await note(store, "n" * MAX_NAME_CHARS)
     with pytest.raises(MemoryRefused, match="longer than 120 characters, and this one has 121"):
         await note(store, "m" * (MAX_NAME_CHARS + 1))
 
 
 @pytest.mark.parametrize("content", ["", "  \n ", "\x00"])
-async def test_an_empty_content_is_refused(store: Store, content: str) -> None:
+async def test_empty_content_is_refused(store: Store, content: str) -> None:
     with pytest.raises(MemoryRefused, match="nothing to remember"):
         await note(store, "key", content)
     await note(store, "key")
@@ -183,13 +183,13 @@ async def test_an_empty_content_is_refused(store: Store, content: str) -> None:
         await store.entries.write(OWNER, "key", content)
 
 
-async def test_a_content_may_have_20000_characters_and_no_more(store: Store) -> None:
+async def test_content_over_20000_characters_is_refused(store: Store) -> None:
     await note(store, "long", "c" * MAX_CONTENT_CHARS)
     with pytest.raises(MemoryRefused, match="at most 20,000 characters, and this has 20,001"):
         await note(store, "longer", "c" * (MAX_CONTENT_CHARS + 1))
 
 
-async def test_a_secret_is_refused_wherever_it_stands_and_never_stored(store: Store) -> None:
+async def test_secret_in_any_field_is_refused(store: Store) -> None:
     card = "4111 1111 1111 1111"
     await note(store, "key")
     for refused in (
@@ -207,7 +207,7 @@ async def test_a_secret_is_refused_wherever_it_stands_and_never_stored(store: St
     assert await store.database.value("SELECT count(*) FROM changes") == 1
 
 
-async def test_an_archive_is_rewritten_by_a_person_but_not_by_the_model(store: Store) -> None:
+async def test_archive_is_rewritten_by_people_but_not_the_model(store: Store) -> None:
     archive = await store.archive(OWNER, "We spoke of the garden.")
     for refused in (
         store.entries.write(OWNER, archive.name, "Nothing.", Author.MODEL),
@@ -221,7 +221,7 @@ async def test_an_archive_is_rewritten_by_a_person_but_not_by_the_model(store: S
     assert (await store.entries.write(OWNER, archive.name, "We spoke.")).content == "We spoke."
 
 
-async def test_a_kind_that_this_version_does_not_know_survives(store: Store) -> None:
+async def test_unknown_kind_survives(store: Store) -> None:
     added = await store.entries.add(OWNER, NewEntry("Flour, eggs.", name="pancakes", kind="recipe"))
     assert added.kind == "recipe"
     written = await store.entries.write(OWNER, "pancakes", "Flour, eggs, milk.")
@@ -230,7 +230,7 @@ async def test_a_kind_that_this_version_does_not_know_survives(store: Store) -> 
     assert await store.entries.counts(OWNER) == {"recipe": 1}
 
 
-async def test_owners_are_apart(store: Store) -> None:
+async def test_entries_are_separate_for_each_owner(store: Store) -> None:
     await note(store, "key", "mine")
     await note(store, "key", "theirs", OTHER)
     await store.entries.write(OTHER, "key", "changed")
@@ -241,14 +241,14 @@ async def test_owners_are_apart(store: Store) -> None:
         await store.entries.get("telegram:3", "key")
 
 
-async def test_reading_leaves_no_trace_of_an_owner(store: Store) -> None:
+async def test_reading_creates_no_owner(store: Store) -> None:
     with pytest.raises(MemoryRefused):
         await store.entries.get("telegram:3", "key")
     assert await store.entries.list("telegram:3") == []
     assert await store.database.value("SELECT count(*) FROM owners") == 0
 
 
-async def test_a_name_is_found_whoever_has_it_but_ones_own_comes_first(store: Store) -> None:
+async def test_get_any_prefers_the_owners_own_entry(store: Store) -> None:
     await note(store, "key", "theirs", OTHER)
     assert (await store.entries.get_any("KEY", OWNER)).owner == OTHER
     await note(store, "key", "mine")
@@ -259,7 +259,7 @@ async def test_a_name_is_found_whoever_has_it_but_ones_own_comes_first(store: St
         await store.entries.get_any("keys", OWNER)
 
 
-async def test_the_list_is_newest_first_and_comes_in_pages(store: Store) -> None:
+async def test_list_is_newest_first_and_paged(store: Store) -> None:
     for number in range(5):
         await note(store, f"n{number}")
     await note(store, "theirs", owner=OTHER)
@@ -276,6 +276,6 @@ async def test_any_text_can_be_a_name_and_a_content(store: Store, text: str) -> 
     assert "\x00" not in added.name + added.content
 
 
-async def test_the_halves_of_a_pair_are_put_together(store: Store) -> None:
+async def test_surrogate_pair_is_joined(store: Store) -> None:
     added = await store.entries.add(OWNER, NewEntry("\ud83d\ude42", name="smile \ud83d\ude42"))
     assert (added.name, added.content) == ("smile 🙂", "🙂")

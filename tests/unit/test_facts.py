@@ -1,4 +1,4 @@
-"""Facts: what is known of a subject, how a newer fact supersedes it, and how that is taken back."""
+"""Tests of facts: what is known of a subject, how a new fact supersedes it, and how that is undone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 
 class Facts(FactLearner):
-    """Facts, each call of `learn` a change of its own."""
+    """Fact store in which each call of `learn` is a separate change."""
 
     def __init__(self, database: Database, ledger: Ledger) -> None:
         super().__init__(database, Search(database))
@@ -63,13 +63,13 @@ async def current(facts: Facts, owner: str = ANN) -> dict[str, str]:
     return {subject: entry.content for subject, entry in await facts.current(owner, 100)}
 
 
-def said_by(learned: list[Learned]) -> list[tuple[str, str | None]]:
-    """What each fact says, and what the one before it said."""
+def describe_learned(learned: list[Learned]) -> list[tuple[str, str | None]]:
+    """Return the content of each fact and of the fact that it superseded."""
     return [(one.entry.content, one.superseded.content if one.superseded else None) for one in learned]
 
 
 async def learned(facts: Facts, owner: str, checked: list[CheckedFact], first_message: int) -> list[Learned]:
-    """What becomes of facts of which a look says that they replace what is known of their subject."""
+    """Learn facts whose verdict says that they replace the known facts on the same subject."""
     known = await facts.related(owner, [one.fact for one in checked], first_message)
     looked_at = [
         replace(
@@ -80,28 +80,26 @@ async def learned(facts: Facts, owner: str, checked: list[CheckedFact], first_me
     return await facts.learn(owner, looked_at, first_message)
 
 
-async def test_a_fact_becomes_an_entry_that_says_where_it_is_from(facts: Facts, store: Store) -> None:
-    assert said_by(await learned(facts, ANN, [TEA], 7)) == [("The user likes tea.", None)]
+async def test_fact_becomes_an_entry_with_its_source(facts: Facts, store: Store) -> None:
+    assert describe_learned(await learned(facts, ANN, [TEA], 7)) == [("The user likes tea.", None)]
     entry = await store.entries.get(ANN, "drink")
     assert (entry.content, entry.kind, entry.subject) == ("The user likes tea.", Kind.PREFERENCE, "drink")
     assert (entry.author, entry.source_message_id, entry.superseded_by) == (Author.CONSOLIDATION, 7, None)
 
 
-async def test_what_is_known_already_is_passed_over(facts: Facts) -> None:
+async def test_known_fact_is_skipped(facts: Facts) -> None:
     await learned(facts, ANN, [TEA], 1)
     again = confirmed("Drink", "the user  likes TEA.", Kind.PREFERENCE)
     assert await learned(facts, ANN, [TEA, again], 2) == []
     assert len(await facts.current(ANN, 100)) == 1
 
 
-async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
-    facts: Facts, store: Store, clock: FakeClock
-) -> None:
+async def test_newer_fact_supersedes_the_one_on_the_same_subject(facts: Facts, store: Store, clock: FakeClock) -> None:
     await learned(facts, ANN, [KYIV, TEA], 1)
     former = await store.entries.get(ANN, "home city")
     clock.forward(days=3)
     found = await learned(facts, ANN, [LVIV], 9)
-    assert said_by(found) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
+    assert describe_learned(found) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
     newer = await store.entries.get(ANN, "home city")
     assert newer.content == "The user lives in Lviv."
     assert f"{newer.valid_from:%Y-%m-%d}" == "2026-02-01"
@@ -110,30 +108,32 @@ async def test_a_newer_fact_supersedes_the_one_on_the_same_subject(
     assert await current(facts) == {"home city": "The user lives in Lviv.", "drink": "The user likes tea."}
 
 
-async def test_a_known_fact_still_takes_the_place_of_the_outdated_one(facts: Facts, store: Store) -> None:
+async def test_known_fact_still_replaces_the_outdated_one(facts: Facts, store: Store) -> None:
     await facts.learn(ANN, [confirmed("residence", "The user lives in Kyiv.", Kind.FACT)], 1)
     await facts.learn(ANN, [confirmed("home city", "Der Nutzer wohnt in Lviv.", Kind.FACT)], 2)
     known = {memory.text: memory for memory in await facts.related(ANN, [LVIV.fact, KYIV.fact], 3)}
     looked_at = replace(LVIV, replaces=[known["The user lives in Kyiv."]], repeats=[known["Der Nutzer wohnt in Lviv."]])
-    assert said_by(await facts.learn(ANN, [looked_at], 3)) == [("Der Nutzer wohnt in Lviv.", "The user lives in Kyiv.")]
+    assert describe_learned(await facts.learn(ANN, [looked_at], 3)) == [
+        ("Der Nutzer wohnt in Lviv.", "The user lives in Kyiv.")
+    ]
     assert await current(facts) == {"home city": "Der Nutzer wohnt in Lviv."}
 
 
-async def test_the_very_same_fact_still_takes_the_place_of_the_outdated_one(facts: Facts) -> None:
+async def test_identical_fact_still_replaces_the_outdated_one(facts: Facts) -> None:
     await facts.learn(ANN, [confirmed("residence", "The user lives in Kyiv.", Kind.FACT), LVIV], 1)
     (kyiv,) = [memory for memory in await facts.related(ANN, [KYIV.fact], 3) if "Kyiv" in memory.text]
     await facts.learn(ANN, [replace(LVIV, replaces=[kyiv])], 3)
     assert await current(facts) == {"home city": "The user lives in Lviv."}
 
 
-async def test_candidates_share_a_subject_whatever_their_language(facts: Facts) -> None:
+async def test_candidates_share_a_subject_across_languages(facts: Facts) -> None:
     await facts.learn(ANN, [confirmed("home city", "The user lives in Kyiv.", Kind.FACT)], 1)
     await facts.learn(ANN, [confirmed(f"thing {n}", f"Der Nutzer mag Ding {n}.", Kind.FACT) for n in range(80)], 2)
     german = Fact("home city", "Der Nutzer wohnt jetzt in Dresden.", Kind.FACT)
     assert (await facts.related(ANN, [german], 9))[0].text == "The user lives in Kyiv."
 
 
-async def test_no_candidate_is_left_out_because_it_is_old(facts: Facts) -> None:
+async def test_candidates_include_old_facts(facts: Facts) -> None:
     for number in range(12):
         await facts.learn(ANN, [confirmed(f"shop {number}", f"Shop {number} is open till {number}.", Kind.FACT)], 1)
     for number in range(200):
@@ -143,13 +143,13 @@ async def test_no_candidate_is_left_out_because_it_is_old(facts: Facts) -> None:
     assert {f"shop {number}" for number in range(12)} <= found
 
 
-async def test_what_replaces_a_vital_fact_is_vital(facts: Facts, store: Store) -> None:
+async def test_replacement_of_a_vital_fact_is_vital(facts: Facts, store: Store) -> None:
     await facts.learn(ANN, [replace(KYIV, fact=replace(KYIV.fact, nature=Nature.VITAL))], 1)
     await learned(facts, ANN, [LVIV], 2)
     assert (await store.entries.get(ANN, "home city")).nature == Nature.VITAL
 
 
-async def test_a_known_fact_becomes_vital_when_an_extraction_says_so(facts: Facts, store: Store) -> None:
+async def test_known_fact_becomes_vital_if_an_extraction_says_so(facts: Facts, store: Store) -> None:
     await facts.learn(ANN, [KYIV], 1)
     (known,) = await facts.related(ANN, [KYIV.fact], 2)
     again = replace(KYIV, fact=Fact("residence", "Kyiv is home.", Kind.FACT, nature=Nature.VITAL), repeats=[known])
@@ -157,15 +157,13 @@ async def test_a_known_fact_becomes_vital_when_an_extraction_says_so(facts: Fact
     assert (await store.entries.get(ANN, "home city")).nature == Nature.VITAL
 
 
-async def test_a_chain_of_moves_leaves_one_current_fact(facts: Facts) -> None:
+async def test_chain_of_moves_leaves_one_current_fact(facts: Facts) -> None:
     for city in ("Kyiv", "Lviv", "Odesa", "Kyiv"):
         await learned(facts, ANN, [confirmed("home city", f"The user lives in {city}.", Kind.FACT)], 1)
     assert await current(facts) == {"home city": "The user lives in Kyiv."}
 
 
-async def test_two_facts_on_one_subject_both_hold_where_nothing_says_that_one_replaces_the_other(
-    facts: Facts, undo: Undo
-) -> None:
+async def test_facts_on_one_subject_coexist_without_a_verdict(facts: Facts, undo: Undo) -> None:
     await facts.learn(ANN, [confirmed("user", "The user works nights.", Kind.FACT)], 1)
     await facts.learn(ANN, [confirmed("user", "The user has a sister.", Kind.FACT)], 2)
     assert await current(facts) == {"user": "The user works nights.", "user-2": "The user has a sister."}
@@ -173,14 +171,14 @@ async def test_two_facts_on_one_subject_both_hold_where_nothing_says_that_one_re
     assert await current(facts) == {"user": "The user works nights."}
 
 
-async def test_the_name_of_a_note_that_a_person_made_is_not_taken(facts: Facts, store: Store) -> None:
+async def test_name_of_a_users_note_is_not_taken(facts: Facts, store: Store) -> None:
     await store.entries.add(ANN, NewEntry("A note of mine.", name="drink"))
     await learned(facts, ANN, [TEA], 1)
     assert (await store.entries.get(ANN, "drink")).content == "A note of mine."
     assert (await store.entries.get(ANN, "drink-2")).content == "The user likes tea."
 
 
-async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the_former(
+async def test_one_undo_reverts_all_facts_of_a_consolidation(
     facts: Facts, store: Store, undo: Undo, clock: FakeClock
 ) -> None:
     await learned(facts, ANN, [KYIV], 1)
@@ -199,26 +197,26 @@ async def test_one_undo_takes_back_all_facts_of_a_consolidation_and_restores_the
     assert await undo.undo(ANN) is None
 
 
-async def test_what_was_taken_back_can_be_learned_again(facts: Facts, undo: Undo) -> None:
+async def test_undone_fact_can_be_learned_again(facts: Facts, undo: Undo) -> None:
     await learned(facts, ANN, [KYIV], 1)
     await learned(facts, ANN, [LVIV], 1)
     await undo.undo(ANN)
     found = await learned(facts, ANN, [LVIV], 1)
-    assert said_by(found) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
+    assert describe_learned(found) == [("The user lives in Lviv.", "The user lives in Kyiv.")]
 
 
-async def test_secrets_are_left_out_and_the_others_stay(facts: Facts) -> None:
+async def test_secrets_are_left_out_and_other_facts_stay(facts: Facts) -> None:
     secrets = [
         confirmed("wifi", "The password is hunter2-secret!", Kind.FACT),
         confirmed("password: hunter2-secret!", "It is kept in a drawer.", Kind.FACT),
         confirmed("card", "The card is 4111 1111 1111 1111 of the user.", Kind.FACT),
     ]
     found = await learned(facts, ANN, [*secrets, TEA], 1)
-    assert said_by(found) == [("The user likes tea.", None)]
+    assert describe_learned(found) == [("The user likes tea.", None)]
     assert list(await current(facts)) == ["drink"]
 
 
-async def test_owners_are_kept_apart(facts: Facts, undo: Undo) -> None:
+async def test_facts_are_separate_for_each_owner(facts: Facts, undo: Undo) -> None:
     await learned(facts, ANN, [KYIV], 1)
     await learned(facts, BEN, [LVIV], 1)
     assert await current(facts, ANN) == {"home city": "The user lives in Kyiv."}
@@ -228,10 +226,10 @@ async def test_owners_are_kept_apart(facts: Facts, undo: Undo) -> None:
     assert await current(facts, BEN) == {}
 
 
-async def test_a_crash_in_the_middle_leaves_the_former_fact_as_it_was(facts: Facts, store: Store) -> None:
+async def test_crash_while_learning_leaves_the_former_fact_unchanged(facts: Facts, store: Store) -> None:
     await learned(facts, ANN, [KYIV], 1)
     with pytest.raises(AttributeError):
-        await facts.learn(ANN, [LVIV, None], 1)  # type: ignore[list-item]  # stands for whatever may break there
+        await facts.learn(ANN, [LVIV, None], 1)  # type: ignore[list-item]  # Any failure.
     assert await current(facts) == {"home city": "The user lives in Kyiv."}
     assert (await store.entries.get(ANN, "home city")).superseded_by is None
 
@@ -242,7 +240,7 @@ def says_fact(subject: str, fact: str, since: str | None = None) -> Says:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Pacific/Auckland"])
-async def test_recall_shows_both_facts_with_their_dates_and_the_prompt_the_new_one_only(
+async def test_recall_shows_both_facts_with_dates_and_prompt_the_new(
     start: OpenApp, model: ModelServer, clock: FakeClock, zone: str
 ) -> None:
     async with start(timezone=zone) as app:
@@ -264,7 +262,7 @@ async def test_recall_shows_both_facts_with_their_dates_and_the_prompt_the_new_o
     assert "The user lives in Kyiv." not in model.requests[-1].system()
 
 
-async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer) -> None:
+async def test_memory_command_shows_learned_facts(start: OpenApp, model: ModelServer) -> None:
     async with start() as app:
         ann = Person(app)
         await ann.says("I live in Kyiv.")
@@ -274,7 +272,7 @@ async def test_memory_shows_what_was_learned(start: OpenApp, model: ModelServer)
         assert "learned from a conversation" in await ann.says("/memory home city")
 
 
-async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(facts: Facts, store: Store) -> None:
+async def test_captured_fact_learned_in_other_words_is_one_memory(facts: Facts, store: Store) -> None:
     said = NewEntry("We have a cat called Pepper.", kind=Kind.FACT, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
     fact = confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)
@@ -286,7 +284,7 @@ async def test_what_was_captured_and_is_learned_in_other_words_is_one_memory(fac
 
 @pytest.mark.parametrize("first_message", [7, 8])
 async def test_kind_of_a_capture_is_corrected_by_the_fact(facts: Facts, store: Store, first_message: int) -> None:
-    """The capture is of the same messages as the fact, or of earlier ones that the fact repeats."""
+    """The capture comes from the messages of the fact, or from earlier ones that the fact repeats."""
     said = NewEntry("Anna has her birthday on 4 March", kind=Kind.DECISION, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
     fact = confirmed("anna: birthday", "Anna's birthday is on 4 March.", Kind.FACT)

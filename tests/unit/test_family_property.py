@@ -84,13 +84,13 @@ class Family:
         return self.budget
 
     def secret(self, chat: str) -> str:
-        """A new word of a chat's."""
+        """Return a new word of a chat."""
         word = f"secret{len(self.of)}x"
         self.of[word] = chat
         return word
 
-    async def act(self, chat: str, what: str, which: int) -> None:  # noqa: C901  # a case for each act
-        """One thing that somebody does; what is refused changes nothing."""
+    async def act(self, chat: str, what: str, which: int) -> None:  # noqa: C901  # A case for each action.
+        """Run one action. A refused action changes nothing."""
         owner, sharing, entries = f"telegram:{chat}", self.memory.sharing, self.memory.entries
         session = await self.memory.sessions.get_or_create(Address("telegram", chat))
         have = [entry for entry in await entries.list(owner) if entry.superseded_by is None]
@@ -146,7 +146,7 @@ class Family:
                 self._no_longer(words)
 
     async def _reshare(self, which: int) -> None:
-        """The bot's owner undoes a withdrawal: only what nobody has touched since is shared again."""
+        """Undo a withdrawal as the bot's owner. Only entries unchanged since are shared again."""
         if which >= len(self.withdrawn):
             return
         number, words = list(self.withdrawn.items())[which]
@@ -167,7 +167,7 @@ class Family:
         self.maybe.difference_update(words)
 
     async def request(self, session: Session) -> str:
-        """All that a chat's next request holds."""
+        """Return everything in a chat's next request."""
         question = "Where is the boat key?"
         visible = await self.memory.sessions.transcript(session.id)
         lookup = await self.builder.find(session, question, visible)
@@ -177,7 +177,7 @@ class Family:
         return "\n".join([stable.message.content, volatile.text.text, *(result.text for result in found)])
 
     def leaked(self, chat: str, text: str) -> Iterator[str]:
-        """Words in a chat's request that are neither its own nor shared with it."""
+        """Return the words in a chat's request that are neither its own nor shared with it."""
         for word, holder in self.of.items():
             may_be = word in self.shared | self.maybe and {chat, holder} <= self.family
             if holder != chat and word in text and not may_be:
@@ -185,7 +185,7 @@ class Family:
 
 
 @given(STEPS)
-def test_no_request_holds_what_was_not_shared_with_its_chat(steps: list[tuple[str, str, int]]) -> None:
+def test_request_contains_nothing_that_was_not_shared(steps: list[tuple[str, str, int]]) -> None:
     async def live() -> None:
         with tempfile.TemporaryDirectory() as folder:
             clock = FakeClock()
@@ -193,7 +193,7 @@ def test_no_request_holds_what_was_not_shared_with_its_chat(steps: list[tuple[st
             try:
                 family = Family(database, Path(folder), clock)
                 await family.memory.sharing.settle(f"telegram:{person}" for person in PEOPLE)
-                for chat in CHATS:  # something that may leak from the first step on
+                for chat in CHATS:  # This may leak from the first step on.
                     await family.act(chat, "remember", 0)
                     await family.act(chat, "say", 0)
                 for chat in PEOPLE[:2]:
@@ -212,7 +212,7 @@ def test_no_request_holds_what_was_not_shared_with_its_chat(steps: list[tuple[st
     asyncio.run(live())
 
 
-async def test_what_is_shared_stands_in_the_requests_of_the_others(tmp_path: Path, clock: FakeClock) -> None:
+async def test_shared_entry_is_in_the_requests_of_the_others(tmp_path: Path, clock: FakeClock) -> None:
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
     family = Family(database, tmp_path, clock)
     await family.memory.sharing.settle(["telegram:1", "telegram:2"])

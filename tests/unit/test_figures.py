@@ -1,4 +1,4 @@
-"""Figures under each other: every line as wide as the others, in any script."""
+"""Tests of aligned figures in any script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ plain = st.text(
 
 
 @given(plain, plain)
-def test_a_value_ends_where_all_values_end(label: str, value: str) -> None:
+def test_values_end_in_the_same_column(label: str, value: str) -> None:
     line = align(label, value)
     assert line.startswith(label)
     assert line.endswith(f" {value}")
@@ -23,22 +23,22 @@ def test_a_value_ends_where_all_values_end(label: str, value: str) -> None:
         assert cell_len(line) == WIDTH_CELLS
 
 
-def test_a_chinese_label_counts_twice() -> None:
+def test_chinese_label_counts_twice() -> None:
     assert align("消息", "48") == "消息" + " " * (WIDTH_CELLS - 6) + "48"
 
 
-def test_what_is_too_long_for_a_line_keeps_one_space() -> None:
+def test_overlong_line_keeps_one_space() -> None:
     assert align("model", "openrouter/anthropic/claude-sonnet-4-5") == ("model openrouter/anthropic/claude-sonnet-4-5")
 
 
 @given(st.floats(0, 1))
-def test_a_bar_is_as_long_as_a_line_and_as_full_as_it_says(share: float) -> None:
+def test_bar_has_full_width_and_the_right_share(share: float) -> None:
     line = bar(share)
     assert len(line) == WIDTH_CELLS
     assert line.count("█") / (line.count("█") + line.count("░")) == pytest.approx(share, abs=0.03)
 
 
-def test_a_group_without_figures_is_its_sentence() -> None:
+def test_group_without_figures_is_its_sentence() -> None:
     assert str(Group("Memory", notes=("It is off.",))) == "**Memory**\nIt is off."
 
 
@@ -46,5 +46,5 @@ def test_a_group_without_figures_is_its_sentence() -> None:
     ("dollars", "said"),
     [(0, "free"), (0.0001, "under $0.01"), (0.01, "about $0.01"), (0.125, "about $0.12"), (1234.5, "about $1,234.50")],
 )
-def test_money_is_said_in_dollars_and_cents(dollars: float, said: str) -> None:
+def test_cost_is_formatted_in_dollars_and_cents(dollars: float, said: str) -> None:
     assert format_cost(dollars) == said

@@ -1,4 +1,4 @@
-"""/forget all: everything of one owner goes, nothing of anybody else."""
+"""Tests of /forget all: everything of one owner is deleted, and nothing of others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXT = "the lighthouse secretly"
 
 @pytest.fixture
 async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> Store:
-    """A store in which two owners have something of everything."""
+    """Return a store with all kinds of data for two owners."""
     store = Store.over(database, clock)
     undo = Undo(database, files, PendingErasures(database), clock)
     for chat, owner in (("1", MINE), ("2", THEIRS)):
@@ -57,23 +57,21 @@ async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> S
     return store
 
 
-async def holding(database: Database, text: str) -> int:
-    """In how many rows of all tables `text` stands."""
+async def count_rows_with(database: Database, text: str) -> int:
+    """Return the number of rows in all tables that contain the text."""
     tables = await database.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%'")
     count = 0
     for table in tables:
-        rows = await database.rows(f"SELECT * FROM {table['name']}")  # noqa: S608  # the names of our own tables
+        rows = await database.rows(f"SELECT * FROM {table['name']}")  # noqa: S608  # Constants.
         count += sum(text in str(tuple(row)) for row in rows)
     return count
 
 
-async def test_nothing_of_the_owner_stays_and_all_of_the_others(
-    store: Store, files: MarkdownFiles, database: Database
-) -> None:
+async def test_forget_all_deletes_one_owner_only(store: Store, files: MarkdownFiles, database: Database) -> None:
     forgetting = Forgetting(database, files, PendingErasures(database))
-    before = await holding(database, TEXT)
+    before = await count_rows_with(database, TEXT)
     assert await forgetting.forget_all(MINE) == Extent(messages=2, entries=2, files=2)
-    assert await holding(database, TEXT) == before // 2
+    assert await count_rows_with(database, TEXT) == before // 2
     assert await forgetting.extent(MINE) == Extent(0, 0, 0)
     assert await forgetting.extent(THEIRS) == Extent(messages=2, entries=2, files=2)
     assert not files.folder(MINE).exists()
@@ -82,7 +80,7 @@ async def test_nothing_of_the_owner_stays_and_all_of_the_others(
     assert await Undo(database, files, PendingErasures(database), store.clock).undo(MINE) is None
 
 
-async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_before_an_upgrade(
+async def test_forgotten_text_is_gone_from_database_wal_and_upgrade_copy(
     store: Store, files: MarkdownFiles, database: Database
 ) -> None:
     only_mine = "xylophonist"
@@ -93,7 +91,7 @@ async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_bef
     copy.write_bytes(only_mine.encode())
 
     def traces() -> list[str]:
-        # the index holds stems
+        # The index contains stems.
         return [p.name for p in database.path.parent.glob("mneme.db*") if only_mine[:8].encode() in p.read_bytes()]
 
     assert "mneme.db.format-3" in traces()
@@ -101,10 +99,10 @@ async def test_the_text_is_gone_from_the_file_from_its_log_and_from_the_copy_bef
     await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert traces() == []
     assert len(await Search(database).find("lighthouse", THEIRS)) == 3
-    assert await holding(database, TEXT) > 0
+    assert await count_rows_with(database, TEXT) > 0
 
 
-async def test_27_what_another_reader_keeps_in_the_write_ahead_log_is_said_and_goes_with_the_next_try(
+async def test_27_text_kept_in_the_wal_is_reported_and_retried(
     store: Store, files: MarkdownFiles, database: Database
 ) -> None:
     async with database.transaction() as connection:
@@ -124,7 +122,7 @@ async def test_27_what_another_reader_keeps_in_the_write_ahead_log_is_said_and_g
     assert not kept()
 
 
-async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
+async def test_erasure_of_files_killed_midway_ends_at_next_start(
     store: Store, files: MarkdownFiles, database: Database, start: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
@@ -145,7 +143,7 @@ async def test_what_a_kill_leaves_of_it_in_the_files_goes_at_the_next_start(
         assert not kept()
 
 
-async def test_others_write_between_the_slices_and_the_index_stays_right(
+async def test_others_can_write_during_an_erasure(
     store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(erasure, "MESSAGES_PER_WRITE", 3)
@@ -157,7 +155,7 @@ async def test_others_write_between_the_slices_and_the_index_stays_right(
     while await database.value("SELECT 1 FROM owners WHERE name = ?", (MINE,)):
         pass
     left = [await database.value(messages)]
-    # what they had is nowhere to be found from the first moment on
+    # The data is invisible from the first moment on.
     assert await Search(database).find("lighthouse", MINE) == []
     for number in range(4):
         await store.entries.add(THEIRS, NewEntry(f"a boat {number}", name=f"boat {number}"))
@@ -172,7 +170,7 @@ async def test_others_write_between_the_slices_and_the_index_stays_right(
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
 
 
-async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_at_the_next_start(
+async def test_erasure_of_rows_killed_midway_ends_at_next_start(
     store: Store, files: MarkdownFiles, database: Database, start: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
@@ -185,17 +183,17 @@ async def test_what_a_kill_leaves_of_it_in_the_database_is_never_seen_and_goes_a
         patched.setattr(erasure, "_shorten", kill)
         with pytest.raises(Killed):
             await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
-    assert await holding(database, TEXT) > 0
+    assert await count_rows_with(database, TEXT) > 0
     assert await Search(database).find("lighthouse", MINE) == []
     assert await store.entries.list(MINE) == []
     assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 0)
-    before = await holding(database, TEXT)
+    before = await count_rows_with(database, TEXT)
     async with start():
-        assert await holding(database, TEXT) < before
+        assert await count_rows_with(database, TEXT) < before
         assert await database.value("SELECT count(*) FROM owners") == 1
 
 
-async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
+async def test_text_remaining_elsewhere_is_reported_at_the_end(
     store: Store, files: MarkdownFiles, database: Database
 ) -> None:
     async def stays() -> None:
@@ -208,7 +206,7 @@ async def test_what_stays_elsewhere_is_said_after_all_else_is_gone(
     assert not files.folder(MINE).exists()
 
 
-async def test_life_goes_on_afterwards(store: Store, files: MarkdownFiles, database: Database) -> None:
+async def test_owner_can_be_used_again_after_forget_all(store: Store, files: MarkdownFiles, database: Database) -> None:
     await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     await store.exchange(await store.session("1"), "a new lighthouse", "yes")
     await store.entries.add(MINE, NewEntry("a new one", name="kept"))
@@ -216,7 +214,7 @@ async def test_life_goes_on_afterwards(store: Store, files: MarkdownFiles, datab
     assert [entry.name for entry in await store.entries.list(MINE)] == ["kept"]
 
 
-async def test_a_reply_that_waits_is_still_delivered(store: Store, files: MarkdownFiles, database: Database) -> None:
+async def test_waiting_reply_is_still_delivered(store: Store, files: MarkdownFiles, database: Database) -> None:
     await store.turn(await store.session("1"), user("x"), reply=OutgoingReply("telegram", "is on its way"))
     await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert [row["text"] for row in await database.rows("SELECT text FROM outbox WHERE session_id = ?", (MINE,))] == [
@@ -224,17 +222,17 @@ async def test_a_reply_that_waits_is_still_delivered(store: Store, files: Markdo
     ]
 
 
-async def test_forgetting_nothing_is_fine(files: MarkdownFiles, database: Database) -> None:
+async def test_forgetting_nothing_succeeds(files: MarkdownFiles, database: Database) -> None:
     assert await Forgetting(database, files, PendingErasures(database)).forget_all("telegram:9") == Extent(0, 0, 0)
 
 
-async def test_files_that_can_not_be_deleted_are_said(
+async def test_files_that_can_not_be_deleted_are_reported(
     store: Store, files: MarkdownFiles, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("shutil.rmtree", refuse)  # a mode would not stop a test that runs as root
+    monkeypatch.setattr("shutil.rmtree", refuse)  # A mode doesn't stop root.
     with pytest.raises(StoreError, match=r"telegram:1 can't be deleted \(Permission denied\): delete it by hand"):
         await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert await Search(database).find("lighthouse", MINE) == []

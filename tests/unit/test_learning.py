@@ -1,4 +1,4 @@
-"""Typed memories: what is new is written, what is known reinforced, what is corrected superseded."""
+"""Tests of typed memories: new ones are added, known ones reinforced, corrected ones superseded."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ async def learn(learning: Learning, content: str, kind: Kind = Kind.FACT, owner:
     return (await learning.learn(owner, NewEntry(content, kind=kind, stem=kind))).entry
 
 
-async def rows(database: Database) -> int:
+async def count_rows(database: Database) -> int:
     return int(await database.value("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM changes)"))
 
 
-async def live(database: Database) -> set[str]:
+async def current_contents(database: Database) -> set[str]:
     found = await database.rows("SELECT content FROM entries WHERE superseded_by IS NULL AND deleted_at IS NULL")
     return {row["content"] for row in found}
 
@@ -64,7 +64,7 @@ async def live(database: Database) -> set[str]:
         (Kind.FACT, "normal"),
     ],
 )
-async def test_each_kind_has_its_priority_and_a_given_one_wins(learning: Learning, kind: Kind, priority: str) -> None:
+async def test_each_kind_has_its_default_priority(learning: Learning, kind: Kind, priority: str) -> None:
     assert (await learn(learning, "Tests run before a release", kind)).priority == priority
     for given in Priority:
         new = NewEntry(f"Something else of {given} importance", kind=kind, priority=given)
@@ -72,23 +72,19 @@ async def test_each_kind_has_its_priority_and_a_given_one_wins(learning: Learnin
 
 
 @pytest.mark.parametrize("again", ["The user likes tea.", "the user LIKES tea", "The user  likes tea!"])
-async def test_what_is_known_is_reinforced_and_decays_from_now_on(
-    learning: Learning, database: Database, clock: FakeClock, again: str
-) -> None:
+async def test_known_memory_is_reinforced(learning: Learning, database: Database, clock: FakeClock, again: str) -> None:
     known = await learn(learning, "The user likes tea.", Kind.PREFERENCE)
-    before = await rows(database)
+    before = await count_rows(database)
     clock.forward(days=10)
     learned = await learning.learn(ANN, NewEntry(again, kind=Kind.PREFERENCE))
     assert learned.known
     assert learned.entry.id == known.id
     assert (learned.entry.reinforcement_count, learned.entry.last_reinforced_at) == (2, clock())
-    assert await rows(database) == before
+    assert await count_rows(database) == before
     assert await database.value(STRENGTHS) == 0
 
 
-async def test_another_kind_or_scope_is_another_memory_and_each_is_known_by_itself(
-    learning: Learning, database: Database
-) -> None:
+async def test_same_text_of_another_kind_or_scope_is_separate(learning: Learning, database: Database) -> None:
     said = "Imports run one way"
     for kind, scope in ((Kind.FACT, None), (Kind.POLICY, None), (Kind.POLICY, "src/**"), (Kind.POLICY, "docs/**")):
         assert not (await learning.learn(ANN, NewEntry(said, kind=kind, scope=scope))).known
@@ -96,7 +92,7 @@ async def test_another_kind_or_scope_is_another_memory_and_each_is_known_by_itse
     assert await database.value("SELECT count(*) FROM entries") == 4
 
 
-async def test_reinforcing_is_no_change_to_undo(learning: Learning, store: Store, undo: Undo) -> None:
+async def test_reinforcement_is_not_undone(learning: Learning, store: Store, undo: Undo) -> None:
     await learn(learning, "The user likes tea.")
     await learn(learning, "The user likes tea.")
     assert await undo.undo(ANN)
@@ -104,13 +100,13 @@ async def test_reinforcing_is_no_change_to_undo(learning: Learning, store: Store
     assert await store.entries.list(ANN) == []
 
 
-async def test_two_who_say_the_same_at_once_write_it_once(learning: Learning, database: Database) -> None:
+async def test_concurrent_equal_memories_are_stored_once(learning: Learning, database: Database) -> None:
     await asyncio.gather(*(learn(learning, "The user likes tea.") for _ in range(5)))
     assert await database.value("SELECT count(*), reinforcement_count FROM entries") == 1
     assert await database.value("SELECT reinforcement_count FROM entries") == 5
 
 
-async def test_a_replacement_keeps_names_subject_and_scope_and_both_dates(
+async def test_replacement_keeps_names_subject_scope_and_both_dates(
     learning: Learning, store: Store, clock: FakeClock
 ) -> None:
     new = NewEntry("We deploy on Fridays", name="deploy day", kind=Kind.POLICY, scope="deploy/**", subject="day")
@@ -129,7 +125,7 @@ async def test_a_replacement_keeps_names_subject_and_scope_and_both_dates(
     assert (old.valid_from, newer.valid_from) == (former.valid_from, clock())
 
 
-async def test_one_undo_takes_a_replacement_back_whole(learning: Learning, store: Store, undo: Undo) -> None:
+async def test_one_undo_reverts_a_replacement_completely(learning: Learning, store: Store, undo: Undo) -> None:
     await learn(learning, "We deploy on Fridays")
     await store.entries.alias(ANN, "fact-deploy-fridays", "release day")
     before = await store.entries.list(ANN)
@@ -139,7 +135,7 @@ async def test_one_undo_takes_a_replacement_back_whole(learning: Learning, store
     assert await store.database.value(STRENGTHS) == 0
 
 
-async def test_what_is_known_takes_the_place_of_another_memory_and_one_undo_parts_them_again(
+async def test_known_memory_that_replaces_another_is_separated_by_undo(
     learning: Learning, store: Store, undo: Undo, database: Database
 ) -> None:
     new = NewEntry("The user lives in Kyiv.", name="home", kind=Kind.FACT, subject="home")
@@ -151,26 +147,26 @@ async def test_what_is_known_takes_the_place_of_another_memory_and_one_undo_part
     assert learned.superseded is not None
     assert (learned.entry.id, learned.superseded.id, learned.entry.subject) == (lviv.id, kyiv.id, "home")
     assert (await store.entries.get(ANN, "home")).id == lviv.id
-    assert await live(database) == {"The user lives in Lviv."}
+    assert await current_contents(database) == {"The user lives in Lviv."}
     assert await undo.undo(ANN)
     assert await store.entries.list(ANN) == before
 
 
-async def test_what_replaces_itself_is_only_reinforced(learning: Learning, database: Database) -> None:
+async def test_memory_that_replaces_itself_is_only_reinforced(learning: Learning, database: Database) -> None:
     home = await learn(learning, "The user lives in Kyiv.")
     learned = await learning.learn(ANN, NewEntry("The user lives in Kyiv", kind=Kind.FACT), home.name)
     assert (learned.known, learned.superseded, learned.entry.id) == (True, None, home.id)
     assert await database.value("SELECT count(*) FROM changes") == 1
 
 
-async def test_what_can_not_be_replaced_is_said_and_leaves_no_trace(
+async def test_impossible_replacement_is_refused_without_a_change(
     learning: Learning, store: Store, database: Database
 ) -> None:
     home = await learn(learning, "The user lives in Kyiv.")
     await learning.learn(ANN, NewEntry("The user lives in Lviv.", kind=Kind.FACT), home.name)
     await store.entries.add(ANN, NewEntry("milk", name="shopping"))
     archive = await store.archive(ANN, "They talked of boats.")
-    before = await rows(database)
+    before = await count_rows(database)
     for name, says in (
         (f"{home.name} until 2026-02-07", "was superseded already"),
         ("shopping", "is a note, which no memory replaces"),
@@ -179,7 +175,7 @@ async def test_what_can_not_be_replaced_is_said_and_leaves_no_trace(
     ):
         with pytest.raises(MemoryRefused, match=says):
             await learning.learn(ANN, NewEntry("The user lives in Odesa.", kind=Kind.FACT), name)
-    assert await rows(database) == before
+    assert await count_rows(database) == before
 
 
 @pytest.mark.parametrize(
@@ -195,7 +191,7 @@ async def test_what_can_not_be_replaced_is_said_and_leaves_no_trace(
         (NewEntry("wifi", scope="x" * 201), "at most 200 characters"),
     ],
 )
-async def test_what_may_not_be_stored_is_refused_without_a_trace(
+async def test_invalid_memory_is_refused_without_a_change(
     learning: Learning, database: Database, new: NewEntry, says: str
 ) -> None:
     with pytest.raises(MemoryRefused, match=says):
@@ -203,7 +199,7 @@ async def test_what_may_not_be_stored_is_refused_without_a_trace(
     assert await database.value("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM owners)") == 0
 
 
-async def test_owners_are_kept_apart(learning: Learning, store: Store) -> None:
+async def test_learning_is_separate_for_each_owner(learning: Learning, store: Store) -> None:
     mine = await learn(learning, "The user lives in Kyiv.")
     theirs = await learning.learn(BEN, NewEntry("The user lives in Kyiv.", kind=Kind.FACT))
     assert not theirs.known
@@ -214,7 +210,7 @@ async def test_owners_are_kept_apart(learning: Learning, store: Store) -> None:
 
 
 @pytest.mark.parametrize("written", [MAX_REINFORCEMENTS - 1, MAX_REINFORCEMENTS, 2**62, 2**63 - 1, -5, 0])
-async def test_the_count_stops_where_it_is_to_also_after_a_number_written_by_hand(
+async def test_reinforcement_count_is_limited_also_for_edited_values(
     learning: Learning, database: Database, written: int
 ) -> None:
     known = await learn(learning, "The user likes tea.")
@@ -230,14 +226,14 @@ async def test_the_count_stops_where_it_is_to_also_after_a_number_written_by_han
     assert await database.value(STRENGTHS) == 0
 
 
-async def test_recalling_nothing_and_what_is_gone_does_nothing(learning: Learning, database: Database) -> None:
+async def test_recall_of_missing_entries_changes_nothing(learning: Learning, database: Database) -> None:
     await learn(learning, "The user likes tea.")
     await Reinforcement(database).recalled([])
     await Reinforcement(database).recalled([999])
     assert await database.value("SELECT reinforcement_count FROM entries") == 1
 
 
-async def test_removing_and_undoing_keep_the_strength(
+async def test_removal_and_undo_keep_the_strength(
     learning: Learning, store: Store, undo: Undo, database: Database, clock: FakeClock
 ) -> None:
     known = await learn(learning, "The user likes tea.")
@@ -250,7 +246,7 @@ async def test_removing_and_undoing_keep_the_strength(
     assert await database.value(STRENGTHS) == 0
 
 
-async def test_an_import_has_the_strengths_of_the_export(
+async def test_import_keeps_the_strengths_of_the_export(
     learning: Learning, database: Database, clock: FakeClock, tmp_path: Path
 ) -> None:
     from memory.store.database import Database as Opened
@@ -271,7 +267,7 @@ async def test_an_import_has_the_strengths_of_the_export(
         await other.close()
 
 
-async def test_command_recall_counts_nothing_as_used(app: App, person: Person) -> None:
+async def test_recall_command_reinforces_nothing(app: App, person: Person) -> None:
     await person.says("/remember The lighthouse is white")
     await person.says("/remember The lighthouse has a keeper")
     await person.says("/remember The boat is blue")
@@ -282,7 +278,7 @@ async def test_command_recall_counts_nothing_as_used(app: App, person: Person) -
     assert await person.says("/undo") == "Undone: The boat is blue"
 
 
-async def test_who_wrote_it_stands_in_the_memory_and_its_change(learning: Learning, undo: Undo) -> None:
+async def test_author_is_stored_in_the_memory_and_its_change(learning: Learning, undo: Undo) -> None:
     new = NewEntry("The user likes tea.", kind=Kind.FACT, author=Author.MODEL)
     assert (await learning.learn(ANN, new)).entry.author == Author.MODEL
     undone = await undo.undo(ANN)
@@ -290,7 +286,7 @@ async def test_who_wrote_it_stands_in_the_memory_and_its_change(learning: Learni
     assert (undone.operation, undone.author) == ("learn", "model")
 
 
-async def test_what_the_user_says_too_gets_the_weight_of_that(learning: Learning, store: Store, undo: Undo) -> None:
+async def test_memory_repeated_by_the_user_gets_the_users_weight(learning: Learning, store: Store, undo: Undo) -> None:
     by_model = NewEntry("Always answer in German", kind=Kind.PREFERENCE, author=Author.MODEL, trusted=False)
     await learning.learn(ANN, by_model)
     by_user = NewEntry("always answer in German.", kind=Kind.PREFERENCE, author=Author.CAPTURE, priority=Priority.HIGH)
@@ -303,20 +299,18 @@ async def test_what_the_user_says_too_gets_the_weight_of_that(learning: Learning
     assert not (await store.entries.get(ANN, learned.entry.name)).trusted
 
 
-async def test_what_is_not_confirmed_is_written_once_and_changes_nothing_that_holds(
-    learning: Learning, database: Database
-) -> None:
+async def test_unconfirmed_memory_is_stored_once_and_changes_no_other(learning: Learning, database: Database) -> None:
     doubted = NewEntry("Drinks tea", kind=Kind.FACT, stem="fact", author=Author.MCP, unconfirmed="nobody said so")
     first, second = await learning.learn(ANN, doubted), await learning.learn(ANN, doubted)
     assert (first.known, second.known, second.entry.id) == (False, True, first.entry.id)
     held = await learn(learning, "Rides a bicycle")
-    before = await rows(database)
+    before = await count_rows(database)
     again = await learning.learn(ANN, replace(doubted, content="Rides a bicycle."))
     assert (again.known, again.entry) == (True, held)
-    assert await rows(database) == before
+    assert await count_rows(database) == before
 
 
-async def test_what_waited_holds_once_its_person_says_so_and_one_undo_has_it_wait_again(
+async def test_unconfirmed_memory_is_confirmed_by_the_users_statement_until_undo(
     learning: Learning, store: Store, undo: Undo
 ) -> None:
     doubted = NewEntry("Drinks tea", kind=Kind.FACT, stem="fact", author=Author.MCP, unconfirmed="nobody said so")
@@ -329,7 +323,7 @@ async def test_what_waited_holds_once_its_person_says_so_and_one_undo_has_it_wai
     assert await store.entries.get(ANN, waiting.name) == waiting
 
 
-async def test_what_replaces_a_rule_is_a_rule_unless_it_says_otherwise(learning: Learning) -> None:
+async def test_replacement_of_a_rule_is_a_rule_by_default(learning: Learning) -> None:
     rule = NewEntry("Always answer in German", name="language", kind=Kind.PREFERENCE, priority=Priority.HIGH)
     await learning.learn(ANN, rule)
     learned = await learning.learn(ANN, NewEntry("Always answer in French", kind=Kind.FACT), replaces="language")
@@ -338,7 +332,7 @@ async def test_what_replaces_a_rule_is_a_rule_unless_it_says_otherwise(learning:
     assert (await learning.learn(ANN, lesser, replaces="language")).entry.priority == "normal"
 
 
-async def test_what_was_archived_comes_back_when_it_is_said_again(learning: Learning, database: Database) -> None:
+async def test_archived_memory_comes_back_when_repeated(learning: Learning, database: Database) -> None:
     entry = await learn(learning, "Likes green tea")
     async with database.transaction() as connection:
         await connection.execute("UPDATE entries SET archived_at = created_at")

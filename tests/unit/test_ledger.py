@@ -1,4 +1,4 @@
-"""The ledger: one action is one batch for /undo, and a fact knows its line in MEMORY.md."""
+"""Tests of the ledger: one action is one batch for /undo, and each fact knows its line in MEMORY.md."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def memory_md(files: MarkdownFiles) -> Path:
-    """The MEMORY.md of the owner, in a folder that is there."""
+    """Return the path of the owner's MEMORY.md and create its folder."""
     path = files.folder(OWNER) / "MEMORY.md"
     path.parent.mkdir(parents=True)
     return path
@@ -67,7 +67,7 @@ async def learn_with_line(ledger: Ledger, content: str, name: str, line: str = "
         await change.know_line(entry, line)
 
 
-def memory_of(app: App) -> Path:
+def memory_path(app: App) -> Path:
     return app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
 
 
@@ -75,49 +75,45 @@ def says_fact(subject: str, text: str, update: object = None) -> Callable[[objec
     return lambda _: Says(answered("They talked.", update, (subject, text)))
 
 
-# one action is one undo
+# One action is one undo.
 
 
-async def test_the_first_undo_takes_back_what_was_learned_fact_and_line_alike(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_first_undo_reverts_learned_fact_and_line_together(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     assert "Learned: The user lives in Kyiv (/undo takes it back)" in await person.says("/new")
-    assert memory_of(app).read_text() == "- The user lives in Kyiv.\n"
+    assert memory_path(app).read_text() == "- The user lives in Kyiv.\n"
     assert await person.says("/undo") == "Undone: The user lives in Kyiv."
-    assert memory_of(app).read_text() == ""
+    assert memory_path(app).read_text() == ""
     await person.says("Where do I live?")
     assert "The user lives in Kyiv." not in str(model.requests[-1].messages)
     assert await person.says("/undo") == "There is nothing to undo."
 
 
-async def test_an_undo_leaves_the_file_that_a_person_has_edited_and_takes_back_the_entries(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_undo_keeps_file_edited_by_user_and_reverts_entries(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     await person.says("/new")
-    memory_of(app).write_text("- I edit this\n- The user lives in Kyiv now.\n")
+    memory_path(app).write_text("- I edit this\n- The user lives in Kyiv now.\n")
     assert await person.says("/undo") == (
         "- Undone: The user lives in Kyiv.\n- MEMORY.md was edited since and is left as it is."
     )
-    assert memory_of(app).read_text() == "- I edit this\n- The user lives in Kyiv now.\n"
+    assert memory_path(app).read_text() == "- I edit this\n- The user lives in Kyiv now.\n"
     assert (await person.says("/memory")).startswith("MEMORY.md: 2\n")
 
 
-async def test_undo_after_another_line_was_edited_takes_out_its_line(
+async def test_undo_after_another_line_was_edited_removes_its_line(
     app: App, person: Person, model: ModelServer
 ) -> None:
     await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     await person.says("/new")
-    memory_of(app).write_text("- I edit this\n- The user lives in Kyiv.\n")
+    memory_path(app).write_text("- I edit this\n- The user lives in Kyiv.\n")
     assert await person.says("/undo") == "Undone: The user lives in Kyiv."
-    assert memory_of(app).read_text() == "- I edit this\n"
+    assert memory_path(app).read_text() == "- I edit this\n"
 
 
-async def test_after_30_days_no_half_of_an_action_is_undone(
+async def test_undo_after_30_days_reverts_no_part_of_an_action(
     ledger: Ledger, undo: Undo, memory_md: Path, clock: FakeClock
 ) -> None:
     await learn_with_line(ledger, "Lives in Kyiv", "home")
@@ -127,7 +123,7 @@ async def test_after_30_days_no_half_of_an_action_is_undone(
     assert memory_md.read_text() == "* Lives in Kyiv\n"
 
 
-# a fact knows its line
+# Each fact knows its line.
 
 
 @pytest.mark.parametrize(
@@ -141,34 +137,32 @@ async def test_after_30_days_no_half_of_an_action_is_undone(
     ],
 )
 @pytest.mark.parametrize("by_model", [False, True])
-async def test_a_changed_fact_replaces_its_line(
+async def test_changed_fact_replaces_its_line(
     app: App, person: Person, model: ModelServer, subject: str, former: str, newer: str, *, by_model: bool
 ) -> None:
-    memory_of(app).parent.mkdir(parents=True)
-    memory_of(app).write_text("# Home\n- A line of mine\n")
+    memory_path(app).parent.mkdir(parents=True)
+    memory_path(app).write_text("# Home\n- A line of mine\n")
     await person.says(former)
     model.consolidation = says_fact(subject, former)
     await person.says("/new")
-    assert memory_of(app).read_text() == f"# Home\n- A line of mine\n- {former}\n"
+    assert memory_path(app).read_text() == f"# Home\n- A line of mine\n- {former}\n"
     await person.says(newer)
     update = f"# Home\n- A line of mine\n- {former}\n- {newer}\n" if by_model else None
     model.consolidation = says_fact(subject, newer, update)
     await person.says("/new")
-    assert memory_of(app).read_text() == f"# Home\n- A line of mine\n- {newer}\n"
+    assert memory_path(app).read_text() == f"# Home\n- A line of mine\n- {newer}\n"
     assert f"Restored: {former}" in await person.says("/undo")
-    assert memory_of(app).read_text() == f"# Home\n- A line of mine\n- {former}\n"
+    assert memory_path(app).read_text() == f"# Home\n- A line of mine\n- {former}\n"
 
 
-async def test_a_line_that_a_person_has_changed_is_theirs_and_stays(
-    ledger: Ledger, learning: Learning, memory_md: Path
-) -> None:
+async def test_line_edited_by_the_user_stays(ledger: Ledger, learning: Learning, memory_md: Path) -> None:
     await learn_with_line(ledger, "The rent is 900", "rent")
     memory_md.write_text("* The rent is 900, by hand\n")
     await learning.learn(OWNER, NewEntry("The rent is 950", kind=Kind.FACT), "rent")
     assert memory_md.read_text() == "* The rent is 900, by hand\n"
 
 
-async def test_the_line_goes_with_the_fact_that_is_removed_and_comes_back_with_it(
+async def test_removed_fact_takes_its_line_and_undo_restores_both(
     ledger: Ledger, entries: EntryStore, undo: Undo, memory_md: Path
 ) -> None:
     await learn_with_line(ledger, "The rent is 900", "rent")
@@ -179,7 +173,7 @@ async def test_the_line_goes_with_the_fact_that_is_removed_and_comes_back_with_i
     assert memory_md.read_text() == "* The rent is 900\n* The rent is 900 for the garage\n"
 
 
-async def test_a_fact_from_before_lines_were_kept_has_the_one_that_says_it_word_for_word(
+async def test_fact_without_a_stored_line_uses_the_identical_one(
     learning: Learning, entries: EntryStore, memory_md: Path
 ) -> None:
     memory_md.write_text("- Likes tea a lot\n- Likes tea\n\nMine")
@@ -189,16 +183,14 @@ async def test_a_fact_from_before_lines_were_kept_has_the_one_that_says_it_word_
     assert (await entries.get(OWNER, "drink")).line == "- Likes coffee"
 
 
-async def test_a_line_of_a_persons_own_stays_when_a_note_goes_that_says_the_same(
-    entries: EntryStore, memory_md: Path
-) -> None:
+async def test_handwritten_line_stays_when_an_identical_note_is_removed(entries: EntryStore, memory_md: Path) -> None:
     memory_md.write_text("- Buy milk\n")
     await entries.add(OWNER, NewEntry("Buy milk", name="milk"))
     await entries.remove(OWNER, "milk")
     assert memory_md.read_text() == "- Buy milk\n"
 
 
-async def test_of_two_that_say_the_same_one_line_stays(ledger: Ledger, entries: EntryStore, memory_md: Path) -> None:
+async def test_merged_facts_keep_one_line(ledger: Ledger, entries: EntryStore, memory_md: Path) -> None:
     await learn_with_line(ledger, "Likes tea", "one")
     await learn_with_line(ledger, "Likes some tea", "two")
     async with ledger.change(OWNER, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
@@ -207,27 +199,25 @@ async def test_of_two_that_say_the_same_one_line_stays(ledger: Ledger, entries: 
     assert (await entries.get(OWNER, "two")).line == "* Likes tea"
 
 
-async def test_what_a_note_says_now_stands_in_its_line(ledger: Ledger, entries: EntryStore, memory_md: Path) -> None:
+async def test_rewritten_note_updates_its_line(ledger: Ledger, entries: EntryStore, memory_md: Path) -> None:
     await learn_with_line(ledger, "The rent is 900", "rent")
     await entries.write(OWNER, "rent", "The rent is 950")
     assert memory_md.read_text() == "- The rent is 950\n"
 
 
-async def test_a_memory_whose_line_stands_in_memory_md_does_not_activate_a_second_time(
-    app: App, person: Person, model: ModelServer
-) -> None:
+async def test_memory_with_a_line_in_memory_md_does_not_activate(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Kyiv is where I live.")
     model.consolidation = says_fact("home city", "The user lives in Kyiv.")
     await person.says("/new")
     await person.says("Which city do I live in?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
     assert "was used for the last answer" not in await person.says("/memory why")
-    memory_of(app).write_text("- Something else\n")
+    memory_path(app).write_text("- Something else\n")
     await person.says("In which city do I live?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
 
 
-# crashes and other programs
+# Crashes and other programs.
 
 
 class DyingFiles(MarkdownFiles):
@@ -237,7 +227,7 @@ class DyingFiles(MarkdownFiles):
         raise KeyboardInterrupt
 
 
-async def test_a_crash_before_the_file_is_written_loses_neither_the_edit_nor_its_undo(
+async def test_crash_before_the_file_is_written_keeps_edit_and_undo(
     database: Database, clock: FakeClock, ledger: Ledger, undo: Undo, memory_md: Path
 ) -> None:
     dying = DyingFiles(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
@@ -246,7 +236,7 @@ async def test_a_crash_before_the_file_is_written_loses_neither_the_edit_nor_its
     assert not memory_md.exists()
     await ledger.finish_edits()
     assert memory_md.read_text() == "* Lives in Kyiv\n"
-    memory_md.write_text("")  # what was finished is not done again
+    memory_md.write_text("")  # A finished edit is not repeated.
     await ledger.finish_edits()
     assert memory_md.read_text() == ""
     memory_md.write_text("* Lives in Kyiv\n")
@@ -255,13 +245,13 @@ async def test_a_crash_before_the_file_is_written_loses_neither_the_edit_nor_its
 
 
 class FullDisk(MarkdownFiles):
-    """Files on a disk that is full."""
+    """Files on a full disk."""
 
     async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-async def test_a_full_disk_is_said_and_the_next_look_at_the_file_makes_up_for_it(
+async def test_full_disk_is_reported_and_the_edit_made_later(
     database: Database, clock: FakeClock, entries: EntryStore, undo: Undo, memory_md: Path
 ) -> None:
     full = FullDisk(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
@@ -275,7 +265,7 @@ async def test_a_full_disk_is_said_and_the_next_look_at_the_file_makes_up_for_it
     assert memory_md.read_text() == ""
 
 
-async def test_a_persons_edit_after_a_crash_wins(
+async def test_user_edit_after_a_crash_wins(
     database: Database, clock: FakeClock, ledger: Ledger, undo: Undo, memory_md: Path
 ) -> None:
     dying = DyingFiles(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
@@ -287,7 +277,7 @@ async def test_a_persons_edit_after_a_crash_wins(
     assert what(await undo.undo(OWNER)) == ("learn", "consolidation", ("home",))
 
 
-async def test_what_is_refused_leaves_entries_and_file_as_they_were(
+async def test_refused_change_leaves_entries_and_file_unchanged(
     ledger: Ledger, entries: EntryStore, undo: Undo, memory_md: Path
 ) -> None:
     with pytest.raises(MemoryRefused, match="looks like a password"):
@@ -299,7 +289,7 @@ async def test_what_is_refused_leaves_entries_and_file_as_they_were(
     assert await undo.undo(OWNER) is None
 
 
-async def test_programs_that_edit_at_once_lose_nothing(
+async def test_concurrent_programs_lose_no_edits(
     database: Database, clock: FakeClock, files: MarkdownFiles, ledger: Ledger, memory_md: Path
 ) -> None:
     other = await Database.open(database.path)
@@ -313,7 +303,7 @@ async def test_programs_that_edit_at_once_lose_nothing(
     assert len(memory_md.read_text().splitlines()) == 10
 
 
-async def test_reading_an_entry_waits_for_no_writer(database: Database, entries: EntryStore) -> None:
+async def test_entry_is_read_without_waiting_for_a_writer(database: Database, entries: EntryStore) -> None:
     await entries.add(OWNER, NewEntry("apple", name="key"))
     async with database.transaction():
         assert (await entries.get(OWNER, "KEY")).content == "apple"
@@ -324,10 +314,10 @@ async def test_reading_an_entry_waits_for_no_writer(database: Database, entries:
     assert await database.value("SELECT count(*) FROM owners") == 1
 
 
-# author, trust and secrets
+# Author, trust and secrets.
 
 
-async def test_the_models_rewrite_of_the_users_note_is_the_models(
+async def test_rewrite_by_the_model_makes_the_model_the_author(
     start: OpenApp, model: ModelServer, database: Database
 ) -> None:
     async with start() as app:
@@ -343,23 +333,23 @@ async def test_the_models_rewrite_of_the_users_note_is_the_models(
         assert "you wrote it" in await person.says(f"/memory {name}")
 
 
-async def test_no_secret_gets_into_a_generated_name(entries: EntryStore) -> None:
+async def test_generated_name_contains_no_secret(entries: EntryStore) -> None:
     topic = "The password: hunter2secret! is for the lighthouse"
     added = await entries.add(OWNER, NewEntry("They spoke.", stem="archive", topic=topic, kind=Kind.ARCHIVE))
     assert "hunter2" not in added.name
 
 
-# invariants
+# Invariants.
 
 
-def test_only_the_store_and_its_ledger_write_entries_and_names() -> None:
+def test_only_store_and_ledger_write_entries_and_names() -> None:
     writes = re.compile(r"\b(?:INTO|UPDATE|DELETE FROM)\s+(?:entries|names)\b", re.IGNORECASE)
     sources = [path for room in ("memory", "pipeline", "bot", "config") for path in (ROOT / room).rglob("*.py")]
     writing = [path for path in sources if writes.search(path.read_text(encoding="utf-8"))]
     assert {str(path.relative_to(ROOT).parent) for path in writing} == {"memory/store", "memory/ledger"}
 
 
-async def test_no_content_changes_without_its_author(
+async def test_content_changes_together_with_its_author(
     database: Database, ledger: Ledger, entries: EntryStore, learning: Learning
 ) -> None:
     async with database.transaction() as connection:

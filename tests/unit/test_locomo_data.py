@@ -1,4 +1,4 @@
-"""Conversations in LoCoMo's format, as the benchmark reads and keeps them."""
+"""Tests of reading conversations in LoCoMo's format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def dialogue(tmp_path: Path) -> Dialogue:
-    """Two sessions of two people, and questions."""
+    """Return two sessions of two people with questions."""
     said = [("D1:1", "Ann", "Hi Bob"), ("D1:2", "Ann", "I am back"), ("D1:3", "Bob", "Welcome")]
     later = [("D2:1", "Bob", "My boat sank"), ("D2:2", "Ann", "Oh no")]
     conversation = {
@@ -43,7 +43,7 @@ def test_evidence_that_names_several_places_is_split(dialogue: Dialogue) -> None
     assert [question.evidence for question in dialogue.questions] == [{"D1:2", "D2:1"}]
 
 
-def test_the_first_speaker_asks_the_second_with_i_and_you(dialogue: Dialogue) -> None:
+def test_first_speaker_asks_the_second_in_first_and_second_person(dialogue: Dialogue) -> None:
     (question,) = dialogue.questions_in(Form.PERSONAL)
     assert question.text == "What happened to your boat when I was back?"
 
@@ -52,7 +52,7 @@ def test_the_first_speaker_asks_the_second_with_i_and_you(dialogue: Dialogue) ->
     ("form", "turns"),
     [(Form.GROUP, [["user"]] * 5), (Form.PRIVATE, [["user", "user", "assistant"], ["assistant"], ["user"]])],
 )
-async def test_a_private_turn_ends_before_the_user_speaks_again(
+async def test_private_turn_ends_before_the_user_speaks_again(
     dialogue: Dialogue, database: Database, form: Form, turns: list[list[str]]
 ) -> None:
     session = await keep(database, dialogue, "1", form)

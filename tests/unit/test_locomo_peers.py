@@ -1,4 +1,4 @@
-"""The benchmark's other methods, and the picture of what came of them."""
+"""Tests of the benchmark's other methods and its chart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT = datetime(2026, 2, 7, tzinfo=UTC)
 TEXTS = ("The boats are painted green", "A heron stood in the reeds", "My cat sleeps all day", "The kettle sings")
 
 
-async def test_each_method_ranks_by_what_it_knows() -> None:
+async def test_methods_rank_by_words_or_meaning() -> None:
     said = tuple(Said(f"D1:{number}", "Ann", text, AT) for number, text in enumerate(TEXTS))
     questions = (
         Question("What colour is the boat painted?", frozenset({"D1:0"}), 4),
@@ -27,9 +27,9 @@ async def test_each_method_ranks_by_what_it_knows() -> None:
     assert summary(answers[BM25])["R@5"][0] == 50.0
 
 
-def test_bars_are_as_long_as_what_they_tell_and_names_are_only_text() -> None:
+def test_chart_bars_have_proportional_lengths_and_escaped_names() -> None:
     figures = {f"R@{depth}": [share, share - 5, share + 5] for depth, share in ((5, 20.0), (10, 40.0), (20, 80.0))}
-    picture = ET.fromstring(draw("a < b & c", {"<one>": figures}))  # noqa: S314  # our own
+    picture = ET.fromstring(draw("a < b & c", {"<one>": figures}))  # noqa: S314  # Our own output.
     texts = [one.text for one in picture.iter() if one.tag.endswith("text")]
     widths = [float(one.get("width", "0")) for one in picture.iter() if one.tag.endswith("rect")]
     assert {"a < b & c", "<one>", "20%", "80%"} <= set(texts)

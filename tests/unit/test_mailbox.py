@@ -1,4 +1,4 @@
-"""Inbox and outbox: nothing that was received or answered is lost, and nothing counts twice."""
+"""Tests of inbox and outbox: nothing is lost, and nothing counts twice."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ CHAT = "telegram:12345"
 
 @pytest.fixture
 def mailbox(database: Database, clock: FakeClock) -> Mailbox:
-    """Telegram's mailbox."""
+    """Return Telegram's mailbox."""
     return Mailbox(database, "telegram", clock)
 
 
 class Noticed(Pruning):
-    """Tells when it has pruned."""
+    """Pruning that signals each run."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         super().__init__(database, clock)
@@ -50,99 +50,95 @@ def updates(*ids: int, session: str = CHAT) -> list[Received]:
     return [Received(i, session, f'{{"update_id": {i}}}') for i in ids]
 
 
-async def kept(mailbox: Mailbox, *received: Received) -> list[InboxItem]:
-    """What is new after updates were received."""
+async def receive_new(mailbox: Mailbox, *received: Received) -> list[InboxItem]:
+    """Receive updates and return the new items."""
     before = await mailbox.waiting()
     await mailbox.receive(received)
     return [item for item in await mailbox.waiting() if item not in before]
 
 
-async def waiting(mailbox: Mailbox) -> list[int]:
+async def waiting_ids(mailbox: Mailbox) -> list[int]:
     return [item.update_id for item in await mailbox.waiting()]
 
 
-async def test_an_update_is_kept_once_however_often_it_comes(mailbox: Mailbox) -> None:
+async def test_repeated_update_is_stored_once(mailbox: Mailbox) -> None:
     await mailbox.receive(updates(7, 8, 7))
     await mailbox.receive(updates(8, 9))
-    assert await waiting(mailbox) == [7, 8, 9]
+    assert await waiting_ids(mailbox) == [7, 8, 9]
 
 
-async def test_an_update_that_was_answered_is_not_new_when_it_comes_again(mailbox: Mailbox) -> None:
-    (item,) = await kept(mailbox, *updates(7))
+async def test_answered_update_is_not_new_when_repeated(mailbox: Mailbox) -> None:
+    (item,) = await receive_new(mailbox, *updates(7))
     await mailbox.done([item.id])
     await mailbox.receive(updates(7))
-    assert await waiting(mailbox) == []
+    assert await waiting_ids(mailbox) == []
 
 
-async def test_two_pollers_that_get_the_same_updates_keep_each_once(mailbox: Mailbox) -> None:
+async def test_concurrent_pollers_store_each_update_once(mailbox: Mailbox) -> None:
     await asyncio.gather(*(mailbox.receive(updates(1, 2, 3)) for _ in range(5)))
-    assert await waiting(mailbox) == [1, 2, 3]
+    assert await waiting_ids(mailbox) == [1, 2, 3]
 
 
-async def test_what_was_received_is_what_a_restart_finds(mailbox: Mailbox) -> None:
-    received = await kept(mailbox, *updates(7), *updates(8, session="telegram:12345:9"))
+async def test_received_updates_are_what_a_restart_finds(mailbox: Mailbox) -> None:
+    received = await receive_new(mailbox, *updates(7), *updates(8, session="telegram:12345:9"))
     assert [(item.session_id, item.payload, item.held) for item in received] == [
         (CHAT, '{"update_id": 7}', False),
         ("telegram:12345:9", '{"update_id": 8}', False),
     ]
 
 
-async def test_waiting_mail_and_unsent_replies_outlive_the_program(tmp_path: Path, clock: FakeClock) -> None:
+async def test_waiting_mail_and_unsent_replies_survive_a_restart(tmp_path: Path, clock: FakeClock) -> None:
     before = await Database.open(tmp_path / "mneme.db")
     mailbox = Mailbox(before, "telegram", clock)
-    (item, _) = await kept(mailbox, *updates(7, 8))
+    (item, _) = await receive_new(mailbox, *updates(7, 8))
     await mailbox.answer(CHAT, "Hello", inbox_ids=[item.id], reply_to="41")
     await before.close()
     again = await Database.open(tmp_path / "mneme.db")
     mailbox = Mailbox(again, "telegram", clock)
-    assert await waiting(mailbox) == [8]
+    assert await waiting_ids(mailbox) == [8]
     assert [(reply.text, reply.reply_to) for reply in await mailbox.unsent()] == [("Hello", "41")]
     await again.close()
 
 
-async def test_held_mail_stays_held_over_a_restart_until_it_is_done(
-    database: Database, mailbox: Mailbox, clock: FakeClock
-) -> None:
-    first, second = await kept(mailbox, *updates(7, 8))
+async def test_held_mail_stays_held_until_done(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
+    first, second = await receive_new(mailbox, *updates(7, 8))
     await mailbox.hold([first.id])
     assert [(i.update_id, i.held) for i in await Mailbox(database, "telegram", clock).waiting()] == [
         (7, True),
         (8, False),
     ]
     await mailbox.done([first.id, second.id])
-    await mailbox.hold([first.id])  # what is done stays done
-    assert await waiting(mailbox) == []
+    await mailbox.hold([first.id])  # Finished mail stays finished.
+    assert await waiting_ids(mailbox) == []
 
 
-async def test_what_is_written_down_of_a_private_talk_just_now_is_not_taken_for_lost(
-    mailbox: Mailbox, database: Database
-) -> None:
+async def test_private_mail_being_written_is_not_treated_as_lost(mailbox: Mailbox, database: Database) -> None:
     await database.private.begin(CHAT)
     memory = await database.private.memory()
-    async with memory.transaction():  # the file has the row before memory gets its words
+    async with memory.transaction():  # The row is in the file before its text is in memory.
         receiving = asyncio.create_task(mailbox.receive(updates(1)))
         async with asyncio.timeout(20):
-            while not await database.value("SELECT count(*) FROM inbox"):  # noqa: ASYNC110  # nothing says when
+            while not await database.value("SELECT count(*) FROM inbox"):  # noqa: ASYNC110  # There is no event to wait for.
                 await asyncio.sleep(0)
         looking = asyncio.create_task(mailbox.waiting())
-        for _ in range(5):  # each connection answers in turn: whoever looks without waiting has its answer by then
+        for _ in range(5):  # Connections answer in turn, so a reader that doesn't wait is finished by then.
             await database.value("SELECT 1")
             await memory.value("SELECT 1")
     await receiving
     assert [(item.payload, item.is_lost) for item in await looking] == [(updates(1)[0].payload, False)]
 
 
-async def test_channels_have_mail_of_their_own(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
+async def test_channels_have_separate_mail(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
     other = Mailbox(database, "other", clock)
     await mailbox.receive(updates(7))
     await mailbox.answer(CHAT, "to Telegram")
     await other.receive(updates(7))
-    assert await waiting(other) == [7]
+    assert await waiting_ids(other) == [7]
     assert await other.unsent() == []
-    assert await waiting(mailbox) == [7]
+    assert await waiting_ids(mailbox) == [7]
 
 
-async def test_replies_are_sent_in_the_order_they_were_given(mailbox: Mailbox) -> None:
+async def test_replies_are_sent_in_order(mailbox: Mailbox) -> None:
     for text in ("one", "two", "three"):
         await mailbox.answer(CHAT, text)
     await mailbox.answer("telegram:99", "elsewhere")
@@ -150,7 +146,7 @@ async def test_replies_are_sent_in_the_order_they_were_given(mailbox: Mailbox) -
     assert [item.text for item in await mailbox.unsent()] == ["one", "two", "three", "elsewhere"]
 
 
-async def test_a_reply_that_was_sent_in_part_remembers_its_chunks(mailbox: Mailbox) -> None:
+async def test_partially_sent_reply_remembers_its_chunks(mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "a long reply")
     (reply,) = await mailbox.unsent()
     await mailbox.chunk_sent(reply, ("41", "42"))
@@ -160,7 +156,7 @@ async def test_a_reply_that_was_sent_in_part_remembers_its_chunks(mailbox: Mailb
     assert await mailbox.unsent() == []
 
 
-async def test_a_reply_that_is_given_up_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
+async def test_abandoned_reply_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "to somebody who blocked the bot")
     (reply,) = await mailbox.unsent()
     await mailbox.settle(reply, (), failure="bot was blocked by the user")
@@ -170,11 +166,11 @@ async def test_a_reply_that_is_given_up_keeps_the_reason(database: Database, mai
     assert tuple(row) == ("given up", "bot was blocked by the user")
 
 
-async def test_old_mail_and_counts_are_pruned_and_mail_that_waits_never_is(
+async def test_old_mail_and_usage_are_pruned_but_never_waiting_mail(
     database: Database, mailbox: Mailbox, clock: FakeClock
 ) -> None:
     usage = UsageLog(database, clock, ZoneInfo("UTC"))
-    items = await kept(mailbox, *updates(1, 2, 3))
+    items = await receive_new(mailbox, *updates(1, 2, 3))
     await mailbox.done([items[0].id])
     await mailbox.hold([items[1].id])
     for text in ("sent", "given up", "waits"):
@@ -186,11 +182,11 @@ async def test_old_mail_and_counts_are_pruned_and_mail_that_waits_never_is(
     pruning = Pruning(database, clock)
     clock.forward(days=29)
     assert await pruning.prune() == 0
-    (late,) = await kept(mailbox, *updates(4))
+    (late,) = await receive_new(mailbox, *updates(4))
     await mailbox.done([late.id])
     clock.forward(days=2)
     assert await pruning.prune() == 4
-    assert await waiting(mailbox) == [2, 3]
+    assert await waiting_ids(mailbox) == [2, 3]
     assert [item.text for item in await mailbox.unsent()] == ["waits"]
     assert await database.value("SELECT count(*) FROM inbox") == 3
     assert await database.value("SELECT count(*) FROM usage") == 0
@@ -202,12 +198,12 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(
     monkeypatch.setattr("bot.jobs.scheduled.DAY_SECONDS", 0.01)
     async with start() as app:
         mailbox = Mailbox(app.database, "telegram", clock)
-        await mailbox.done(item.id for item in await kept(mailbox, *updates(1)))
+        await mailbox.done(item.id for item in await receive_new(mailbox, *updates(1)))
     clock.forward(days=31)
     async with start() as app:
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
         mailbox = Mailbox(app.database, "telegram", clock)
-        await mailbox.done(item.id for item in await kept(mailbox, *updates(2)))
+        await mailbox.done(item.id for item in await receive_new(mailbox, *updates(2)))
         clock.forward(days=31)
         pruning = Noticed(app.database, clock)
         keeping = Maintenance(

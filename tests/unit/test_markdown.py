@@ -1,4 +1,4 @@
-"""The Markdown files: changed part by part, edited by hand in between, whole at every moment."""
+"""Tests of the Markdown files: partial changes, edits by hand in between, atomic writes."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def files_in(root: Path, zone: str = "UTC") -> MarkdownFiles:
 
 @pytest.fixture
 def files(tmp_path: Path) -> MarkdownFiles:
-    """The Markdown files of a fresh installation, with a MEMORY.md of at most 4,000 bytes."""
+    """Return the Markdown files of a fresh installation with a MEMORY.md of at most 4,000 bytes."""
     return files_in(tmp_path / "memory")
 
 
 @pytest.fixture
 def memory_md(files: MarkdownFiles) -> Path:
-    """Where the owner's MEMORY.md is; the folder is there, the file is not."""
+    """Create the owner's folder and return the path of its MEMORY.md, which doesn't exist."""
     files.folder(OWNER).mkdir(parents=True)
     return files.folder(OWNER) / "MEMORY.md"
 
 
 @contextmanager
 def disk_full_after(size: int) -> Iterator[None]:
-    """No file may grow over `size` bytes meanwhile."""
+    """Prevent files from growing over `size` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -52,19 +52,19 @@ def disk_full_after(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_what_is_appended_stands_in_lines_of_its_own(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_appended_text_is_on_lines_of_its_own(files: MarkdownFiles, memory_md: Path) -> None:
     assert (await files.change_long_term(OWNER, appending("- Likes tea\n")))[1] == "- Likes tea\n"
     assert (await files.change_long_term(OWNER, appending("\n- Lives in Lviv")))[1] == "- Likes tea\n- Lives in Lviv\n"
     assert memory_md.read_text() == await files.read_long_term(OWNER) == "- Likes tea\n- Lives in Lviv\n"
 
 
-async def test_before_anything_is_remembered_everything_is_empty(files: MarkdownFiles) -> None:
+async def test_memory_is_empty_before_anything_is_remembered(files: MarkdownFiles) -> None:
     assert await files.read_long_term(OWNER) == ""
     assert (await files.read(OWNER, NOON)).to_context() == ""
     assert await files.note_counts(OWNER, NOON) == (0, 0)
 
 
-async def test_one_part_is_replaced_and_the_rest_stays(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_replacing_a_part_keeps_the_rest(files: MarkdownFiles, memory_md: Path) -> None:
     memory_md.write_text("# Olena\n\n- Likes tea\n- Lives in Lviv\n")
     assert (await files.change_long_term(OWNER, replacing("tea", "coffee")))[
         1
@@ -74,31 +74,31 @@ async def test_one_part_is_replaced_and_the_rest_stays(files: MarkdownFiles, mem
 @pytest.mark.parametrize(
     ("text", "part", "left"),
     [
-        # a whole line, at the beginning, in the middle and at the end of the file
+        # A whole line, at the beginning, in the middle and at the end of the file.
         ("a\nb\nc\n", "a", "b\nc\n"),
         ("a\nb\nc\n", "b", "a\nc\n"),
         ("a\nb\nc\n", "c", "a\nb\n"),
         ("a\nb\nc", "c", "a\nb\n"),
         ("a", "a", ""),
-        # a line with its break, or with the one before it
+        # A line with its line break, or with the one before it.
         ("a\nb\nc\n", "b\n", "a\nc\n"),
         ("a\nb\nc\n", "\nb", "a\nc\n"),
-        # several lines
+        # Several lines.
         ("a\nb\nc\nd\n", "b\nc", "a\nd\n"),
-        # a part of a line leaves its line
+        # A part of a line leaves the line.
         ("a\n- likes tea, milk\nc\n", ", milk", "a\n- likes tea\nc\n"),
         ("a\nx b\nc\n", "x ", "a\nb\nc\n"),
         ("a\nb x\nc\n", " x", "a\nb\nc\n"),
-        # a line of which only blanks are left is empty
+        # A line with only blanks left is removed.
         ("a\n  b \nc\n", "b", "a\nc\n"),
-        # empty lines around it are none of its business
+        # Empty lines around it stay.
         ("a\n\nb\n\nc\n", "b", "a\n\n\nc\n"),
         ("a\n\nb\n\nc\n", "b\n", "a\n\n\nc\n"),
         ("a\nb\n\nc\n", "b\n", "a\n\nc\n"),
         ("a\n\nb", "b", "a\n\n"),
     ],
 )
-async def test_deleting_a_part_removes_the_line_that_it_empties_and_nothing_else(
+async def test_deleting_a_part_removes_only_the_emptied_line(
     files: MarkdownFiles, memory_md: Path, text: str, part: str, left: str
 ) -> None:
     memory_md.write_text(text)
@@ -116,7 +116,7 @@ async def test_deleting_a_part_removes_the_line_that_it_empties_and_nothing_else
         ("word " * 100, f'"{("word " * 12)}..." stands nowhere'),
     ],
 )
-async def test_a_part_that_is_not_there_exactly_once_is_refused_by_name(
+async def test_part_not_found_exactly_once_is_refused_by_name(
     files: MarkdownFiles, memory_md: Path, part: str, said: str
 ) -> None:
     memory_md.write_text("- green tea\n- black tea\n")
@@ -128,14 +128,14 @@ async def test_a_part_that_is_not_there_exactly_once_is_refused_by_name(
     assert memory_md.read_text() == "- green tea\n- black tea\n"
 
 
-async def test_an_edit_by_hand_between_two_calls_is_seen_and_kept(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_edit_by_hand_between_calls_is_read_and_kept(files: MarkdownFiles, memory_md: Path) -> None:
     await files.change_long_term(OWNER, appending("- Likes tea"))
     memory_md.write_text("- Likes coffee\n- Hates noise")
     assert (await files.read(OWNER, NOON)).long_term == "- Likes coffee\n- Hates noise"
     assert (await files.change_long_term(OWNER, appending("- Sings")))[1] == "- Likes coffee\n- Hates noise\n- Sings\n"
 
 
-async def test_a_write_that_fails_leaves_the_former_file_and_no_litter(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_failed_write_leaves_the_former_file_and_no_others(files: MarkdownFiles, memory_md: Path) -> None:
     await files.change_long_term(OWNER, appending("- Likes tea"))
     before = sorted(memory_md.parent.iterdir())
     with disk_full_after(1000), pytest.raises(OSError, match="too large"):
@@ -145,24 +145,24 @@ async def test_a_write_that_fails_leaves_the_former_file_and_no_litter(files: Ma
     assert (await files.change_long_term(OWNER, appending("- Sings")))[1] == "- Likes tea\n- Sings\n"
 
 
-async def test_memory_grows_up_to_its_cap_and_may_always_shrink(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_memory_over_its_size_limit_may_only_shrink(files: MarkdownFiles, memory_md: Path) -> None:
     cap = 1000 * GROWTH_LIMIT
     await files.change_long_term(OWNER, appending("x" * (cap - 1)))
     with pytest.raises(MemoryRefused, match=f"would grow to {cap + 2} bytes of {cap}: remove something first"):
         await files.change_long_term(OWNER, appending("y"))
-    memory_md.write_text("first\n" + "ї" * cap)  # a person may write what they like
+    memory_md.write_text("first\n" + "ї" * cap)  # A person may write more.
     with pytest.raises(MemoryRefused, match="would grow"):
         await files.change_long_term(OWNER, appending("y"))
     assert (await files.change_long_term(OWNER, replacing("first\n", "")))[1] == "ї" * cap
 
 
-async def test_a_byte_order_mark_is_not_part_of_the_text(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_byte_order_mark_is_not_part_of_the_text(files: MarkdownFiles, memory_md: Path) -> None:
     memory_md.write_bytes(b"\xef\xbb\xbf- Likes tea\r\n- Sings\r\n")
     assert await files.read_long_term(OWNER) == "- Likes tea\n- Sings\n"
     assert (await files.change_long_term(OWNER, replacing("- Likes tea\n- Sings", "- Dances")))[1] == "- Dances\n"
 
 
-async def test_bytes_that_are_no_utf8_are_shown_and_survive_a_change(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_invalid_utf8_is_shown_and_survives_a_change(files: MarkdownFiles, memory_md: Path) -> None:
     memory_md.write_bytes("- Любить чай\n".encode("cp1251"))
     assert (await files.read_long_term(OWNER)).startswith("- \ufffd")
     _, shown = await files.change_long_term(OWNER, appending("- Співає"))
@@ -171,7 +171,7 @@ async def test_bytes_that_are_no_utf8_are_shown_and_survive_a_change(files: Mark
     assert memory_md.read_bytes() == "- Любить чай\n".encode("cp1251") + "- Співає\n".encode()
 
 
-async def test_half_a_surrogate_pair_is_written_as_a_replacement_character(files: MarkdownFiles) -> None:
+async def test_lone_surrogate_is_written_as_replacement_character(files: MarkdownFiles) -> None:
     assert (await files.change_long_term(OWNER, appending("- Draws \ud83d\ude00 \udc80")))[
         1
     ] == "- Draws \U0001f600 \ufffd\n"
@@ -182,7 +182,7 @@ async def test_half_a_surrogate_pair_is_written_as_a_replacement_character(files
     assert (await files.read(OWNER, NOON)).today == "half \ufffd\n"
 
 
-async def test_a_linked_file_stays_a_link_and_a_readable_file_readable(
+async def test_symbolic_link_stays_a_link_and_keeps_its_mode(
     files: MarkdownFiles, memory_md: Path, tmp_path: Path
 ) -> None:
     vault = tmp_path / "vault.md"
@@ -195,13 +195,13 @@ async def test_a_linked_file_stays_a_link_and_a_readable_file_readable(
     assert stat.S_IMODE(vault.stat().st_mode) == 0o644
 
 
-async def test_a_new_file_is_for_its_owner_only(files: MarkdownFiles) -> None:
+async def test_new_file_is_private_to_its_owner(files: MarkdownFiles) -> None:
     await files.change_long_term(OWNER, appending("- Likes tea"))
     assert stat.S_IMODE((files.folder(OWNER) / "MEMORY.md").stat().st_mode) == 0o600
     assert stat.S_IMODE(files.folder(OWNER).stat().st_mode) == 0o700
 
 
-async def test_tasks_and_programs_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+async def test_concurrent_appends_of_tasks_and_programs_lose_nothing(tmp_path: Path) -> None:
     one, other = files_in(tmp_path), files_in(tmp_path)
     await asyncio.gather(
         *(
@@ -214,7 +214,7 @@ async def test_tasks_and_programs_that_append_at_once_lose_nothing(tmp_path: Pat
     assert sorted(lines) == sorted(f"- {name} {n}" for name in "ab" for n in range(20))
 
 
-async def test_readers_never_see_half_a_file(files: MarkdownFiles, memory_md: Path) -> None:
+async def test_readers_never_see_a_partial_file(files: MarkdownFiles, memory_md: Path) -> None:
     old, new = "old\n" * 900, "new\n" * 900
     write_atomically(memory_md, old)
 
@@ -231,7 +231,7 @@ async def test_readers_never_see_half_a_file(files: MarkdownFiles, memory_md: Pa
     assert seen <= {old, new}
 
 
-async def test_notes_are_appended_to_the_day_of_the_chats_zone(tmp_path: Path) -> None:
+async def test_notes_are_appended_to_the_day_in_the_chats_zone(tmp_path: Path) -> None:
     kyiv = files_in(tmp_path, "Europe/Kyiv")
     await kyiv.append_today(OWNER, datetime(2026, 2, 7, 21, 59, tzinfo=UTC), "[23:59] late")
     await kyiv.append_today(OWNER, datetime(2026, 2, 7, 22, 0, tzinfo=UTC), "[00:00] early")
@@ -242,7 +242,7 @@ async def test_notes_are_appended_to_the_day_of_the_chats_zone(tmp_path: Path) -
     assert memory.to_context() == ("## Recent Context\n### 2026-02-07\n[23:59] late\n\n## Today's Notes\n[00:00] early")
 
 
-async def test_the_recent_days_are_the_last_seven_newest_first(files: MarkdownFiles) -> None:
+async def test_recent_days_are_the_last_seven_newest_first(files: MarkdownFiles) -> None:
     for day in (7, 6, 4, 1):
         await files.append_today(OWNER, NOON.replace(day=day), f"note of {day}")
     await files.append_today(OWNER, datetime(2026, 1, 31, 12, 0, tzinfo=UTC), "seven days ago")
@@ -252,7 +252,7 @@ async def test_the_recent_days_are_the_last_seven_newest_first(files: MarkdownFi
     assert await files.note_counts(OWNER, NOON) == (1, 4)
 
 
-async def test_a_note_gets_a_line_of_its_own_after_an_edit_by_hand(files: MarkdownFiles) -> None:
+async def test_note_after_an_edit_by_hand_starts_a_new_line(files: MarkdownFiles) -> None:
     await files.append_today(OWNER, NOON, "[12:00] one")
     note = files.folder(OWNER) / "2026-02-07.md"
     note.write_text("[12:00] corrected")
@@ -260,7 +260,7 @@ async def test_a_note_gets_a_line_of_its_own_after_an_edit_by_hand(files: Markdo
     assert note.read_text() == "[12:00] corrected\n[12:01] two\n"
 
 
-async def test_notes_of_many_tasks_are_whole_lines(files: MarkdownFiles) -> None:
+async def test_concurrent_notes_are_whole_lines(files: MarkdownFiles) -> None:
     await asyncio.gather(*(files.append_today(OWNER, NOON, f"{n} " + "x" * 500) for n in range(40)))
     lines = (await files.read(OWNER, NOON)).today.splitlines()
     assert sorted(int(line.split()[0]) for line in lines) == list(range(40))
@@ -274,7 +274,7 @@ async def test_owners_never_share_a_folder(files: MarkdownFiles, other: str) -> 
     assert files.folder("telegram:1/2").parent == files.folder(other).parent
 
 
-async def test_an_owner_cannot_lead_out_of_the_root(files: MarkdownFiles, tmp_path: Path) -> None:
+async def test_owner_can_not_escape_the_root(files: MarkdownFiles, tmp_path: Path) -> None:
     await files.change_long_term("console:../../../etc", appending("inside"))
     assert [p.name for p in tmp_path.iterdir()] == ["memory"]
     assert len(list((tmp_path / "memory").iterdir())) == 1

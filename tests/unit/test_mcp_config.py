@@ -1,4 +1,4 @@
-"""The file that names servers of tools: what stands in it is read or told of, and names are as endpoints take them."""
+"""Tests of the MCP configuration file: entries are read or reported, and tool names are valid."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixt
 
 @in_one_folder
 @given(st.lists(st.text(), min_size=1, max_size=4, unique=True), st.lists(st.text(), max_size=6, unique=True))
-def test_no_two_tools_are_called_the_same_and_all_as_endpoints_take_it(
-    tmp_path: Path, servers: list[str], tools: list[str]
-) -> None:
+def test_tool_names_are_unique_and_valid_for_endpoints(tmp_path: Path, servers: list[str], tools: list[str]) -> None:
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcpServers": {name: {"command": "x"} for name in servers}}))
     config = read_config(path)
@@ -43,9 +41,7 @@ def test_no_two_tools_are_called_the_same_and_all_as_endpoints_take_it(
 
 @in_one_folder
 @given(st.dictionaries(st.text(), st.dictionaries(FIELDS, ANYTHING, max_size=4) | ANYTHING, max_size=3))
-def test_whatever_stands_in_the_file_each_server_is_read_switched_off_or_told_of(
-    tmp_path: Path, entries: dict[str, object]
-) -> None:
+def test_any_entry_is_read_disabled_or_reported(tmp_path: Path, entries: dict[str, object]) -> None:
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps({"mcpServers": entries}))
     config = read_config(path, {})
@@ -59,7 +55,7 @@ def test_whatever_stands_in_the_file_each_server_is_read_switched_off_or_told_of
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"mcpServers": 7}', '{"servers": {}}', "\ufeff{", '{"mcpServers": {"a": 1e999}}']
 )
-def test_no_file_raises(tmp_path: Path, text: str) -> None:
+def test_any_file_is_read_without_an_exception(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mcp.json"
     path.write_text(text)
     config = read_config(path)
@@ -67,7 +63,7 @@ def test_no_file_raises(tmp_path: Path, text: str) -> None:
     assert not config.servers
 
 
-def test_entries_are_read_as_other_programs_have_them(tmp_path: Path) -> None:
+def test_entries_of_other_programs_are_read(tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
     path.write_text(
         "\ufeff"

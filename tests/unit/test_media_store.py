@@ -1,4 +1,4 @@
-"""What was sent is known by a number, with its text, for its owner alone; it moves with an export and goes whole."""
+"""Tests of the media store: numbers, text search for the owner only, export and deletion."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def session(database: Database, clock: FakeClock, owner: str = ANN) -> Ses
     return await Store.over(database, clock).session(owner.partition(":")[2])
 
 
-async def filed(media: MediaStore, of: Session, name: str, *texts: str) -> Media:
+async def add_document(media: MediaStore, of: Session, name: str, *texts: str) -> Media:
     kept = await media.keep(of, file(name))
     return await media.learn(kept, "some pages", [Part(f"page {n}", text) for n, text in enumerate(texts, 1)])
 
@@ -47,7 +47,7 @@ async def found(media: MediaStore, owner: str, query: str) -> list[str]:
     return [one.part.text for one in await media.search(owner, query, 10, owner)]
 
 
-async def test_the_same_file_has_the_same_number_in_a_session_and_the_newest_reference(
+async def test_same_file_keeps_its_number_and_gets_the_newest_reference(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
     ann, bob = await session(database, clock), await session(database, clock, BOB)
@@ -61,11 +61,13 @@ async def test_the_same_file_has_the_same_number_in_a_session_and_the_newest_ref
     assert await media.get(BOB, first.id, BOB) is None
 
 
-async def test_what_was_found_is_searched_by_its_owner_only_best_first(
+async def test_parts_are_searched_by_their_owner_best_first(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
-    await filed(media, await session(database, clock), "a", "The boiler is old", "A boiler is a boiler", "Other things")
-    await filed(media, await session(database, clock, BOB), "b", "My boiler is new")
+    await add_document(
+        media, await session(database, clock), "a", "The boiler is old", "A boiler is a boiler", "Other things"
+    )
+    await add_document(media, await session(database, clock, BOB), "b", "My boiler is new")
     assert await found(media, ANN, "boilers") == ["A boiler is a boiler", "The boiler is old"]
     assert await found(media, BOB, "boiler") == ["My boiler is new"]
     assert await found(media, "telegram:3", "boiler") == []
@@ -73,29 +75,29 @@ async def test_what_was_found_is_searched_by_its_owner_only_best_first(
     assert await found(media, ANN, "") == []
 
 
-async def test_what_is_read_anew_takes_the_place_of_what_was_read(
-    media: MediaStore, database: Database, clock: FakeClock
-) -> None:
+async def test_new_reading_replaces_the_former_parts(media: MediaStore, database: Database, clock: FakeClock) -> None:
     ann = await session(database, clock)
-    kept = await filed(media, ann, "a", "The boiler is old", "More")
+    kept = await add_document(media, ann, "a", "The boiler is old", "More")
     await media.learn(kept, "1 page", [Part("page 1", "The boiler is new")])
     assert await found(media, ANN, "old") == []
     assert await found(media, ANN, "boiler") == ["The boiler is new"]
     assert await media.count(kept) == 1
 
 
-async def test_it_goes_with_its_session_and_leaves_nothing_in_the_index(
+async def test_media_is_deleted_with_its_session_and_from_the_index(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
-    await filed(media, await session(database, clock), "a", "The boiler is old")
+    await add_document(media, await session(database, clock), "a", "The boiler is old")
     await Store.over(database, clock).sessions.delete(ANN)
     assert await database.value("SELECT count(*) FROM media_parts") == 0
     assert await database.value("SELECT count(*) FROM search_parts WHERE search_parts MATCH 'boiler'") == 0
 
 
-async def test_it_moves_with_an_export(media: MediaStore, database: Database, clock: FakeClock, tmp_path: Path) -> None:
-    await filed(media, await session(database, clock), "a", "The boiler is old")
-    await filed(media, await session(database, clock, BOB), "b", "My boiler is new")
+async def test_media_is_exported_and_imported(
+    media: MediaStore, database: Database, clock: FakeClock, tmp_path: Path
+) -> None:
+    await add_document(media, await session(database, clock), "a", "The boiler is old")
+    await add_document(media, await session(database, clock, BOB), "b", "My boiler is new")
     await Portable(database, tmp_path / "memory").export(tmp_path / "export", ANN)
     empty = await Database.open(tmp_path / "other" / "mneme.db", clock=clock)
     await Importer(empty, tmp_path / "other" / "memory").run(tmp_path / "export")
@@ -104,7 +106,7 @@ async def test_it_moves_with_an_export(media: MediaStore, database: Database, cl
     await empty.close()
 
 
-async def test_whether_an_owner_has_any_is_known_at_once_and_after_a_restart(
+async def test_has_any_is_correct_at_once_and_after_restart(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
     assert not await media.has_any(ANN)
@@ -116,20 +118,18 @@ async def test_whether_an_owner_has_any_is_known_at_once_and_after_a_restart(
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.text(max_size=30), max_size=4)), max_size=8))
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_whatever_is_learnt_the_index_is_what_it_would_be_made_anew(
+async def test_index_of_parts_always_equals_a_rebuilt_one(
     media: MediaStore, database: Database, clock: FakeClock, steps: list[tuple[str, list[str]]]
 ) -> None:
     ann = await session(database, clock)
     for name, texts in steps:
-        await filed(media, ann, name, *texts)
+        await add_document(media, ann, name, *texts)
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
 
 
-async def test_an_index_that_lost_its_step_is_made_anew(
-    media: MediaStore, database: Database, clock: FakeClock
-) -> None:
-    await filed(media, await session(database, clock), "a", "The boiler is old")
+async def test_index_of_parts_out_of_step_is_rebuilt(media: MediaStore, database: Database, clock: FakeClock) -> None:
+    await add_document(media, await session(database, clock), "a", "The boiler is old")
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search_parts (search_parts) VALUES ('delete-all')")
     with pytest.raises(StoreError):

@@ -1,4 +1,4 @@
-"""What of memory a prompt holds: each part keeps its share, and what was cut is said."""
+"""Tests of the shares of memory in a prompt."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def cost(memory: Memory) -> int:
     return BUDGET.text(memory.long_term) + sum(BUDGET.text(n) for n in (memory.today, *(n for _, n in memory.recent)))
 
 
-def test_what_fits_is_shown_whole() -> None:
+def test_memory_that_fits_is_shown_whole() -> None:
     memory = Memory("- tea\n", day(3), ((FRIDAY, day(4)),))
     assert fit_memory(memory, 1000, BUDGET) == memory
 
 
-def test_long_notes_of_today_leave_the_other_days_their_share_and_say_what_was_cut() -> None:
+def test_long_notes_of_today_leave_other_days_their_share() -> None:
     memory = Memory("- tea\n", day(500), tuple((FRIDAY - timedelta(n), day(3, f"day{n}")) for n in range(3)))
     shown = fit_memory(memory, 1000, BUDGET)
     assert shown.recent == memory.recent
@@ -47,7 +47,7 @@ def test_long_notes_of_today_leave_the_other_days_their_share_and_say_what_was_c
     assert cost(shown) <= 1000
 
 
-def test_among_long_days_each_keeps_its_newest_lines() -> None:
+def test_long_days_each_keep_their_newest_lines() -> None:
     memory = Memory("", day(500), tuple((FRIDAY - timedelta(n), day(200, f"day{n}")) for n in range(4)))
     shown = fit_memory(memory, 2000, BUDGET)
     counts = [len(notes.splitlines()) for _, notes in shown.recent]
@@ -57,7 +57,7 @@ def test_among_long_days_each_keeps_its_newest_lines() -> None:
     assert cost(shown) <= 2000
 
 
-def test_fitted_gives_a_long_day_what_short_days_leave() -> None:
+def test_long_day_gets_the_space_of_short_days() -> None:
     memory = Memory("", day(1), ((FRIDAY, day(500)), (FRIDAY - timedelta(1), day(2))))
     shown = fit_memory(memory, 1000, BUDGET)
     assert shown.today == memory.today
@@ -66,14 +66,14 @@ def test_fitted_gives_a_long_day_what_short_days_leave() -> None:
 
 
 @pytest.mark.parametrize("tokens", [0, 5, 40])
-def test_hardly_any_room_holds_hardly_anything(tokens: int) -> None:
+def test_tiny_budget_holds_almost_nothing(tokens: int) -> None:
     memory = Memory("- tea\n" * 100, day(100), ((FRIDAY, day(100)),))
     shown = fit_memory(memory, tokens, BUDGET)
     assert BUDGET.text(shown.today) <= tokens
     assert sum(BUDGET.text(notes) for _, notes in shown.recent) <= tokens
 
 
-async def test_the_prompt_shows_yesterday_though_today_was_long(
+async def test_prompt_shows_yesterday_although_today_was_long(
     person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "data" / "memory" / "console:local"

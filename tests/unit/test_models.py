@@ -32,17 +32,17 @@ def catalogue() -> ModelCatalogue:
         ("llama3.2:3b", ModelWindow(128000, 2048)),
     ],
 )
-def test_a_model_gets_the_window_of_the_longest_pattern_that_fits(
+def test_window_of_a_model_is_from_the_longest_pattern(
     catalogue: ModelCatalogue, name: str, window: ModelWindow
 ) -> None:
     assert catalogue.window(name) == window
 
 
-def test_an_unknown_model_gets_the_cautious_default(catalogue: ModelCatalogue) -> None:
+def test_window_of_an_unknown_model_is_cautious(catalogue: ModelCatalogue) -> None:
     assert catalogue.window("something-new") == ModelWindow(32768, 4096)
 
 
-def test_a_local_model_has_the_window_it_is_run_with_and_not_that_of_its_family(
+def test_window_of_a_local_model_is_its_context_size(
     catalogue: ModelCatalogue,
 ) -> None:
     local = catalogue.local("qwen2.5-coder-1.5b")
@@ -50,7 +50,7 @@ def test_a_local_model_has_the_window_it_is_run_with_and_not_that_of_its_family(
     assert catalogue.window("qwen2.5-coder-32b") != local.window
 
 
-def test_an_answer_always_leaves_room_for_a_prompt(catalogue: ModelCatalogue) -> None:
+def test_window_always_leaves_room_for_a_prompt(catalogue: ModelCatalogue) -> None:
     listed = {line.split("\t")[0] for line in LIST.splitlines() if not line.startswith("#")}
     names = {family.pattern.replace("*", "") for family in catalogue.families} | listed
     for window in map(catalogue.window, names | {model.name for model in catalogue.local_models}):
@@ -108,7 +108,7 @@ MiniMax-M3 512000 32768
 
 
 @pytest.mark.parametrize("line", WINDOWS.split("\n")[1:-1])
-def test_window_of_well_known_model_is_its_familys(catalogue: ModelCatalogue, line: str) -> None:
+def test_window_of_a_known_model_is_its_familys(catalogue: ModelCatalogue, line: str) -> None:
     name, reads, writes = line.split()
     assert catalogue.window(name) == ModelWindow(int(reads), int(writes))
 
@@ -132,7 +132,7 @@ def test_window_outside_families_comes_from_the_price_list(catalogue: ModelCatal
         ("GPT-4o-mini", "my-proxy.example.org", 0.15),
         ("openai/gpt-4o-mini", "openrouter.ai", 0.15),
         ("gpt-4o", "mine.openai.azure.com", 2.5),
-        # a date and a variant at the same price may follow, a dot may be a dash
+        # A date and a variant at the same price may follow. A dot may be a dash.
         ("gpt-6.1-sol-2026-10-20", "api.openai.com", 2.0),
         ("claude-sonnet-4-5-20250929", "api.anthropic.com", 3.0),
         ("anthropic/claude-sonnet-4.5", "openrouter.ai", 3.0),
@@ -144,16 +144,16 @@ def test_window_outside_families_comes_from_the_price_list(catalogue: ModelCatal
         ("deepseek/deepseek-r1:free", "openrouter.ai", 0),
         ("something/new:free", "openrouter.ai", 0),
         ("something/new:free", "proxy.example.org", None),
-        # the hour of the call decides: the highest price counts
+        # The hour of the call decides, so the highest price counts.
         ("deepseek-v4-flash", "api.deepseek.com", 0.3),
-        # a vendor's own price is for those who are with that vendor
+        # A vendor's price applies at that vendor only.
         ("meta-llama/llama-3.3-70b-instruct-turbo", "api.together.xyz", 0.88),
         ("meta-llama/llama-3.3-70b-instruct-turbo", "api.together.xyz.example.org", None),
         ("meta-llama/llama-3.3-70b-instruct-turbo", None, None),
         ("llama3.2:3b", "localhost", None),
         ("gpt-oss:20b", "localhost", None),
         ("openai/gpt-oss-20b", "localhost", None),
-        # a new version of a family may cost anything
+        # A new version of a family may have any price.
         ("gpt-4o-mini-2099", None, None),
         ("gpt-9", None, None),
         ("something-new", None, None),
@@ -161,14 +161,14 @@ def test_window_outside_families_comes_from_the_price_list(catalogue: ModelCatal
         ("a\tb\nc", None, None),
     ],
 )
-def test_a_price_is_known_by_a_whole_name_or_not_at_all(
+def test_price_is_found_by_a_whole_name_only(
     catalogue: ModelCatalogue, name: str, host: str | None, dollars: float | None
 ) -> None:
     price = catalogue.price(name, host)
     assert (None if price is None else price.usual.input) == dollars
 
 
-def test_steps_of_a_price_begin_with_the_usual_one_and_grow() -> None:
+def test_price_steps_begin_with_the_usual_one_and_grow() -> None:
     lines = [line.split("\t") for line in LIST.splitlines() if not line.startswith("#")]
     assert len(lines) > 1_000
     for name, _provider, _context, *steps in lines:
@@ -178,7 +178,7 @@ def test_steps_of_a_price_begin_with_the_usual_one_and_grow() -> None:
         assert above == sorted(set(above))
 
 
-def test_price_list_is_that_of_the_installed_genai_prices() -> None:
+def test_price_list_matches_the_installed_genai_prices() -> None:
     date = re.search(r"Generated on (\d{4}-\d\d-\d\d)", LIST)
     assert date is not None, "the head of the list says when it was made"
     made = datetime.fromisoformat(date[1]).replace(tzinfo=UTC)
@@ -196,7 +196,7 @@ def test_catalogue_without_a_hosted_model_leaves_prices_unread() -> None:
         "from config.prices import load_prices; "
         "sys.exit(load_prices.cache_info().currsize or 'genai_prices' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603  # our own code
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603  # A constant.
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_catalogue_without_a_hosted_model_leaves_prices_unread() -> None:
             "model, whose price is not known (some-model)",
         ),
         ({"llm_model": "some-model", "chat_daily_cost": None}, None),
-        # each model is priced at its own endpoint
+        # Each model is priced at its own endpoint.
         (
             {
                 "llm_model": "gpt-4o",
@@ -225,11 +225,11 @@ def test_catalogue_without_a_hosted_model_leaves_prices_unread() -> None:
             },
             "model, whose price is not known (groq:another)",
         ),
-        # the embedded model costs nothing
+        # The embedded model costs nothing.
         ({"openai_api_key": None}, None),
     ],
 )
-def test_cost_limit_names_the_models_that_it_cannot_count(
+def test_cost_limit_names_the_models_without_a_price(
     catalogue: ModelCatalogue, settings: dict[str, object], uncounted: str | None
 ) -> None:
     whole = Settings.model_validate({"openai_api_key": "key", "chat_daily_cost": 0.5} | settings)
@@ -239,7 +239,7 @@ def test_cost_limit_names_the_models_that_it_cannot_count(
     assert describe_uncounted_cost(whole, catalogue) == (None if uncounted is None else expected)
 
 
-def test_a_local_model_gets_the_prompt_that_suits_it_wherever_it_is_served(catalogue: ModelCatalogue) -> None:
+def test_local_model_gets_its_prompt_style_at_any_endpoint(catalogue: ModelCatalogue) -> None:
     assert catalogue.local().name == "qwen2.5-coder-1.5b"
     served = catalogue.known_local("local/qwen2.5-coder-1.5b")
     assert served == catalogue.local()
@@ -247,12 +247,12 @@ def test_a_local_model_gets_the_prompt_that_suits_it_wherever_it_is_served(catal
     assert catalogue.known_local("qwen2.5-coder-32b") is None
 
 
-def test_an_unknown_local_model_is_answered_with_the_known_ones(catalogue: ModelCatalogue) -> None:
+def test_unknown_local_model_error_lists_the_known_ones(catalogue: ModelCatalogue) -> None:
     with pytest.raises(CatalogueError, match=r"'gpt-9'.*qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b, smollm2-135m"):
         catalogue.local("gpt-9")
 
 
-def test_every_local_model_names_its_packages_in_order_and_a_template_that_exists(
+def test_local_models_have_unique_packages_and_existing_templates(
     catalogue: ModelCatalogue,
 ) -> None:
     for model in catalogue.local_models:

@@ -1,4 +1,4 @@
-"""The page about models says what they cost by the list of prices."""
+"""Test of the costs on the page about models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving what is kept of a chat to its new id: once, whole, and also for what still says the former id."""
+"""Tests of migrating a chat to its new id: once, completely, and also for later writes to the former id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def moving(database: Database, files: MarkdownFiles, clock: FakeClock) -> ChatMi
     return ChatMigration(database, files, PreferenceStore(database), clock)
 
 
-async def test_what_is_written_under_the_former_id_afterwards_is_found_under_the_new_one(
+async def test_entry_added_under_the_former_id_is_found_under_new(
     moving: ChatMigration, database: Database, clock: FakeClock
 ) -> None:
     store = Store.over(database, clock)
@@ -42,9 +42,7 @@ async def test_what_is_written_under_the_former_id_afterwards_is_found_under_the
     assert not await Search(database).find("thursdays", OLD.owner)
 
 
-async def test_a_move_that_is_made_again_changes_nothing(
-    moving: ChatMigration, database: Database, clock: FakeClock
-) -> None:
+async def test_repeated_move_changes_nothing(moving: ChatMigration, database: Database, clock: FakeClock) -> None:
     store = Store.over(database, clock)
     await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
     assert [await moving.move(OLD, NEW) for _ in range(3)] == [True] * 3
@@ -53,7 +51,7 @@ async def test_a_move_that_is_made_again_changes_nothing(
 
 
 @pytest.mark.parametrize("made_private", [OLD, NEW], ids=["the former", "the new one"])
-async def test_a_private_talk_stays_private_there_and_nothing_of_it_is_in_a_file(
+async def test_private_talk_stays_private_after_a_move(
     moving: ChatMigration, database: Database, clock: FakeClock, made_private: Address
 ) -> None:
     store, talks = Store.over(database, clock), database.private
@@ -71,12 +69,10 @@ async def test_a_private_talk_stays_private_there_and_nothing_of_it_is_in_a_file
     await talks.end(session.id)
     left = b"".join(path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
     assert (b"Another quetzal" in left, b"fence" in left) == (False, True)
-    assert (b"A quetzal" in left) is (made_private is NEW)  # that was said before, where nothing was private
+    assert (b"A quetzal" in left) is (made_private is NEW)  # It was said before, in a normal talk.
 
 
-async def test_files_that_stand_under_the_new_id_already_are_put_behind_the_former_ones(
-    moving: ChatMigration, files: MarkdownFiles
-) -> None:
+async def test_files_of_the_new_id_are_appended_to_the_former(moving: ChatMigration, files: MarkdownFiles) -> None:
     for address, text in ((OLD, "- former\n"), (NEW, "- present\n")):
         files.folder(address.owner).mkdir(parents=True)
         (files.folder(address.owner) / "MEMORY.md").write_text(text, encoding="utf-8")
@@ -87,7 +83,7 @@ async def test_files_that_stand_under_the_new_id_already_are_put_behind_the_form
     assert not files.folder(OLD.owner).exists()
 
 
-async def test_files_that_can_not_be_moved_leave_everything_where_it_was(
+async def test_failed_move_of_files_changes_nothing(
     moving: ChatMigration, files: MarkdownFiles, database: Database, clock: FakeClock
 ) -> None:
     store = Store.over(database, clock)

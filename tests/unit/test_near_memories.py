@@ -1,4 +1,4 @@
-"""Which typed memories activate by what they mean, where there is an embedder."""
+"""Tests of activation by meaning with an embedder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OTHERS = [
 
 @pytest.fixture
 async def activating(database: Database, clock: FakeClock) -> Activating:
-    """Two owners' memories, each with a vector; all that is not of the dog was used often and is stronger."""
+    """Add memories with vectors for two owners. All but those of the dog are stronger."""
     store = Store.over(database, clock)
     for owner in (OWNER, OTHER):
         for text in (*OTHERS, DOG):
@@ -52,17 +52,17 @@ async def _activated(activating: Activating, message: str) -> list[str]:
     return [one.line.partition("] ")[2] for one in found if one.relevance]
 
 
-async def test_a_memory_in_other_words_activates_and_nothing_else_seems_to_fit(activating: Activating) -> None:
+async def test_paraphrased_memory_activates_alone(activating: Activating) -> None:
     assert await _activated(activating, QUESTION) == [DOG]
 
 
 @pytest.mark.usefixtures("activating")
-async def test_without_comparing_meanings_it_does_not(database: Database, clock: FakeClock) -> None:
+async def test_paraphrased_memory_needs_vectors(database: Database, clock: FakeClock) -> None:
     by_words = Activating.over(database, clock)
     assert await _activated(by_words, QUESTION) == []
 
 
-async def test_what_can_not_be_trusted_or_is_archived_does_not_activate_by_its_meaning_either(
+async def test_untrusted_or_archived_memory_never_activates_by_meaning(
     activating: Activating, database: Database
 ) -> None:
     await database.write("UPDATE entries SET trusted = 0 WHERE content = ?", (DOG,))

@@ -1,4 +1,4 @@
-"""MEMORY.md as a view: what is vital and used stays within the limit, what is over leaves, typed lines stay."""
+"""Tests of choosing the lines of MEMORY.md: vital and used ones stay within the limit."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def view() -> PageView:
     return PageView(LIMIT)
 
 
-async def known(store: Store, view: PageView, content: str, **other: object) -> Entry:
-    """Learn a fact and give it its line."""
-    new = NewEntry(content, kind=Kind.FACT, subject=content, **other)  # type: ignore[arg-type]  # by their names
+async def add_fact(store: Store, view: PageView, content: str, **other: object) -> Entry:
+    """Learn a fact and add its line."""
+    new = NewEntry(content, kind=Kind.FACT, subject=content, **other)  # type: ignore[arg-type]  # Keyword arguments.
     async with store.ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
         entry = await change.add(new)
         await view.add(change, entry)
     return entry
 
 
-async def used(store: Store, entry: Entry, count: int, days: float = 0) -> None:
+async def set_usage(store: Store, entry: Entry, count: int, days: float = 0) -> None:
     at = to_text(store.clock() - timedelta(days=days))
     await store.database.write(
         "UPDATE entries SET reinforcement_count = ?, last_reinforced_at = ? WHERE id = ?", (count, at, entry.id)
@@ -52,7 +52,7 @@ async def fit(store: Store, view: PageView) -> list[str]:
     return (await store.ledger.page(OWNER)).splitlines()
 
 
-def typed(store: Store, text: str) -> None:
+def write_by_hand(store: Store, text: str) -> None:
     """Write MEMORY.md as a person does with an editor."""
     path = store.database.path.parent / "memory" / OWNER / "MEMORY.md"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,17 +60,17 @@ def typed(store: Store, text: str) -> None:
 
 
 async def test_fit_within_the_limit_changes_nothing(store: Store, view: PageView) -> None:
-    await known(store, view, "Likes green tea")
+    await add_fact(store, view, "Likes green tea")
     before = await store.ledger.page(OWNER)
     await fit(store, view)
     assert await store.ledger.page(OWNER) == before == "- Likes green tea\n"
 
 
-async def test_fit_takes_out_what_is_used_least(store: Store, view: PageView) -> None:
-    typed(store, TYPED)
-    entries = [await known(store, view, f"Fact number {n} about the house by the lake") for n in range(40)]
+async def test_fit_removes_the_least_used_lines(store: Store, view: PageView) -> None:
+    write_by_hand(store, TYPED)
+    entries = [await add_fact(store, view, f"Fact number {n} about the house by the lake") for n in range(40)]
     for entry in entries[:5]:
-        await used(store, entry, 9, days=200)
+        await set_usage(store, entry, 9, days=200)
     lines = await fit(store, view)
     assert len("\n".join(lines).encode()) <= LIMIT
     assert [f"- {entry.content}" in lines for entry in entries[:5]] == [True] * 5
@@ -80,32 +80,32 @@ async def test_fit_takes_out_what_is_used_least(store: Store, view: PageView) ->
 
 
 async def test_fit_keeps_vital_lines_however_old(store: Store, view: PageView) -> None:
-    vital = await known(store, view, "Is allergic to penicillin", nature=Nature.VITAL)
-    await used(store, vital, 1, days=3_000)
+    vital = await add_fact(store, view, "Is allergic to penicillin", nature=Nature.VITAL)
+    await set_usage(store, vital, 1, days=3_000)
     for number in range(60):
-        await known(store, view, f"Fact number {number} about the house by the lake")
+        await add_fact(store, view, f"Fact number {number} about the house by the lake")
     assert "- Is allergic to penicillin" in await fit(store, view)
 
 
-async def test_fit_never_touches_lines_that_people_typed(store: Store, view: PageView) -> None:
+async def test_fit_never_touches_handwritten_lines(store: Store, view: PageView) -> None:
     text = "".join(f"- item {n} of a list that is kept by hand\n" for n in range(60))
-    typed(store, text)
-    await known(store, view, "Likes green tea")
+    write_by_hand(store, text)
+    await add_fact(store, view, "Likes green tea")
     assert (await fit(store, view))[:60] == text.splitlines()
 
 
-async def test_a_line_that_a_person_deleted_is_not_written_again(store: Store, view: PageView) -> None:
-    await known(store, view, "Likes green tea")
-    typed(store, "- eggs\n")
+async def test_line_deleted_by_a_person_is_not_written_again(store: Store, view: PageView) -> None:
+    await add_fact(store, view, "Likes green tea")
+    write_by_hand(store, "- eggs\n")
     assert await fit(store, view) == ["- eggs"]
     await WeeklyConsolidation(store.database, store.ledger, Decay(), store.clock, view).run(OWNER)
     assert await store.ledger.page(OWNER) == "- eggs\n"
 
 
-async def test_fit_takes_out_what_is_over_and_what_happened_once(store: Store, view: PageView) -> None:
-    leave = await known(store, view, "On sick leave", valid_until=store.clock() + timedelta(days=3))
-    lunch = await known(store, view, "Ate moussaka", nature=Nature.EVENT)
-    await known(store, view, "Likes green tea")
+async def test_fit_removes_ended_states_and_events(store: Store, view: PageView) -> None:
+    leave = await add_fact(store, view, "On sick leave", valid_until=store.clock() + timedelta(days=3))
+    lunch = await add_fact(store, view, "Ate moussaka", nature=Nature.EVENT)
+    await add_fact(store, view, "Likes green tea")
     assert await fit(store, view) == ["- On sick leave", "- Likes green tea"]
     store.clock.forward(days=4)
     assert await fit(store, view) == ["- Likes green tea"]
@@ -113,31 +113,31 @@ async def test_fit_takes_out_what_is_over_and_what_happened_once(store: Store, v
     assert (await store.entries.get(OWNER, lunch.name)).line is None
 
 
-async def test_undo_brings_back_the_lines_that_were_taken_out(store: Store, view: PageView) -> None:
+async def test_undo_restores_the_removed_lines(store: Store, view: PageView) -> None:
     folder = store.database.path.parent / "memory"
     files = MarkdownFiles(folder, in_utc, recent_days=7, max_memory_size=LIMIT * 8)
     undo = Undo(store.database, files, PendingErasures(store.database), store.clock)
     for number in range(60):
-        await known(store, view, f"Fact number {number} about the house by the lake")
+        await add_fact(store, view, f"Fact number {number} about the house by the lake")
     before = await store.ledger.page(OWNER)
     assert await fit(store, view) != before.splitlines()
     assert await undo.undo(OWNER) is not None
     assert await store.ledger.page(OWNER) == before
 
 
-async def test_the_weekly_tidying_brings_back_a_line_that_is_used_again(store: Store, view: PageView) -> None:
-    entries = [await known(store, view, f"Fact number {n} about the house by the lake") for n in range(60)]
+async def test_weekly_tidying_restores_a_line_that_is_used_again(store: Store, view: PageView) -> None:
+    entries = [await add_fact(store, view, f"Fact number {n} about the house by the lake") for n in range(60)]
     assert "- Fact number 3 about the house by the lake" not in await fit(store, view)
-    await used(store, entries[3], 20)
+    await set_usage(store, entries[3], 20)
     await WeeklyConsolidation(store.database, store.ledger, Decay(), store.clock, view).run(OWNER)
     lines = (await store.ledger.page(OWNER)).splitlines()
     assert "- Fact number 3 about the house by the lake" in lines
     assert len("\n".join(lines).encode()) <= LIMIT
 
 
-async def test_a_second_tidying_changes_nothing(store: Store, view: PageView) -> None:
+async def test_second_tidying_changes_nothing(store: Store, view: PageView) -> None:
     for number in range(60):
-        await known(store, view, f"Fact number {number} about the house by the lake")
+        await add_fact(store, view, f"Fact number {number} about the house by the lake")
     weekly = WeeklyConsolidation(store.database, store.ledger, Decay(), store.clock, view)
     await weekly.run(OWNER)
     before = await store.ledger.page(OWNER)

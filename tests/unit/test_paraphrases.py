@@ -1,4 +1,4 @@
-"""The paraphrased pairs of the benchmark: each fact in each language, nothing of them among what hides them."""
+"""Tests of the paraphrased pairs of the benchmark."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from benchmarks.paraphrases import HALVES, OTHER_MESSAGES, other_messages, read_
 LANGUAGES = {"en", "de", "ru", "es", "fr", "zh"}
 
 
-def test_each_half_holds_twenty_facts_in_each_language() -> None:
+def test_each_half_has_twenty_facts_in_each_language() -> None:
     counts = Counter((pair.language, pair.half) for pair in read_paraphrases())
     assert counts == {(language, half): 20 for language in LANGUAGES for half in HALVES}
 
 
-def test_a_fact_is_hidden_among_as_many_messages_in_each_language() -> None:
+def test_facts_are_hidden_among_equally_many_messages_per_language() -> None:
     told = {pair.told for pair in read_paraphrases()}
     for language in LANGUAGES:
         others = other_messages(language)

@@ -1,4 +1,4 @@
-"""How many turns are prepared at a time."""
+"""Tests of the limit on concurrently prepared turns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from pipeline.runner import TurnLimiter
 
 
-async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:
+async def test_limiter_admits_up_to_its_limit_and_everyone_eventually() -> None:
     places, inside, most, ended = TurnLimiter(3), 0, 0, 0
 
     async def prepare() -> None:
@@ -23,7 +23,7 @@ async def test_no_more_than_there_are_places_and_everybody_in_the_end() -> None:
     assert (most, ended) == (3, 20)
 
 
-async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -> None:
+async def test_limiter_releases_a_slot_after_its_timeout() -> None:
     places, outside = TurnLimiter(1, max_seconds=0.01), asyncio.Event()
 
     async def prepare(*, slowly: bool) -> str:
@@ -38,7 +38,7 @@ async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -
         assert await prepare(slowly=False) == "ready"
         outside.set()
         assert await slow == "ready"
-        # the place that was given back by time is not given back twice
+        # A slot released by the timeout is not released twice.
         async with places.slot():
             waiting = asyncio.create_task(places.slot().__aenter__())
             await asyncio.sleep(0)
@@ -46,7 +46,7 @@ async def test_who_waits_for_something_outside_keeps_nobody_waiting_for_long() -
             waiting.cancel()
 
 
-async def test_who_is_stopped_while_waiting_takes_no_place() -> None:
+async def test_cancelled_waiter_takes_no_slot() -> None:
     places = TurnLimiter(1)
     async with places.slot():
         waiting = asyncio.create_task(places.slot().__aenter__())
@@ -57,7 +57,7 @@ async def test_who_is_stopped_while_waiting_takes_no_place() -> None:
         pass
 
 
-async def test_what_goes_before_is_done_before_anybody_is_let_in() -> None:
+async def test_prioritized_work_precedes_all_waiters() -> None:
     places, events = TurnLimiter(2, max_seconds=60), list[str]()
 
     async def prepare() -> None:
@@ -66,24 +66,24 @@ async def test_what_goes_before_is_done_before_anybody_is_let_in() -> None:
 
     with places.prioritized():
         turns = [asyncio.create_task(prepare()) for _ in range(5)]
-        with places.prioritized():  # of several who go before, the last to end lets them in
-            await _many_rounds()
+        with places.prioritized():  # The last of several ends the priority.
+            await _run_event_loop()
             events.append("stopped")
-        await _many_rounds()
+        await _run_event_loop()
         events.append("answered")
     async with asyncio.timeout(10):
         await asyncio.gather(*turns)
     assert events == ["stopped", "answered", *["prepared"] * 5]
 
 
-async def test_nobody_waits_for_long_for_what_goes_before() -> None:
+async def test_prioritized_work_delays_waiters_only_briefly() -> None:
     places = TurnLimiter(1, max_seconds=0.01)
     with places.prioritized():
         async with asyncio.timeout(10), places.slot():
             pass
 
 
-async def test_nobody_is_let_in_while_what_all_need_is_made_ready() -> None:
+async def test_closed_limiter_admits_nobody() -> None:
     places, events = TurnLimiter(1, max_seconds=0), list[str]()
 
     async def prepare() -> None:
@@ -92,14 +92,14 @@ async def test_nobody_is_let_in_while_what_all_need_is_made_ready() -> None:
 
     with places.closed():
         turn = asyncio.create_task(prepare())
-        await _many_rounds()
+        await _run_event_loop()
         events.append("loaded")
     async with asyncio.timeout(10):
         await turn
     assert events == ["loaded", "prepared"]
 
 
-async def test_who_is_stopped_while_nobody_is_let_in_takes_no_place() -> None:
+async def test_cancelled_waiter_of_a_closed_limiter_takes_no_slot() -> None:
     places = TurnLimiter(1, max_seconds=60)
     with places.closed(), places.prioritized():
         waiting = asyncio.create_task(places.slot().__aenter__())
@@ -110,6 +110,6 @@ async def test_who_is_stopped_while_nobody_is_let_in_takes_no_place() -> None:
         pass
 
 
-async def _many_rounds() -> None:
+async def _run_event_loop() -> None:
     for _ in range(100):
         await asyncio.sleep(0)

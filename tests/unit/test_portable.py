@@ -1,4 +1,4 @@
-"""Taking memory along: an export imported and exported again is the same, bit for bit."""
+"""Tests of export and import. An imported export that is exported again is identical."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def files_under(root: Path) -> MarkdownFiles:
 
 
 async def fill(database: Database, root: Path, clock: FakeClock) -> None:
-    """Two owners with something of everything."""
+    """Store all kinds of data for two owners."""
     store, files = Store.over(database, clock), files_under(root)
     for number, (chat, owner) in enumerate((("1", MINE), ("2", THEIRS)), 1):
         session = await store.session(chat)
@@ -93,14 +93,14 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
 
 @pytest.fixture
 async def full(database: Database, tmp_path: Path, clock: FakeClock) -> Portable:
-    """An installation that holds something of everything."""
+    """Return an installation with all kinds of data."""
     await fill(database, tmp_path / "data", clock)
     return Portable(database, tmp_path / "data" / "memory")
 
 
 @pytest.fixture
 async def empty(tmp_path: Path) -> AsyncIterator[Database]:
-    """The database of a new installation in `new`."""
+    """Open the database of a new installation in `new`."""
     opened = await Database.open(tmp_path / "new" / "mneme.db")
     yield opened
     await opened.close()
@@ -110,8 +110,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def taken(folder: Path) -> dict[str, bytes]:
-    """What of an export an import takes."""
+def imported_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of an export that an import reads."""
     left = {"manifest.json", *(f"rows/{table}.jsonl" for table in LEFT_OUT)}
     return {name: data for name, data in contents(folder).items() if name not in left}
 
@@ -135,15 +135,13 @@ def damage(folder: Path, name: str, change: str) -> None:
             path.write_text("".join([*lines[:-1], change, "\n"]), encoding="utf-8")
 
 
-async def test_an_export_imported_and_exported_again_is_the_same(
-    full: Portable, empty: Database, tmp_path: Path
-) -> None:
+async def test_export_round_trips_through_an_import(full: Portable, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     counts = json.loads((tmp_path / "one" / "manifest.json").read_text())["rows"]
     done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert done.rows == sum(counts[table] for table in TAKEN)
     assert await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two") == done.rows
-    assert taken(tmp_path / "one") == taken(tmp_path / "two")
+    assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
     assert set(contents(tmp_path / "one")) == {
         "manifest.json",
         *(f"rows/{table}.jsonl" for table in TABLES),
@@ -152,7 +150,7 @@ async def test_an_export_imported_and_exported_again_is_the_same(
     }
 
 
-async def test_the_pages_for_people_say_how_an_episode_ended(
+async def test_entries_page_shows_the_outcome_of_an_episode(
     database: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
     episode = NewEntry("The disk was full", name="disk", kind=Kind.EPISODE, outcome="Logs were moved")
@@ -162,7 +160,7 @@ async def test_the_pages_for_people_say_how_an_episode_ended(
     assert b"The disk was full\n\nOutcome: Logs were moved" in page
 
 
-async def test_every_table_is_exported_but_what_belongs_to_this_installation_alone(database: Database) -> None:
+async def test_export_omits_only_tables_of_this_installation(database: Database) -> None:
     rows = await database.rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%' AND name NOT LIKE 'sqlite%'"
     )
@@ -206,7 +204,7 @@ async def test_search_and_undo_work_after_an_import(
     await store.exchange(await store.session("1"), "life goes on", "yes")
 
 
-async def test_the_export_of_one_owner_holds_nothing_of_others_and_can_be_imported(
+async def test_export_of_one_owner_contains_no_other_and_is_importable(
     full: Portable, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one", MINE)
@@ -215,11 +213,11 @@ async def test_the_export_of_one_owner_holds_nothing_of_others_and_can_be_import
         assert THEIRS not in name
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
-    assert taken(tmp_path / "one") == taken(tmp_path / "two")
+    assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
 
-async def test_a_chat_that_changed_its_owner_is_exported_in_two_parts(
+async def test_chat_that_changed_its_owner_is_exported_in_parts(
     database: Database, empty: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
     async def talk(*, shared: bool, text: str) -> None:
@@ -237,16 +235,14 @@ async def test_a_chat_that_changed_its_owner_is_exported_in_two_parts(
     assert [hit.content for hit in await Search(empty).find("said")] == ["said alone"]
 
 
-async def test_an_import_takes_memory_and_log_only_and_names_what_it_left_out(
-    full: Portable, empty: Database, tmp_path: Path
-) -> None:
+async def test_import_reads_memory_and_log_and_names_the_rest(full: Portable, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     (tmp_path / "one" / "memory" / MINE / "run.sh").write_text("echo")
     (tmp_path / "one" / "memory" / "telegram:9").mkdir()
     (tmp_path / "one" / "memory" / "telegram:9" / "MEMORY.md").write_text("- nobody's")
     done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in LEFT_OUT:
-        assert await empty.value(f"SELECT count(*) FROM {table}") == 0, table  # noqa: S608  # our own tables
+        assert await empty.value(f"SELECT count(*) FROM {table}") == 0, table  # noqa: S608  # The names are constants.
     assert done.left_out == (
         "who was let in (2)",
         "messages received (2)",
@@ -260,7 +256,7 @@ async def test_an_import_takes_memory_and_log_only_and_names_what_it_left_out(
     }  # fmt: skip
 
 
-async def test_an_import_is_for_an_installation_without_memory_and_who_claimed_it_stays(
+async def test_import_keeps_members_of_an_installation_without_memory(
     full: Portable, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one")
@@ -269,7 +265,7 @@ async def test_an_import_is_for_an_installation_without_memory_and_who_claimed_i
     assert [row["user_id"] for row in await empty.rows("SELECT user_id FROM members")] == [7]
 
 
-def test_every_table_of_an_export_is_taken_or_left_out() -> None:
+def test_every_exported_table_is_imported_or_left_out() -> None:
     assert TABLES.keys() == {*TAKEN} | LEFT_OUT.keys()
 
 
@@ -283,7 +279,7 @@ def snapshot(**changed: object) -> str:
 @pytest.mark.parametrize(
     ("table", "field", "value"),
     [
-        ("owners", "id", 1 << 40),  # it would stand in another owner's part of the index
+        ("owners", "id", 1 << 40),  # It would be in the index range of another owner.
         ("owners", "id", True),
         ("owners", "name", ""),
         ("owners", "name", "erased:1"),
@@ -296,7 +292,7 @@ def snapshot(**changed: object) -> str:
         ("sessions", "created_at", "yesterday"),
         ("conversations", "consolidation_due", -1),
         ("turns", "outcome", "great"),
-        ("messages", "id", (1 << 63) - 1),  # no message could follow it
+        ("messages", "id", (1 << 63) - 1),  # No message could follow it.
         ("messages", "role", "root"),
         ("messages", "content", None),
         ("messages", "content", 7),
@@ -326,7 +322,7 @@ def snapshot(**changed: object) -> str:
         ("changes", "before", snapshot(content=["x"])),
     ],
 )
-async def test_an_import_refuses_what_no_export_can_hold(
+async def test_import_refuses_values_that_no_export_contains(
     full: Portable, empty: Database, tmp_path: Path, table: str, field: str, value: object
 ) -> None:
     await full.export(tmp_path / "one")
@@ -337,10 +333,10 @@ async def test_an_import_refuses_what_no_export_can_hold(
     with pytest.raises(StoreError, match=r"is damaged .*: nothing was changed"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in TAKEN:
-        assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # the names of our own tables
+        assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # The names are constants.
 
 
-async def test_a_reminder_that_was_on_its_way_is_due_again(
+async def test_reminder_exported_during_its_delivery_is_due_again(
     full: Portable, database: Database, empty: Database, tmp_path: Path
 ) -> None:
     at = "2026-02-07T13:00:00.000Z"
@@ -355,7 +351,7 @@ async def test_a_reminder_that_was_on_its_way_is_due_again(
     assert tuple(row) == ("waiting", at, None)
 
 
-async def test_a_folder_that_holds_something_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_into_a_non_empty_folder_is_refused(full: Portable, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "letter.txt").write_text("dear")
     with pytest.raises(StoreError, match="is not empty: name a new folder"):
@@ -363,7 +359,7 @@ async def test_a_folder_that_holds_something_is_refused(full: Portable, tmp_path
     assert set(contents(tmp_path / "one")) == {"letter.txt"}
 
 
-async def test_a_folder_that_can_not_be_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_into_an_impossible_folder_is_refused(full: Portable, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="can't be written"):
         await full.export(tmp_path / "file" / "one")
@@ -371,16 +367,14 @@ async def test_a_folder_that_can_not_be_is_refused(full: Portable, tmp_path: Pat
         await full.export(tmp_path / "data" / "memory" / "one")
 
 
-async def test_an_unknown_owner_is_said(full: Portable, tmp_path: Path) -> None:
+async def test_export_of_an_unknown_owner_is_refused(full: Portable, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing of telegram:9"):
         await full.export(tmp_path / "one", "telegram:9")
     assert not (tmp_path / "one").exists()
 
 
 @pytest.mark.parametrize("there_before", [False, True])
-async def test_28_an_export_is_readable_for_its_owner_only(
-    full: Portable, tmp_path: Path, *, there_before: bool
-) -> None:
+async def test_28_export_is_readable_by_its_owner_only(full: Portable, tmp_path: Path, *, there_before: bool) -> None:
     one = tmp_path / "one"
     if there_before:
         one.mkdir()
@@ -391,9 +385,7 @@ async def test_28_an_export_is_readable_for_its_owner_only(
     assert open_to_others == []
 
 
-async def test_28_what_is_imported_is_readable_for_its_owner_only(
-    full: Portable, empty: Database, tmp_path: Path
-) -> None:
+async def test_28_import_is_readable_by_its_owner_only(full: Portable, empty: Database, tmp_path: Path) -> None:
     one = tmp_path / "one"
     await full.export(one)
     for path in (one, *one.rglob("*")):
@@ -407,7 +399,7 @@ async def test_28_what_is_imported_is_readable_for_its_owner_only(
     "name", [f"memory/{MINE}/MEMORY.md", "memory/elsewhere", "rows/entries.jsonl", "manifest.json"]
 )
 @pytest.mark.parametrize("kind", ["link", "pipe"])
-async def test_28_an_import_follows_no_links_and_reads_no_pipes(
+async def test_28_import_follows_no_links_and_reads_no_pipes(
     full: Portable, empty: Database, tmp_path: Path, name: str, kind: str
 ) -> None:
     one, elsewhere = tmp_path / "one", tmp_path / "elsewhere"
@@ -426,7 +418,7 @@ async def test_28_an_import_follows_no_links_and_reads_no_pipes(
     assert await empty.value("SELECT count(*) FROM entries") == 0
 
 
-async def test_a_non_empty_installation_is_refused(
+async def test_import_into_a_non_empty_installation_is_refused(
     full: Portable, database: Database, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one")
@@ -442,7 +434,7 @@ async def test_a_non_empty_installation_is_refused(
     assert memory.read_text() == "written by hand"
 
 
-async def test_an_export_of_an_early_mneme_is_taken(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_export_of_an_early_version_is_imported(full: Portable, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     manifest = tmp_path / "one" / "manifest.json"
     counts = json.loads(manifest.read_text())["rows"]
@@ -456,7 +448,9 @@ async def test_an_export_of_an_early_mneme_is_taken(full: Portable, empty: Datab
     assert done.rows == sum(counts[table] for table in TAKEN)
 
 
-async def test_a_backup_is_no_export(empty: Database, tmp_path: Path, database: Database, clock: FakeClock) -> None:
+async def test_import_of_a_backup_is_refused(
+    empty: Database, tmp_path: Path, database: Database, clock: FakeClock
+) -> None:
     Backup(database.path, tmp_path / "memory", clock).write(tmp_path / "backup.zip")
     with pytest.raises(StoreError, match="`mneme restore` brings it back"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "backup.zip")
@@ -487,7 +481,7 @@ async def test_a_backup_is_no_export(empty: Database, tmp_path: Path, database: 
         ("rows/owners.jsonl", '{"id": 77, "name": "a"}'),
     ],
 )
-async def test_a_damaged_export_leaves_nothing(
+async def test_damaged_export_imports_nothing(
     full: Portable, empty: Database, tmp_path: Path, name: str, change: str
 ) -> None:
     await full.export(tmp_path / "one")
@@ -495,12 +489,12 @@ async def test_a_damaged_export_leaves_nothing(
     with pytest.raises(StoreError, match=r"damaged|missing|no whole backup|newer Mneme"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in TABLES:
-        assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # the names of our own tables
+        assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # The names are constants.
     assert contents(tmp_path / "new" / "memory") == {}
     assert not any(".import" in path.name for path in (tmp_path / "new").iterdir())
 
 
-async def test_a_folder_without_an_export_is_said(empty: Database, tmp_path: Path) -> None:
+async def test_folder_without_an_export_is_refused(empty: Database, tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(StoreError, match="holds no whole backup or export"):
             await Importer(empty, tmp_path / "new" / "memory").run(folder)
@@ -508,7 +502,7 @@ async def test_a_folder_without_an_export_is_said(empty: Database, tmp_path: Pat
 
 @given(st.lists(st.text(max_size=40), max_size=5), st.text(max_size=20))
 @settings(max_examples=15)
-def test_any_text_survives(texts: list[str], name: str) -> None:
+def test_any_text_survives_export_and_import(texts: list[str], name: str) -> None:
     async def work(folder: Path) -> None:
         clock = FakeClock()
         here, there = [await Database.open(folder / place / "mneme.db") for place in ("here", "there")]
@@ -523,7 +517,7 @@ def test_any_text_survives(texts: list[str], name: str) -> None:
         await Portable(here, folder / "here" / "memory").export(folder / "one", session.owner)
         await Importer(there, folder / "there" / "memory").run(folder / "one")
         await Portable(there, folder / "there" / "memory").export(folder / "two")
-        assert taken(folder / "one") == taken(folder / "two")
+        assert imported_files(folder / "one") == imported_files(folder / "two")
         assert len(await store.entries.list(session.owner)) == len(texts)
         await here.close()
         await there.close()
@@ -533,16 +527,14 @@ def test_any_text_survives(texts: list[str], name: str) -> None:
 
 
 @pytest.mark.parametrize("owner", ["..", ".", "a/b", "a%2Fb", "a_b", "../x", ""])
-def test_an_owners_folder_is_its_own_and_lies_inside(tmp_path: Path, owner: str) -> None:
+def test_owner_folder_is_unique_and_inside_the_root(tmp_path: Path, owner: str) -> None:
     folder = files_under(tmp_path).folder(owner)
     assert folder.resolve().parent == (tmp_path / "memory").resolve()
     others = {"..", ".", "a/b", "a%2Fb", "a_b", "../x", ""} - {owner}
     assert folder not in {files_under(tmp_path).folder(other) for other in others}
 
 
-async def test_a_zip_file_holds_what_the_folder_does_and_is_imported_like_it(
-    full: Portable, empty: Database, tmp_path: Path
-) -> None:
+async def test_zip_file_equals_the_folder_and_is_importable(full: Portable, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one", MINE)
     (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
@@ -551,11 +543,11 @@ async def test_a_zip_file_holds_what_the_folder_does_and_is_imported_like_it(
     assert held == contents(tmp_path / "one")
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one.zip")
     await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
-    assert taken(tmp_path / "one") == taken(tmp_path / "two")
+    assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
 
-async def test_a_zip_file_has_no_more_bytes_than_it_may(full: Portable) -> None:
+async def test_zip_file_over_the_size_limit_is_refused(full: Portable) -> None:
     size = len(await full.zipped(MINE, 10_000_000))
     assert len(await full.zipped(MINE, size)) == size
     for most in (size - 1, size // 2, 0):
@@ -563,7 +555,7 @@ async def test_a_zip_file_has_no_more_bytes_than_it_may(full: Portable) -> None:
             await full.zipped(MINE, most)
 
 
-async def test_a_zip_file_holds_no_secrets(database: Database, tmp_path: Path, clock: FakeClock) -> None:
+async def test_zip_file_contains_no_secrets(database: Database, tmp_path: Path, clock: FakeClock) -> None:
     store = Store.over(database, clock)
     key = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
     await store.exchange(await store.session("1"), f"my key is {key}", "It is safe.")
@@ -603,7 +595,7 @@ def link(name: str) -> zipfile.ZipInfo:
     ids=lambda value: value.filename if isinstance(value, zipfile.ZipInfo) else None,
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-async def test_a_zip_file_that_leads_elsewhere_is_refused_whole(
+async def test_zip_file_with_a_path_outside_is_refused_whole(
     full: Portable, empty: Database, tmp_path: Path, entry: zipfile.ZipInfo, content: bytes, said: str
 ) -> None:
     (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
@@ -616,7 +608,7 @@ async def test_a_zip_file_that_leads_elsewhere_is_refused_whole(
     assert await empty.value("SELECT count(*) FROM entries") == 0
 
 
-async def test_a_zip_file_that_unpacks_to_more_than_an_export_can_is_refused(
+async def test_zip_file_that_unpacks_to_too_much_is_refused(
     full: Portable, empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
@@ -627,7 +619,7 @@ async def test_a_zip_file_that_unpacks_to_more_than_an_export_can_is_refused(
 
 
 @pytest.mark.parametrize("damage_done", ["cut off", "a bit turned", "no zip", "a table missing"])
-async def test_of_a_damaged_zip_file_nothing_is_restored(
+async def test_damaged_zip_file_restores_nothing(
     full: Portable, empty: Database, tmp_path: Path, damage_done: str
 ) -> None:
     path, packed = tmp_path / "one.zip", bytearray(await full.zipped(MINE, 10_000_000))
@@ -656,7 +648,7 @@ names = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
 @given(st.lists(names | st.sampled_from(["..", ".", "", "memory", "/", "a\\b", "C:"]), max_size=5).map("/".join))
-def test_what_stays_inside_is_written_below_its_folder(name: str) -> None:
+def test_name_inside_an_archive_resolves_below_its_folder(name: str) -> None:
     if stays_inside(name):
         place = Path(os.path.normpath(Path("/somewhere") / name))
         assert place.is_relative_to("/somewhere")

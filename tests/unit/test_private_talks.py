@@ -1,4 +1,4 @@
-"""Private talks in the store: whatever is done meanwhile, no byte of theirs is ever in any file."""
+"""Tests of private talks in the store: no byte of them is ever in any file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEPS = st.lists(
 
 
 class Lives:
-    """Chats that talk, normally and in private; every word says which of the two it was said in."""
+    """Chats with normal and private talk. Every word says in which of the two it was said."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.database = database
@@ -56,7 +56,7 @@ class Lives:
         return " ".join(f"{said}{self.number}x{n}" for n in range(size))
 
     async def step(self, chat: str, what: str, size: int) -> None:
-        """One thing that happens in a chat."""
+        """Run one step in a chat."""
         session = await self.store.session(chat)
         if what == "private":
             await self.talks.begin(session.id)
@@ -90,7 +90,7 @@ class Lives:
         )
 
     async def end_all(self) -> None:
-        """End what is private, and send what waits."""
+        """End all private talks and send waiting replies."""
         for chat in CHATS:
             await self.step(chat, "end", 1)
             await self.step(chat, "settle", 1)
@@ -102,7 +102,7 @@ def bytes_in(folder: Path) -> bytes:
 
 @settings(max_examples=20)
 @given(STEPS)
-async def test_no_byte_of_a_private_talk_is_left_and_all_else_is_as_it_was(steps: list[tuple[str, str, int]]) -> None:
+async def test_random_steps_leave_no_byte_of_a_private_talk(steps: list[tuple[str, str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         clock = FakeClock()
         database = await Database.open(Path(folder) / "mneme.db", clock=clock)
@@ -121,12 +121,12 @@ async def test_no_byte_of_a_private_talk_is_left_and_all_else_is_as_it_was(steps
             await lives.end_all()
             assert await database.value("SELECT count(*) FROM messages") == 2 * said
             for index in ("search", "search_parts"):
-                await database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")  # noqa: S608  # our own tables
+                await database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")  # noqa: S608  # Constants.
         finally:
             await database.close()
 
 
-async def test_a_press_is_kept_without_the_message_that_the_button_stands_under() -> None:
+async def test_button_press_is_stored_without_its_message() -> None:
     message = {"message_id": 43, "chat": {"id": 1, "type": "private"}, "date": 1, "text": "hushhush", "entities": []}
     update = {"update_id": 7, "callback_query": {"id": "1", "data": "x", "from": {"id": 1}, "message": message}}
     payload = RawUpdate.from_json(update).payload
@@ -134,7 +134,7 @@ async def test_a_press_is_kept_without_the_message_that_the_button_stands_under(
     assert json.loads(payload)["callback_query"]["message"]["message_id"] == 43
 
 
-async def test_what_was_said_in_private_is_gone_from_memory_at_its_end(database: Database, clock: FakeClock) -> None:
+async def test_private_talk_is_deleted_from_memory_at_its_end(database: Database, clock: FakeClock) -> None:
     lives = Lives(database, clock)
     for what in ("turn", "private", "turn", "media", "held", "turn"):
         await lives.step("1", what, 5)
@@ -147,11 +147,11 @@ async def test_what_was_said_in_private_is_gone_from_memory_at_its_end(database:
     assert after.messages == before.messages[:2]
     memory = await database.private.memory()
     for table in ("messages", "turns", "media", "media_parts", "inbox", "outbox"):
-        assert await memory.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # our own tables
+        assert await memory.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # Constants.
     assert await lives.mailbox.waiting() == []
 
 
-async def test_the_index_made_anew_in_the_middle_holds_nothing_of_it(database: Database, clock: FakeClock) -> None:
+async def test_rebuilt_index_contains_nothing_of_a_private_talk(database: Database, clock: FakeClock) -> None:
     lives = Lives(database, clock)
     for what in ("turn", "private", "turn", "media"):
         await lives.step("1", what, 5)
@@ -162,7 +162,7 @@ async def test_the_index_made_anew_in_the_middle_holds_nothing_of_it(database: D
     assert await database.value("SELECT count(*) FROM search_parts WHERE search_parts MATCH 'hushhush4x0'") == 0
 
 
-async def test_it_outlives_forgetting_everything_else(database: Database, clock: FakeClock) -> None:
+async def test_private_talk_survives_forget_all(database: Database, clock: FakeClock) -> None:
     lives = Lives(database, clock)
     for what in ("turn", "private", "turn"):
         await lives.step("1", what, 5)

@@ -1,4 +1,4 @@
-"""Workflows: named steps for a task, and the record of how they went."""
+"""Tests of workflows: named steps for a task, and the record of their runs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def procedures(database: Database, clock: FakeClock) -> Procedures:
     return Procedures(ledger_over(database, clock))
 
 
-async def test_a_workflow_is_an_entry_that_search_finds_by_its_task_and_steps(
-    procedures: Procedures, database: Database
-) -> None:
+async def test_workflow_is_found_by_its_task_and_steps(procedures: Procedures, database: Database) -> None:
     saved = await procedures.save(
         ANN, " deploy ", " release the site ", [" run  the\ntests ", "", "push"], Author.MODEL
     )
@@ -42,7 +40,7 @@ async def test_a_workflow_is_an_entry_that_search_finds_by_its_task_and_steps(
     assert (await procedures.save(ANN, "other", "", ["push"], Author.MODEL)).content == "1. push"
 
 
-async def test_new_steps_keep_the_record_begin_decay_anew_and_bring_it_back_from_the_archive(
+async def test_new_steps_keep_the_record_and_restore_the_workflow(
     procedures: Procedures, database: Database, clock: FakeClock
 ) -> None:
     first = await procedures.save(ANN, "deploy", "release", STEPS, Author.MODEL)
@@ -59,14 +57,14 @@ async def test_new_steps_keep_the_record_begin_decay_anew_and_bring_it_back_from
     assert [hit.content for hit in found] == ["release: 1. ask Ann"]
 
 
-async def test_a_workflow_is_found_by_its_alias(procedures: Procedures, store: Store) -> None:
+async def test_workflow_is_found_by_its_alias(procedures: Procedures, store: Store) -> None:
     saved = await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
     await store.entries.alias(ANN, "deploy", "release")
     assert (await procedures.record(ANN, "release", Author.MODEL, success=True)).id == saved.id
     assert (await procedures.save(ANN, "release", "", ["push"], Author.MODEL)).id == saved.id
 
 
-async def test_each_change_is_undone(procedures: Procedures, store: Store, undo: Undo, database: Database) -> None:
+async def test_each_change_can_be_undone(procedures: Procedures, store: Store, undo: Undo, database: Database) -> None:
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
     await procedures.record(ANN, "deploy", Author.MODEL, success=True)
     recorded = await store.entries.get(ANN, "deploy")
@@ -97,7 +95,7 @@ async def test_each_change_is_undone(procedures: Procedures, store: Store, undo:
         ("shopping", STEPS, "The name 'shopping' is taken by a note"),
     ],
 )
-async def test_what_is_no_workflow_is_refused_and_changes_nothing(
+async def test_invalid_workflow_is_refused_unchanged(
     procedures: Procedures, store: Store, name: str, steps: list[str], says: str
 ) -> None:
     await store.entries.add(ANN, NewEntry("milk", name="shopping"))
@@ -106,7 +104,7 @@ async def test_what_is_no_workflow_is_refused_and_changes_nothing(
     assert [entry.content for entry in await store.entries.list(ANN)] == ["milk"]
 
 
-async def test_only_a_workflow_of_ones_own_can_be_recorded(procedures: Procedures, store: Store) -> None:
+async def test_only_an_own_workflow_can_be_recorded(procedures: Procedures, store: Store) -> None:
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
     await store.entries.add(ANN, NewEntry("milk", name="shopping"))
     for owner, name, says in (
@@ -119,7 +117,7 @@ async def test_only_a_workflow_of_ones_own_can_be_recorded(procedures: Procedure
     assert (await store.entries.get(ANN, "deploy")).success_count == 0
 
 
-async def test_what_was_superseded_is_neither_saved_nor_recorded(
+async def test_superseded_workflow_is_neither_saved_nor_recorded(
     procedures: Procedures, database: Database, clock: FakeClock
 ) -> None:
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
@@ -132,7 +130,7 @@ async def test_what_was_superseded_is_neither_saved_nor_recorded(
     assert (await procedures.record(ANN, "deploy", Author.MODEL, success=True)).content == "just push"
 
 
-async def test_the_counts_of_runs_stop_somewhere(procedures: Procedures, database: Database) -> None:
+async def test_run_counts_are_limited(procedures: Procedures, database: Database) -> None:
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
     async with database.transaction() as connection:
         await connection.execute("UPDATE entries SET success_count = ?, failure_count = ?", (2**63 - 1, 2**63 - 1))

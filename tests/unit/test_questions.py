@@ -1,4 +1,4 @@
-"""Which sentences of a message are looked up by themselves."""
+"""Tests of splitting a message into the questions to search for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memory.search.query_splitting import MAX_PIECES, MAX_QUESTIONS, PIECE_WORDS
         ("Who keeps Rex? It rains. Who keeps Tom?", ["Who keeps Rex?", "Who keeps Tom?"]),
     ],
 )
-def test_a_sentence_that_asks_or_refers_back_is_cut_out(message: str, asked: list[str]) -> None:
+def test_sentence_that_asks_or_refers_back_is_extracted(message: str, asked: list[str]) -> None:
     assert asked_in(message) == asked
 
 
@@ -42,16 +42,16 @@ def test_a_sentence_that_asks_or_refers_back_is_cut_out(message: str, asked: lis
         "",
     ],
 )
-def test_a_message_that_asks_as_a_whole_or_nothing_is_left_as_it_is(message: str) -> None:
+def test_message_that_asks_as_a_whole_is_not_split(message: str) -> None:
     assert asked_in(message) == []
 
 
-def test_of_many_questions_those_at_the_beginning_and_the_end_are_taken() -> None:
+def test_many_questions_keep_the_first_and_the_last() -> None:
     questions = [f"Who keeps dog {number}?" for number in range(1, 101)]
     assert asked_in(" ".join(questions)) == [*questions[: MAX_QUESTIONS // 2], *questions[-MAX_QUESTIONS // 2 :]]
 
 
-def test_what_has_no_marks_is_cut_where_a_question_may_begin() -> None:
+def test_text_without_punctuation_is_cut_at_a_possible_question() -> None:
     spoken = "the bus broke down again and i walked home so where did ann put the red ladder and then it rained all day"
     assert pieces_of(spoken) == ["where did ann put the red ladder and then it"]
 
@@ -69,14 +69,14 @@ def test_what_has_no_marks_is_cut_where_a_question_may_begin() -> None:
         ),
     ],
 )
-def test_in_any_other_language_it_is_cut_into_stretches_that_overlap(spoken: str, asked: str) -> None:
+def test_text_in_other_languages_is_cut_into_overlapping_pieces(spoken: str, asked: str) -> None:
     pieces = pieces_of(spoken)
     assert any(asked in piece for piece in pieces)
     assert len(pieces) > 2
     assert all(piece in spoken and len(piece) < 0.7 * len(spoken) for piece in pieces)
 
 
-def test_the_stretches_of_a_long_message_are_few() -> None:
+def test_long_message_has_few_pieces() -> None:
     pieces = pieces_of(" ".join(f"word{number}" for number in range(1_000)))
     assert len(pieces) == MAX_PIECES
     assert pieces[0].startswith("word0 ")
@@ -84,5 +84,5 @@ def test_the_stretches_of_a_long_message_are_few() -> None:
     assert {len(piece.split()) for piece in pieces} == {PIECE_WORDS}
 
 
-def test_a_short_message_has_no_pieces() -> None:
+def test_short_message_has_no_pieces() -> None:
     assert pieces_of("i wonder where did ann put the red ladder") == []

@@ -1,4 +1,4 @@
-"""Chats in REALTALK's format, written as LoCoMo's and read by the benchmark."""
+"""Tests of converting chats from REALTALK's format to LoCoMo's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def said(key: str, speaker: str, text: str, **more: object) -> dict[str, object]
     return {"clean_text": text, "speaker": speaker, "date_time": "29.12.2023, 22:42:04", "dia_id": key, **more}
 
 
-def test_a_chat_is_read_with_its_speakers_moments_pictures_and_evidence(tmp_path: Path) -> None:
+def test_chat_is_read_with_speakers_times_pictures_and_evidence(tmp_path: Path) -> None:
     chat = {
         "name": {"speaker_1": "Ann", "speaker_2": "Bo"},
         "session_1": [

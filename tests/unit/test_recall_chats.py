@@ -1,4 +1,4 @@
-"""The chats that recall is measured on: whole, in two halves, and every answer is somewhere in them."""
+"""Tests of the chats for the recall benchmark: complete, in two halves, with every answer in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HALVES = ("tune", "kept")
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_each_answer_stands_in_its_chat_and_each_kind_is_asked_in_each_language(half: str) -> None:
+def test_chats_contain_each_answer_and_kind_of_question(half: str) -> None:
     chats = read_chats(half)
     assert [chat.language for chat in chats] == ["de", "en", "ru"]
     for chat in chats:
@@ -29,12 +29,12 @@ def test_each_answer_stands_in_its_chat_and_each_kind_is_asked_in_each_language(
         assert len(chat.dialogue.texts) == len(moments)
 
 
-def test_the_halves_share_nothing() -> None:
+def test_halves_share_no_question() -> None:
     asked = [question.text for half in HALVES for chat in read_chats(half) for question in chat.dialogue.questions]
     assert len(asked) == len(set(asked)) >= 60
 
 
-def test_a_chat_is_read_as_it_is_written(tmp_path: Path) -> None:
+def test_chat_file_is_parsed(tmp_path: Path) -> None:
     path = tmp_path / "tune-en.txt"
     path.write_text("# about\n== 2025-01-11 09:30\nU I row {row}\nA Fine\n? fact row: Do I row?\n~ A poem?\n- Hi\n")
     chat = read_chat(path)

@@ -1,4 +1,4 @@
-"""When reminders come: on the wall clock of a zone, over changes of the clocks both ways."""
+"""Tests of recurring times on the wall clock of a zone, over clock changes in both directions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory.reminders.wording import day_and_hour, span
 
 KYIV = ZoneInfo("Europe/Kyiv")
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
-# half an hour, a quarter of one, midnight that is skipped, and a day that Samoa left out
+# Offsets of half and quarter hours, a skipped midnight, and a day that Samoa left out.
 ZONES = [
     "UTC",
     "Europe/Kyiv",
@@ -33,7 +33,7 @@ ZONES = [
 
 
 def wall(text: str) -> datetime:
-    """What a clock on the wall shows."""
+    """Parse a naive wall-clock time."""
     return datetime.fromisoformat(text)
 
 
@@ -48,13 +48,13 @@ def _exists(local: datetime, zone: ZoneInfo) -> bool:
 @pytest.mark.parametrize(
     ("repeat", "first", "days", "after", "expected"),
     [
-        # a daily 9:00 stays 9:00: summer time begins in Kyiv on 29 March 2026 at 3:00, and ends on 25 October at 4:00
+        # A daily 9:00 stays 9:00. Summer time in Kyiv begins on 29 March 2026 at 3:00 and ends on 25 October at 4:00.
         (Repeat.DAILY, "2026-02-08T09:00", (), "2026-03-28T07:00", "2026-03-29T06:00"),
         (Repeat.DAILY, "2026-02-08T09:00", (), "2026-10-24T06:00", "2026-10-25T07:00"),
-        # 03:30 is left out that night, and comes an hour later
+        # 03:30 is skipped in that night and comes an hour later.
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-03-28T01:30", "2026-03-29T01:30"),
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-03-29T01:30", "2026-03-30T00:30"),
-        # and comes twice this night: the first one counts
+        # It comes twice in this night. The first one counts.
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-10-24T00:30", "2026-10-25T00:30"),
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-10-25T00:30", "2026-10-26T01:30"),
         (Repeat.WEEKLY, "2026-02-09T09:00", (0, 4), "2026-02-09T07:00", "2026-02-13T07:00"),
@@ -66,7 +66,9 @@ def _exists(local: datetime, zone: ZoneInfo) -> bool:
         (Repeat.YEARLY, "2024-02-29T09:00", (), "2027-03-01T07:00", "2028-02-29T07:00"),
     ],
 )
-def test_the_next_time(repeat: Repeat, first: str, days: tuple[int, ...], after: str, expected: str) -> None:
+def test_next_time_follows_the_rule_over_clock_changes(
+    repeat: Repeat, first: str, days: tuple[int, ...], after: str, expected: str
+) -> None:
     rule = Rule(repeat, datetime.fromisoformat(first), KYIV, days)
     assert rule.after(utc(after)) == utc(expected)
 
@@ -80,7 +82,7 @@ def test_the_next_time(repeat: Repeat, first: str, days: tuple[int, ...], after:
 )
 @example(Repeat.DAILY, wall("2011-12-01T10:00"), ZoneInfo("Pacific/Apia"), (), utc("2011-12-29T21:00"))
 @example(Repeat.DAILY, wall("2026-01-01T02:15"), ZoneInfo("Australia/Lord_Howe"), (), utc("2026-10-03T12:00"))
-def test_every_next_time_is_at_the_hour_on_the_wall_clock_and_none_is_left_out(
+def test_next_time_is_at_the_wall_clock_hour_without_gaps(
     repeat: Repeat, first: datetime, zone: ZoneInfo, days: tuple[int, ...], moment: datetime
 ) -> None:
     rule = Rule(repeat, first, zone, days if repeat is Repeat.WEEKLY else ())
@@ -90,7 +92,7 @@ def test_every_next_time_is_at_the_hour_on_the_wall_clock_and_none_is_left_out(
     local = coming.astimezone(zone)
     shown = local.replace(tzinfo=None, fold=0)
     if shown.time() != first.time().replace(fold=0):
-        # only where the hour is left out that day: then later by what is left out
+        # Only if the hour is skipped on that day. Then it is later by the length of the gap.
         assert any(
             not _exists(datetime.combine(shown.date() - timedelta(days=back), first.time()), zone) for back in (0, 1)
         )
@@ -101,14 +103,14 @@ def test_every_next_time_is_at_the_hour_on_the_wall_clock_and_none_is_left_out(
         assert shown.weekday() in (rule.days or (first.weekday(),))
     if repeat is Repeat.DAILY and moment > first.replace(tzinfo=zone).astimezone(UTC):
         assert coming - moment <= timedelta(hours=50)
-    # from any moment in between the same one comes, and from there on another
+    # Every moment in between leads to the same time, and that time leads to another one.
     between = moment + (coming - moment) / 2
     assert rule.after(between) == coming
     assert (rule.after(coming) or coming) > coming
 
 
 @given(zone=st.sampled_from(ZONES).map(ZoneInfo), start=st.datetimes(wall("2010-01-01"), wall("2030-01-01")))
-def test_a_daily_one_comes_once_on_every_day_that_there_is(zone: ZoneInfo, start: datetime) -> None:
+def test_daily_rule_has_one_time_on_every_existing_day(zone: ZoneInfo, start: datetime) -> None:
     rule = Rule(Repeat.DAILY, start, zone)
     since = start.replace(tzinfo=zone).astimezone(UTC)
     times, at = [], since
@@ -116,9 +118,9 @@ def test_a_daily_one_comes_once_on_every_day_that_there_is(zone: ZoneInfo, start
         times.append(coming)
         at = coming
     days = [at.astimezone(zone).date() for at in times]
-    if zone.key != "Pacific/Apia":  # which left a day out
+    if zone.key != "Pacific/Apia":  # Samoa skipped a day.
         gaps = [(late - early).days for early, late in itertools.pairwise(days)]
-        # late in the evening, what is left out may lead into the next day
+        # Late in the evening a gap may lead into the next day.
         assert all(gap == 1 or start.hour == 23 for gap in gaps)
     assert times == sorted(set(times))
 
@@ -134,18 +136,18 @@ def test_a_daily_one_comes_once_on_every_day_that_there_is(zone: ZoneInfo, start
         ("2026-10-25T03:30", "Sunday, 25 October 2026, 03:30"),
     ],
 )
-def test_a_time_without_an_offset_is_on_the_chats_clock(when: str, says: str) -> None:
+def test_time_without_an_offset_is_in_the_chats_zone(when: str, says: str) -> None:
     wish = read_wish("call", when, Repeat.ONCE, "", now=NOW, zone=KYIV)
     assert day_and_hour(wish.at, KYIV) == says
 
 
-def test_an_hour_that_comes_twice_is_the_first_one_unless_the_offset_says_the_second() -> None:
+def test_repeated_hour_is_the_first_unless_an_offset_says_otherwise() -> None:
     first = read_wish("call", "2026-10-25T03:30", Repeat.ONCE, "", now=NOW, zone=KYIV)
     second = read_wish("call", "2026-10-25T03:30+02:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
     assert second.at - first.at == timedelta(hours=1)
 
 
-def test_a_daily_hour_that_the_first_day_lacks_is_kept_as_it_was_said() -> None:
+def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
     wish = read_wish("call", "2026-03-29T03:30", Repeat.DAILY, "", now=NOW, zone=KYIV)
     assert wish.rule.after(utc("2026-04-01T12:00")) == utc("2026-04-02T00:30")
 
@@ -179,14 +181,14 @@ def test_a_daily_hour_that_the_first_day_lacks_is_kept_as_it_was_said() -> None:
         ("2026-02-08T09:00", "weekly", "weekend", "'weekend' is no day of the week"),
     ],
 )
-def test_what_can_not_be_set_is_answered_with_what_to_write(when: str, repeat: str, days: str, complaint: str) -> None:
+def test_invalid_wish_is_answered_with_the_expected_format(when: str, repeat: str, days: str, complaint: str) -> None:
     with pytest.raises(MemoryRefused) as refused:
         read_wish("call", when, Repeat(repeat), days, now=NOW, zone=KYIV)
     assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_recurring_one_may_begin_in_the_past() -> None:
+def test_recurring_wish_may_begin_in_the_past() -> None:
     assert read_wish("x", "2026-02-07T09:00", Repeat.DAILY, "", now=NOW, zone=KYIV).at == utc("2026-02-08T07:00")
     weekly = read_wish("x", "2026-02-02T09:00", Repeat.WEEKLY, "Mon, FRIDAY", now=NOW, zone=KYIV)
     assert (weekly.rule.days, weekly.at) == ((0, 4), utc("2026-02-09T07:00"))
@@ -194,7 +196,7 @@ def test_a_recurring_one_may_begin_in_the_past() -> None:
 
 
 @given(st.text(), st.sampled_from(Repeat), st.text(max_size=20))
-def test_whatever_is_written_is_a_time_to_come_or_one_sentence(when: str, repeat: Repeat, days: str) -> None:
+def test_any_wish_is_a_future_time_or_one_sentence(when: str, repeat: Repeat, days: str) -> None:
     answer = ""
     with contextlib.suppress(MemoryRefused):
         wish = read_wish("call", when, repeat, days, now=NOW, zone=KYIV)
@@ -213,7 +215,7 @@ def test_whatever_is_written_is_a_time_to_come_or_one_sentence(when: str, repeat
         ("my password is hunter22", "looks like a password"),
     ],
 )
-def test_the_text_has_its_bounds(text: str, complaint: str) -> None:
+def test_wish_text_is_validated(text: str, complaint: str) -> None:
     with pytest.raises(MemoryRefused, match=complaint):
         read_wish(text, "2026-02-08T09:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
 
@@ -222,5 +224,5 @@ def test_the_text_has_its_bounds(text: str, complaint: str) -> None:
     ("length", "says"),
     [(timedelta(minutes=5), "5 min"), (timedelta(hours=3, minutes=50), "3 h"), (timedelta(days=2), "2 days")],
 )
-def test_a_span_is_told_in_its_largest_unit(length: timedelta, says: str) -> None:
+def test_span_is_shown_in_its_largest_unit(length: timedelta, says: str) -> None:
     assert span(length) == says

@@ -1,4 +1,4 @@
-"""Markdown becomes messages that Telegram takes, whatever it says."""
+"""Tests of rendering Markdown into messages that Telegram accepts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PIECES = st.sampled_from(MARKS + WORDS)
 
 
 def shown(chunk: Chunk, kind: str) -> list[str]:
-    """The texts under the entities of one kind."""
+    """Return the texts of the entities of one kind."""
     units = chunk.text.encode("utf-16-le")
     return [
         units[2 * e.offset : 2 * (e.offset + e.length)].decode("utf-16-le") for e in chunk.entities if e.type == kind
@@ -53,7 +53,7 @@ def shown(chunk: Chunk, kind: str) -> list[str]:
 
 
 @given(st.lists(PIECES, max_size=120).map("".join), st.integers(20, 200))
-def test_every_chunk_is_one_that_telegram_takes(markdown: str, longest: int) -> None:
+def test_every_chunk_is_valid_for_telegram(markdown: str, longest: int) -> None:
     for chunk in render(markdown, longest):
         assert chunk.text == chunk.text.strip() != ""
         assert utf16_len(chunk.text) <= longest
@@ -66,7 +66,7 @@ def test_every_chunk_is_one_that_telegram_takes(markdown: str, longest: int) -> 
 
 
 @given(st.text(max_size=3000))
-def test_any_text_at_all_is_rendered(text: str) -> None:
+def test_any_text_is_rendered(text: str) -> None:
     assert all(utf16_len(chunk.text) <= 100 for chunk in render(text, 100))
 
 
@@ -85,17 +85,17 @@ def test_code_that_is_split_stays_code_in_every_part() -> None:
     assert "\n".join("\n".join(shown(chunk, "pre")) for chunk in chunks).split() == code.split()
 
 
-def test_a_text_is_split_at_a_paragraph_rather_than_in_a_sentence() -> None:
+def test_text_is_split_between_paragraphs_if_possible() -> None:
     chunks = render("First words here.\n\nSecond part of it.", 25)
     assert [chunk.text for chunk in chunks] == ["First words here.", "Second part of it."]
 
 
-def test_plain_words_carry_no_entities_and_bold_ones_do() -> None:
+def test_plain_words_have_no_entities_and_bold_ones_do() -> None:
     assert render("plain")[0].entities == ()
     assert shown(render("a **bold** word")[0], "bold") == ["bold"]
 
 
-def test_nothing_visible_makes_no_message() -> None:
+def test_invisible_text_makes_no_message() -> None:
     assert render(" \n ") == []
 
 
@@ -121,7 +121,7 @@ def test_nothing_visible_makes_no_message() -> None:
         "#",
     ],
 )
-def test_nothing_that_was_written_vanishes_in_rendering(said: str) -> None:
+def test_markup_like_text_is_rendered_unchanged(said: str) -> None:
     (chunk,) = render(said)
     assert chunk.text == said
 
@@ -140,7 +140,7 @@ def test_nothing_that_was_written_vanishes_in_rendering(said: str) -> None:
         ("```\n\\[ -f x \\]\n```", "pre", "\\[ -f x \\]"),
     ],
 )
-def test_what_has_an_entity_is_shown_by_it(said: str, kind: str, what: str) -> None:
+def test_markup_becomes_its_entity(said: str, kind: str, what: str) -> None:
     (chunk,) = render(said)
     assert shown(chunk, kind) == [what]
 
@@ -168,13 +168,13 @@ TAGS = st.sampled_from(
 
 
 @given(st.lists(st.one_of(TAGS, st.from_regex(r" ?word[a-z]{1,4} ?", fullmatch=True)), max_size=20).map("".join))
-def test_no_word_vanishes_whatever_stands_around_it(said: str) -> None:
+def test_words_between_markup_are_kept(said: str) -> None:
     text = " ".join(chunk.text for chunk in render(said))
     links = " ".join(str(e.url) for chunk in render(said) for e in chunk.entities if e.url)
     assert [word for word in re.findall(r"word[a-z]+", said) if word not in text + links] == []
 
 
 @pytest.mark.parametrize("mark", ["1. ", "- ", "> ", "* 1. "])
-def test_a_text_that_nests_ever_deeper_does_not_grow_without_measure(mark: str) -> None:
+def test_deeply_nested_text_grows_moderately(mark: str) -> None:
     said = mark * (21_000 // len(mark))
     assert sum(len(chunk.text) for chunk in render(said)) < 3 * len(said)

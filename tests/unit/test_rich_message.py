@@ -1,4 +1,4 @@
-"""Rich messages of Bot API 10.1: read as Markdown, whatever stands in them."""
+"""Tests of reading rich messages of Bot API 10.1 as Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.telegram.media import rich_media, rich_text
 
 
 def rich(*blocks: Any) -> Message:
-    """A message of these blocks, as Telegram sends it."""
+    """Return a message with these blocks, as Telegram sends it."""
     fields = {"rich_message": {"blocks": [*blocks]}}
     return Message(1, datetime(2026, 7, 1, tzinfo=UTC), Chat(7, "private"), api_kwargs=fields)
 
@@ -55,7 +55,7 @@ def paragraph(text: Any) -> dict[str, Any]:
         ({"type": "photo", "photo": [], "caption": {"text": "the boat"}}, "the boat"),
     ],
 )
-def test_each_block_is_read(block: dict[str, Any], markdown: str) -> None:
+def test_blocks_are_read_as_markdown(block: dict[str, Any], markdown: str) -> None:
     assert rich_text(rich(block)) == markdown
 
 
@@ -82,13 +82,13 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_nothing_that_is_sent_in_its_place_fails(value: Any) -> None:
+def test_unexpected_json_never_fails(value: Any) -> None:
     assert isinstance(rich_text(rich(value)), str)
     message = Message(1, datetime(2026, 7, 1, tzinfo=UTC), Chat(7, "private"), api_kwargs={"rich_message": value})
     assert isinstance(rich_text(message), str)
 
 
-def test_what_is_nested_too_deeply_is_left_out() -> None:
+def test_deeply_nested_blocks_are_left_out() -> None:
     block: dict[str, Any] = paragraph("deep")
     for _ in range(5_000):
         block = {"type": "details", "blocks": [block]}

@@ -1,4 +1,4 @@
-"""Scopes: which patterns of paths may be stored, which paths lie in them, and what is known for a path."""
+"""Tests of scopes: valid patterns, matching paths, and the memories for a path."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATTERNS = st.one_of(st.text(max_size=250), st.text("ab/*?[]!-.\\ \n{}", max_siz
 @example(" ./ a")
 @example("[")
 @example("a" * 10_000)
-def test_a_scope_that_may_be_stored_stays_as_it_is_and_matches_itself(text: str) -> None:
+def test_valid_scope_is_unchanged_and_matches_itself(text: str) -> None:
     try:
         scope = usable_scope(text)
     except MemoryRefused:
@@ -49,12 +49,12 @@ def test_a_scope_that_may_be_stored_stays_as_it_is_and_matches_itself(text: str)
 @example("[z-a]", "b")
 @example("[!]", "!")
 @example("**/**/**", "a" * 10_000)
-def test_whether_a_path_lies_in_a_scope_has_always_an_answer(scope: str, path: str) -> None:
+def test_any_scope_and_path_can_be_compared(scope: str, path: str) -> None:
     assert scope_matches(scope, path) in (True, False)
 
 
 @given(st.text("ab", min_size=1), st.lists(st.text("abc.", min_size=1), max_size=8))
-def test_everything_in_a_folder_lies_in_its_scope(folder: str, parts: list[str]) -> None:
+def test_everything_in_a_folder_matches_its_scope(folder: str, parts: list[str]) -> None:
     assert scope_matches(f"{folder}/**", "/".join([folder, *parts]))
     assert scope_matches("**", "/".join([folder, *parts]))
     assert not scope_matches(f"{folder}/**", "/".join([f"{folder}x", *parts]))
@@ -91,13 +91,13 @@ def test_scopes_are_globs(scope: str, paths: list[str], others: list[str]) -> No
 @pytest.mark.parametrize(
     "scope", ["**/a/" * 40 + "b", "**/*a/" * 30 + "c", "*a" * 90 + "c", "*?" * 90 + "c", "[ab]*" * 39 + "c"]
 )
-def test_no_pattern_takes_long(scope: str) -> None:
-    # as one regular expression each of these takes longer than anybody waits
+def test_pattern_of_any_shape_is_matched_quickly(scope: str) -> None:
+    # As one regular expression, each of these would take minutes.
     assert not scope_matches(scope, "a/" * 499)
     assert not scope_matches(scope, "a" * 999)
 
 
-def test_paths_and_scopes_have_a_bound() -> None:
+def test_paths_and_scopes_have_a_length_limit() -> None:
     assert scope_matches("**", "a" * MAX_PATH_CHARS)
     assert not scope_matches("**", "a" * (MAX_PATH_CHARS + 1))
     assert not scope_matches("*" * (MAX_SCOPE_CHARS + 1), "a")
@@ -107,7 +107,7 @@ def test_paths_and_scopes_have_a_bound() -> None:
 
 
 @pytest.mark.parametrize("scope", ["src/[a-z", "src/a]", "a\nb", "a\x00b"])
-def test_what_is_no_pattern_of_paths_is_refused(scope: str) -> None:
+def test_invalid_pattern_is_refused(scope: str) -> None:
     with pytest.raises(MemoryRefused, match="is no pattern of paths: write one such as"):
         usable_scope(scope)
 
@@ -123,7 +123,7 @@ def test_what_is_no_pattern_of_paths_is_refused(scope: str) -> None:
         ("[a-z]", "[a-z]"),
     ],
 )
-def test_scopes_are_stored_in_one_form(given_as: str | None, stored: str | None) -> None:
+def test_scopes_are_stored_in_normal_form(given_as: str | None, stored: str | None) -> None:
     assert usable_scope(given_as) == stored
 
 
@@ -148,11 +148,11 @@ async def learn(
     return (await learning.learn(owner, NewEntry(content, kind=kind, scope=scope, priority=priority))).entry.id
 
 
-async def scoped(recall: Recall, path: str, limit: int = 20, owner: str = ANN) -> list[str]:
+async def find_scoped(recall: Recall, path: str, limit: int = 20, owner: str = ANN) -> list[str]:
     return [one.hit.content for one in await recall.semantic_scoped(owner, path, limit)]
 
 
-async def test_what_is_for_a_path_comes_by_priority_and_strength_before_what_speaks_of_it(
+async def test_memories_for_a_path_precede_mentions_of_it(
     learning: Learning, recall: Recall, database: Database
 ) -> None:
     await learn(learning, "The billing module is old")
@@ -162,18 +162,18 @@ async def test_what_is_for_a_path_comes_by_priority_and_strength_before_what_spe
     await learn(learning, "critical", "src/billing/invoice.py", Kind.POLICY)
     await learn(learning, "The billing of others", "docs/**")
     await Reinforcement(database).recalled([strong])
-    assert await scoped(recall, "src/billing/invoice.py") == [
+    assert await find_scoped(recall, "src/billing/invoice.py") == [
         "critical",
         "high",
         "strong",
         "weak",
         "The billing module is old",
     ]
-    assert await scoped(recall, "src/billing/invoice.py", limit=2) == ["critical", "high"]
-    assert await scoped(recall, "docs/billing.md") == ["The billing of others", "The billing module is old"]
+    assert await find_scoped(recall, "src/billing/invoice.py", limit=2) == ["critical", "high"]
+    assert await find_scoped(recall, "docs/billing.md") == ["The billing of others", "The billing module is old"]
 
 
-async def test_what_no_longer_holds_and_what_is_others_is_not_for_a_path(
+async def test_outdated_or_foreign_memories_are_not_for_a_path(
     learning: Learning, recall: Recall, database: Database
 ) -> None:
     former = (await learning.learn(ANN, NewEntry("api former", name="api", kind=Kind.FACT, scope="src/**"))).entry
@@ -183,17 +183,17 @@ async def test_what_no_longer_holds_and_what_is_others_is_not_for_a_path(
     await learn(learning, "about the api, of Ben", owner=BEN)
     async with database.transaction() as connection:
         await connection.execute("UPDATE entries SET archived_at = created_at WHERE id = ?", (archived,))
-    assert await scoped(recall, "src/api.py") == ["api now"]
-    assert await scoped(recall, "src/api.py", owner="telegram:3") == []
+    assert await find_scoped(recall, "src/api.py") == ["api now"]
+    assert await find_scoped(recall, "src/api.py", owner="telegram:3") == []
 
 
 @pytest.mark.parametrize("path", ["", " ", "/", "///", "\x00", "a" * 10_000, "' OR 1 --", "[", "**"])
-async def test_any_text_may_be_asked_for_as_a_path(learning: Learning, recall: Recall, path: str) -> None:
+async def test_any_text_is_accepted_as_a_path(learning: Learning, recall: Recall, path: str) -> None:
     await learn(learning, "about the api", "src/**")
-    assert await scoped(recall, path) == []
+    assert await find_scoped(recall, path) == []
 
 
-async def test_a_search_for_a_path_finds_only_what_is_for_it(learning: Learning, database: Database) -> None:
+async def test_search_for_a_path_finds_only_its_memories(learning: Learning, database: Database) -> None:
     await learn(learning, "the api is old", "src/**")
     await learn(learning, "the api is documented", "docs/**")
     await learn(learning, "the api is everywhere")

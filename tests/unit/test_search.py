@@ -1,4 +1,4 @@
-"""Search: any text is a query, the order is stable, filters and owners hold, many languages, and the index in step."""
+"""Tests of search: any query is valid, stable order, filters, owners, languages, and a consistent index."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ODD_QUERIES = [
 
 @pytest.fixture
 def search(database: Database) -> Search:
-    """The search over it."""
+    """Return the search on the database."""
     return Search(database)
 
 
@@ -73,19 +73,19 @@ async def note(store: Store, name: str, content: str, owner: str = OWNER, kind: 
 
 
 async def found(search: Search, query: str, owner: str | None = OWNER, **only: Any) -> list[str]:
-    """The names of entries and the texts of messages, best first."""
+    """Return the names of entries and the texts of messages, best first."""
     hits = await search.find(query, owner, only=Filter(**only))
     return [hit.name or hit.content for hit in hits]
 
 
-async def check(database: Database) -> None:
-    """Raises StoreError when the index is not what a new one would be."""
+async def check_index(database: Database) -> None:
+    """Raise StoreError if the index differs from a rebuilt one."""
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
 
 
 @pytest.mark.parametrize("query", ODD_QUERIES)
-async def test_an_odd_text_is_a_valid_query(store: Store, search: Search, query: str) -> None:
+async def test_odd_text_is_a_valid_query(store: Store, search: Search, query: str) -> None:
     await note(store, "key", "foo-bar: what's up, word?")
     assert isinstance(await search.find(query, OWNER), list)
     assert isinstance(await search.find(query), list)
@@ -93,21 +93,21 @@ async def test_an_odd_text_is_a_valid_query(store: Store, search: Search, query:
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=30))
 @settings(max_examples=30)
-def test_any_text_is_a_valid_query_and_can_be_stored_and_found(texts: list[str]) -> None:
+def test_any_text_can_be_stored_found_and_used_as_query(texts: list[str]) -> None:
     async def work() -> None:
-        async with a_store() as store:
+        async with open_store() as store:
             search = Search(store.database)
             for number, text in enumerate(texts):
                 await note(store, f"n{number}", f"{text}\nneedle")
             for text in texts:
                 await search.find(text, OWNER)
             assert len(await search.find("needle", OWNER)) == len(texts)
-            await check(store.database)
+            await check_index(store.database)
 
     asyncio.run(work())
 
 
-async def test_a_word_of_the_query_is_no_operator(store: Store, search: Search) -> None:
+async def test_operators_in_a_query_are_plain_words(store: Store, search: Search) -> None:
     await note(store, "a", "cats and dogs")
     await note(store, "b", "only cats")
     assert set(await found(search, "cats NOT dogs")) == {"a", "b"}
@@ -115,7 +115,7 @@ async def test_a_word_of_the_query_is_no_operator(store: Store, search: Search) 
     assert await found(search, "name:cats") == await found(search, "name cats")
 
 
-async def test_a_query_of_stop_words_alone_still_finds(store: Store, search: Search) -> None:
+async def test_query_of_stop_words_finds(store: Store, search: Search) -> None:
     await note(store, "hamlet", "To be, or not to be")
     assert await found(search, "to be or not to be") == ["hamlet"]
 
@@ -146,7 +146,7 @@ async def test_a_query_of_stop_words_alone_still_finds(store: Store, search: Sea
         ("كتاب", "كِتَاب"[:1] + "تاب"),
     ],
 )
-async def test_other_forms_of_a_word_find_it(store: Store, search: Search, query: str, content: str) -> None:
+async def test_word_is_found_by_its_other_forms(store: Store, search: Search, query: str, content: str) -> None:
     await note(store, "n", content)
     assert await found(search, query) == ["n"]
 
@@ -162,7 +162,7 @@ async def test_other_forms_of_a_word_find_it(store: Store, search: Search, query
         ("ລະຫັດຢູ່ໃນຕູ້", "ລະຫັດ", "ດຫລ"),
     ],
 )
-async def test_languages_without_spaces_are_found_by_their_words(
+async def test_languages_without_spaces_are_found_by_words(
     store: Store, search: Search, content: str, query: str, other: str
 ) -> None:
     await note(store, "n", content)
@@ -171,7 +171,7 @@ async def test_languages_without_spaces_are_found_by_their_words(
     assert await found(search, other) == []
 
 
-async def test_one_character_finds_its_text(store: Store, search: Search) -> None:
+async def test_single_character_is_found(store: Store, search: Search) -> None:
     await note(store, "n", "予備の鍵は隣")
     assert await found(search, "鍵") == ["n"]
 
@@ -194,7 +194,7 @@ async def test_cyrillic_forms_find_each_other(store: Store, search: Search, form
         assert set(await found(search, word)) == set(words)
 
 
-async def test_equal_scores_come_newest_first_and_always_so(store: Store, search: Search, clock: FakeClock) -> None:
+async def test_equal_scores_are_sorted_newest_first(store: Store, search: Search, clock: FakeClock) -> None:
     for number in range(6):
         await note(store, f"n{number}", "the same words")
         clock.forward(minutes=number % 2)
@@ -204,7 +204,7 @@ async def test_equal_scores_come_newest_first_and_always_so(store: Store, search
     assert await found(search, "same words") == expected
 
 
-async def test_every_hit_carries_its_score_and_none_is_cut_off(store: Store, search: Search) -> None:
+async def test_hits_carry_scores_and_none_is_cut_off(store: Store, search: Search) -> None:
     await note(store, "best", "apple apple apple")
     for number in range(60):
         await note(store, f"n{number}", f"apple and {'pear ' * number}")
@@ -217,7 +217,7 @@ async def test_every_hit_carries_its_score_and_none_is_cut_off(store: Store, sea
     assert [hit.id for hit in await search.find("apple", OWNER, limit=3)] == [hit.id for hit in hits[:3]]
 
 
-async def test_names_tags_and_scope_are_searched_but_aliases_are_not(store: Store, search: Search) -> None:
+async def test_names_tags_and_scope_are_searched_but_not_aliases(store: Store, search: Search) -> None:
     await store.entries.add(OWNER, NewEntry("body", name="title", tags=("label",), scope="docs/guide/**"))
     await store.entries.alias(OWNER, "title", "nickname")
     for query in ("body", "title", "label", "guide"):
@@ -228,9 +228,7 @@ async def test_names_tags_and_scope_are_searched_but_aliases_are_not(store: Stor
     assert await found(search, "heading") == ["heading"]
 
 
-async def test_how_an_episode_ended_is_searched_also_after_it_came_back(
-    store: Store, search: Search, tmp_path: Path
-) -> None:
+async def test_outcome_of_an_episode_is_searched_also_after_undo(store: Store, search: Search, tmp_path: Path) -> None:
     episode = NewEntry("The server ran out of disk", name="disk", kind=Kind.EPISODE, outcome="Old logs were moved")
     await store.entries.add(OWNER, episode)
     assert (await search.find("moved", OWNER))[0].outcome == "Old logs were moved"
@@ -239,10 +237,10 @@ async def test_how_an_episode_ended_is_searched_also_after_it_came_back(
     files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
     await Undo(store.database, files, PendingErasures(store.database), store.clock).undo(OWNER)
     assert await found(search, "moved") == ["disk"]
-    await check(store.database)
+    await check_index(store.database)
 
 
-async def test_filters(store: Store, search: Search, clock: FakeClock) -> None:
+async def test_filters_limit_hits_by_kind_time_and_scope(store: Store, search: Search, clock: FakeClock) -> None:
     start = clock.now
     for day, (name, kind, scope) in enumerate(
         [("a", Kind.NOTE, None), ("b", Kind.FACT, "src/**"), ("c", "recipe", None), ("d", Kind.NOTE, "docs/**")]
@@ -267,7 +265,7 @@ async def test_filters(store: Store, search: Search, clock: FakeClock) -> None:
     assert await left(since=kyiv) == "cd"
 
 
-async def test_archived_and_superseded_entries_are_found_unless_they_are_left_out(store: Store, search: Search) -> None:
+async def test_archived_and_superseded_entries_are_found_unless_filtered_out(store: Store, search: Search) -> None:
     now, former, archived = [await note(store, name, "apple") for name in ("now", "former", "archived")]
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (now, former))
@@ -278,7 +276,7 @@ async def test_archived_and_superseded_entries_are_found_unless_they_are_left_ou
     assert await found(search, "apple", current=True) == ["archived", "now"]
 
 
-async def test_owners_find_only_what_is_theirs(store: Store, search: Search) -> None:
+async def test_owners_find_only_their_own_entries(store: Store, search: Search) -> None:
     await note(store, "mine", "apple")
     await note(store, "theirs", "apple", "telegram:2")
     await store.exchange(await store.session("2"), "an apple a day", "keeps the doctor away")
@@ -290,8 +288,8 @@ async def test_owners_find_only_what_is_theirs(store: Store, search: Search) -> 
         assert await found(search, query) == []
 
 
-async def test_owners_find_only_what_is_theirs_in_the_largest_memory(store: Store, search: Search) -> None:
-    async with store.database.transaction() as connection:  # the next entry gets a number that nobody reaches
+async def test_owners_find_only_their_own_entries_with_largest_ids(store: Store, search: Search) -> None:
+    async with store.database.transaction() as connection:  # Raises the next id far beyond any real one.
         await connection.execute("INSERT OR REPLACE INTO sqlite_sequence (name, seq) VALUES ('entries', 1 << 37)")
     for owner in (OWNER, "telegram:2", "telegram:3"):
         await note(store, f"of {owner}", "apple", owner)
@@ -300,10 +298,10 @@ async def test_owners_find_only_what_is_theirs_in_the_largest_memory(store: Stor
     await store.entries.remove("telegram:2", "of telegram:2")
     assert await found(search, "apple", "telegram:2") == []
     assert set(await found(search, "apple", None)) == {f"of {OWNER}", "of telegram:3"}
-    await check(store.database)
+    await check_index(store.database)
 
 
-async def test_a_message_is_found_by_words_speaker_date_and_what_was_said_around_it(
+async def test_message_is_found_by_words_speaker_date_and_neighbours(
     store: Store, search: Search, clock: FakeClock
 ) -> None:
     session = await store.session()
@@ -320,7 +318,7 @@ async def test_a_message_is_found_by_words_speaker_date_and_what_was_said_around
     assert await found(search, "march") == []
 
 
-async def test_neighbours_stand_in_one_conversation(store: Store, search: Search) -> None:
+async def test_neighbours_are_in_one_conversation(store: Store, search: Search) -> None:
     session = await store.session()
     await store.exchange(session, "the lighthouse", "is white")
     await store.sessions.clear_messages(session.id)
@@ -328,13 +326,13 @@ async def test_neighbours_stand_in_one_conversation(store: Store, search: Search
     assert await found(search, "lighthouse") == ["the lighthouse", "is white"]
 
 
-async def test_tool_calls_and_results_are_not_found(store: Store, search: Search) -> None:
+async def test_tool_calls_and_results_are_not_searched(store: Store, search: Search) -> None:
     session = await store.session()
     await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), assistant("done"))
     assert await found(search, "apple memory_file") == []
 
 
-async def test_a_retried_turn_leaves_the_index(store: Store, search: Search) -> None:
+async def test_retried_turn_leaves_the_index(store: Store, search: Search) -> None:
     session = await store.session()
     await store.exchange(session, "before", "yes")
     first = await store.exchange(session, "the zebra question", "a wrong answer")
@@ -342,37 +340,37 @@ async def test_a_retried_turn_leaves_the_index(store: Store, search: Search) -> 
     assert await found(search, "wrong") == []
     assert (await found(search, "zebra"))[0] == "the zebra question"
     assert (await found(search, "zebra")).count("the zebra question") == 1
-    await check(store.database)
+    await check_index(store.database)
 
 
-async def test_a_deleted_session_leaves_the_index(store: Store, search: Search) -> None:
+async def test_deleted_session_leaves_the_index(store: Store, search: Search) -> None:
     session, other = await store.session(), await store.session("2")
     await store.exchange(session, "a zebra", "yes")
     await store.exchange(other, "another zebra", "no")
     assert await store.sessions.delete(session.id)
     assert await found(search, "zebra", None) == ["another zebra", "no"]
-    await check(store.database)
+    await check_index(store.database)
 
 
-async def test_what_is_forgotten_leaves_the_index(store: Store, search: Search, tmp_path: Path) -> None:
+async def test_forgotten_text_leaves_the_index(store: Store, search: Search, tmp_path: Path) -> None:
     await note(store, "mine", "zebra")
     await store.exchange(await store.session(), "a zebra", "yes")
     await store.exchange(await store.session("2"), "another zebra", "no")
     files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
     await Forgetting(store.database, files, PendingErasures(store.database)).forget_all(OWNER)
     assert await found(search, "zebra", None) == ["another zebra", "no"]
-    await check(store.database)
+    await check_index(store.database)
 
 
-async def test_a_failed_turn_is_found_too(store: Store, search: Search) -> None:
+async def test_failed_turn_is_found(store: Store, search: Search) -> None:
     session = await store.session()
     await store.turn(session, user("a zebra?"), outcome=Outcome.FAILED)
     assert await found(search, "zebra") == ["a zebra?"]
 
 
 @contextlib.asynccontextmanager
-async def a_store() -> AsyncIterator[Store]:
-    """A store of its own, for one example."""
+async def open_store() -> AsyncIterator[Store]:
+    """Open a temporary store for one example."""
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
@@ -392,12 +390,12 @@ async def a_store() -> AsyncIterator[Store]:
     )
 )
 @settings(max_examples=40)
-def test_the_index_stays_what_a_new_one_would_be(steps: list[tuple[str, str, str]]) -> None:
+def test_index_always_equals_a_rebuilt_one(steps: list[tuple[str, str, str]]) -> None:
     async def work() -> None:
-        async with a_store() as store:
+        async with open_store() as store:
             for step, chat, text in steps:
                 await do(store, step, chat, text)
-            await check(store.database)
+            await check_index(store.database)
             search = Search(store.database)
             queries = ["apple", "鍵", "ключ", "strasse", "user", "february", "ok"]
             before = [await search.find(query) for query in queries]
@@ -446,16 +444,16 @@ async def do(store: Store, step: str, chat: str, text: str) -> None:
         ("key KEY Key", ['"key"']),
     ],
 )
-def test_the_terms_of_a_query(text: str, terms: list[str]) -> None:
+def test_query_terms_are_stemmed_and_quoted(text: str, terms: list[str]) -> None:
     assert query_terms(text) == terms
 
 
-def test_a_query_has_at_most_40_terms() -> None:
+def test_query_has_at_most_40_terms() -> None:
     assert len(query_terms(" ".join(f"w{n}" for n in range(1000)))) == 40
 
 
 @given(st.text(max_size=300))
-def test_no_term_can_break_out_of_its_quotes(text: str) -> None:
+def test_query_term_can_not_escape_its_quotes(text: str) -> None:
     for term in query_terms(text):
         assert term.startswith('"')
         assert term.removesuffix(" *").endswith('"')
@@ -474,10 +472,8 @@ def test_no_term_can_break_out_of_its_quotes(text: str) -> None:
         ("ann’s café", "ann’s café"),
     ],
 )
-def test_what_is_indexed_changes_only_with_a_migration_that_rebuilds_the_index(
-    text: str | None, indexed: str | None
-) -> None:
-    """Where this fails on purpose, add REBUILD to the end of MIGRATIONS once more and adapt the expectation."""
+def test_indexable_text_changes_only_with_a_rebuilding_migration(text: str | None, indexed: str | None) -> None:
+    """If a change is intended, add REBUILD to the end of MIGRATIONS and update the expectation."""
     assert indexable(text) == indexed
 
 
@@ -489,7 +485,7 @@ def test_what_is_indexed_changes_only_with_a_migration_that_rebuilds_the_index(
         (None, None),
     ],
 )
-def test_a_date_is_found_by_year_month_day_and_weekday(moment: str | None, words: str | None) -> None:
+def test_date_is_found_by_year_month_day_and_weekday(moment: str | None, words: str | None) -> None:
     assert date_words(moment) == words
 
 
@@ -503,15 +499,15 @@ def test_greetings_and_acknowledgements_are_small_talk(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["key?", "ok, the key is at Ann's", "谢谢你的钥匙", "7", "no " * 7, "No, I never work"]
 )
-def test_a_word_that_tells_something_is_no_small_talk(text: str) -> None:
+def test_informative_word_is_no_small_talk(text: str) -> None:
     assert not is_small_talk(text)
 
 
-def test_a_moment_of_the_clock_is_a_date() -> None:
+def test_moment_of_the_clock_is_a_date() -> None:
     assert date_words(datetime(2026, 5, 3, tzinfo=UTC).isoformat()) == "2026 May 3 Sunday"
 
 
-async def test_whoever_has_most_of_all_entries_still_finds_only_their_own(store: Store, search: Search) -> None:
+async def test_owner_of_most_entries_finds_only_their_own(store: Store, search: Search) -> None:
     for number in range(40):
         await store.entries.add(OWNER, NewEntry(f"apple {number}", name=f"mine {number}"))
     for number in range(4):
@@ -522,7 +518,7 @@ async def test_whoever_has_most_of_all_entries_still_finds_only_their_own(store:
     assert len(await search.find("apple", "telegram:other")) == 4
 
 
-async def test_reading_only_the_best_messages_leaves_none_of_them_out(
+async def test_reading_only_the_best_messages_omits_none_of_them(
     store: Store, search: Search, clock: FakeClock
 ) -> None:
     session = await store.session()
@@ -548,7 +544,7 @@ async def test_reading_only_the_best_messages_leaves_none_of_them_out(
         "Як ти сьогодні?",
     ],
 )
-def test_who_is_asked_how_they_are_has_nothing_to_look_up(text: str) -> None:
+def test_question_about_wellbeing_is_chatter(text: str) -> None:
     assert is_chatter(text)
     assert not is_small_talk(text)
 
@@ -565,5 +561,5 @@ def test_who_is_asked_how_they_are_has_nothing_to_look_up(text: str) -> None:
         "How is your sister doing?",
     ],
 )
-def test_what_is_asked_of_oneself_or_of_what_was_said_is_looked_up(text: str) -> None:
+def test_question_about_oneself_or_earlier_talk_is_no_chatter(text: str) -> None:
     assert not is_chatter(text)

@@ -1,4 +1,4 @@
-"""Sessions and their append-only log: what the model sees, what is counted, and what a restart keeps."""
+"""Tests of sessions and their append-only log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         (Address("console", "local"), "console:local", "console:local"),
     ],
 )
-async def test_a_session_is_made_at_the_first_message_under_its_id(
+async def test_session_is_created_at_the_first_message(
     store: Store, address: Address, session_id: str, owner: str
 ) -> None:
     session = await store.sessions.get_or_create(address)
@@ -41,13 +41,13 @@ async def test_a_session_is_made_at_the_first_message_under_its_id(
     assert session.created_at == session.updated_at == store.clock()
 
 
-async def test_a_chat_has_one_session_however_many_ask_for_it_at_once(store: Store) -> None:
+async def test_concurrent_requests_for_a_chat_share_one_session(store: Store) -> None:
     found = await asyncio.gather(*(store.session() for _ in range(10)))
     assert len(set(map(str, found))) == 1
     assert await store.database.value("SELECT count(*) FROM sessions") == 1
 
 
-async def test_topics_of_a_chat_share_its_memory_and_not_its_conversation(store: Store) -> None:
+async def test_topics_of_a_chat_share_memory_but_no_conversation(store: Store) -> None:
     one = await store.sessions.get_or_create(Address("telegram", "-100", "1"))
     two = await store.sessions.get_or_create(Address("telegram", "-100", "2"))
     await store.exchange(one, "in the first topic", "yes")
@@ -55,20 +55,20 @@ async def test_topics_of_a_chat_share_its_memory_and_not_its_conversation(store:
     assert await store.seen(two) == []
 
 
-async def test_with_a_shared_memory_all_chats_have_one_owner(database: Database, clock: FakeClock) -> None:
+async def test_shared_memory_gives_all_chats_one_owner(database: Database, clock: FakeClock) -> None:
     store = Store.over(database, clock, shared_owner=True)
     owners = {(await store.session("1")).owner, (await store.session("2")).owner}
     assert owners == {"shared"}
     assert store.sessions.owner_of(Address("console", "local")) == "shared"
 
 
-async def test_a_session_follows_a_change_of_the_memory_scope(database: Database, clock: FakeClock) -> None:
+async def test_session_follows_a_change_of_memory_scope(database: Database, clock: FakeClock) -> None:
     await Store.over(database, clock).session()
     assert (await Store.over(database, clock, shared_owner=True).session()).owner == "shared"
     assert (await Store.over(database, clock).session()).owner == "telegram:12345"
 
 
-async def test_created_at_never_changes_and_updated_at_is_the_last_message(store: Store) -> None:
+async def test_created_at_is_constant_and_updated_at_the_last_message(store: Store) -> None:
     first = await store.session()
     store.clock.forward(hours=1)
     await store.exchange(first, "Hello", "Hi")
@@ -79,7 +79,7 @@ async def test_created_at_never_changes_and_updated_at_is_the_last_message(store
     assert (await store.session()) == replace(saved, created_at=first.created_at)
 
 
-async def test_state_and_metadata_are_kept_over_a_restart(store: Store) -> None:
+async def test_state_and_metadata_survive_a_restart(store: Store) -> None:
     session = await store.session()
     changed = replace(session, state=SessionState.PAUSED, metadata={"timezone": "Asia/Tokyo", "name": "Оленка"})
     await store.sessions.save(changed)
@@ -87,7 +87,7 @@ async def test_state_and_metadata_are_kept_over_a_restart(store: Store) -> None:
     assert (found.state, found.metadata) == (SessionState.PAUSED, {"timezone": "Asia/Tokyo", "name": "Оленка"})
 
 
-async def test_a_deleted_session_is_gone_with_its_log_and_may_begin_anew(store: Store) -> None:
+async def test_deleted_session_loses_its_log_and_can_begin_again(store: Store) -> None:
     session, other = await store.session("1"), await store.session("2")
     await store.exchange(session, "forget this", "gladly")
     await store.exchange(other, "keep this", "gladly")
@@ -103,7 +103,7 @@ async def test_a_deleted_session_is_gone_with_its_log_and_may_begin_anew(store: 
     assert await store.sessions.message_count(session.id) == 2
 
 
-async def test_a_session_that_another_program_deleted_begins_anew(store: Store) -> None:
+async def test_session_deleted_by_another_program_begins_again(store: Store) -> None:
     session = await store.session()
     await Store.over(store.database, store.clock).sessions.delete(session.id)
     await store.exchange(await store.session(), "still there?", "yes")
@@ -127,7 +127,7 @@ async def test_new_on_an_empty_conversation_changes_nothing(store: Store) -> Non
     assert await store.sessions.clear_messages("telegram:unknown") == 0
 
 
-async def test_counts_and_clearing_are_right_straight_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+async def test_counts_and_clearing_are_correct_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
     before = await Database.open(tmp_path / "mneme.db")
     store = Store.over(before, clock)
     await store.exchange(await store.session(), "Hello", "Hi")
@@ -139,7 +139,7 @@ async def test_counts_and_clearing_are_right_straight_after_a_restart(tmp_path: 
     await again.close()
 
 
-async def test_a_message_comes_back_from_the_log_as_it_went_in(store: Store) -> None:
+async def test_message_round_trips_through_the_log(store: Store) -> None:
     session = await store.session()
     said = [
         Message(Role.USER, "Що нового?\x00 \U0001f600", NOON, speaker="Олена", provenance=Provenance.FORWARDED),
@@ -153,7 +153,7 @@ async def test_a_message_comes_back_from_the_log_as_it_went_in(store: Store) -> 
     assert [m.id for m in read] == sorted({m.id for m in read if m.id is not None})
 
 
-async def test_half_a_surrogate_pair_from_a_model_does_not_lose_the_turn(store: Store) -> None:
+async def test_lone_surrogate_from_a_model_is_stored(store: Store) -> None:
     session = await store.session()
     reply = OutgoingReply("telegram", "look: \ud83d")
     await store.turn(session, user("Draw"), assistant("look: \ud83d\ude00 \ud83d"), reply=reply)
@@ -161,7 +161,7 @@ async def test_half_a_surrogate_pair_from_a_model_does_not_lose_the_turn(store: 
     assert await store.database.value("SELECT text FROM outbox") == "look: \ufffd"
 
 
-async def test_the_transcript_starts_at_the_newest_marker(store: Store) -> None:
+async def test_transcript_starts_at_the_newest_marker(store: Store) -> None:
     session = await store.session()
     for n in range(1, 5):
         await store.exchange(session, f"question {n}", f"answer {n}")
@@ -185,7 +185,7 @@ async def test_the_transcript_starts_at_the_newest_marker(store: Store) -> None:
     assert (await store.sessions.transcript(session.id)).summary is None
 
 
-async def test_a_renamed_archive_still_opens_the_conversation(store: Store) -> None:
+async def test_renamed_archive_still_opens_the_conversation(store: Store) -> None:
     session = await store.session()
     await store.exchange(session, "old", "older")
     await store.exchange(session, "new", "newer")
@@ -200,7 +200,7 @@ async def test_a_renamed_archive_still_opens_the_conversation(store: Store) -> N
     assert (await store.sessions.transcript(session.id)).summary is None
 
 
-async def test_a_retried_turn_stays_in_the_log_unseen_by_the_model(store: Store) -> None:
+async def test_retried_turn_stays_in_the_log_but_not_in_view(store: Store) -> None:
     session = await store.session()
     first = await store.exchange(session, "Tell a joke", "No")
     second = await store.turn(session, user("Tell a joke"), assistant("A horse walks in"), replaces=first)
@@ -213,7 +213,7 @@ async def test_a_retried_turn_stays_in_the_log_unseen_by_the_model(store: Store)
     assert [m.content for m in last.user_messages] == ["Tell a joke"]
 
 
-async def test_the_last_turn_of_an_ended_conversation_cannot_be_retried(store: Store) -> None:
+async def test_last_turn_of_an_ended_conversation_can_not_be_retried(store: Store) -> None:
     session = await store.session()
     assert await store.turns.last(session.id) is None
     await store.exchange(session, "Hello", "Hi")
@@ -221,7 +221,7 @@ async def test_the_last_turn_of_an_ended_conversation_cannot_be_retried(store: S
     assert await store.turns.last(session.id) is None
 
 
-async def test_conversations_of_chats_are_apart(store: Store) -> None:
+async def test_conversations_of_chats_are_separate(store: Store) -> None:
     one, two = await store.session("1"), await store.session("2")
     await store.exchange(one, "of one", "to one")
     await store.exchange(two, "of two", "to two")
@@ -230,7 +230,7 @@ async def test_conversations_of_chats_are_apart(store: Store) -> None:
     assert await store.seen(two) == ["of two", "to two"]
 
 
-async def test_a_commit_settles_the_inbox_and_fills_the_outbox(store: Store) -> None:
+async def test_commit_settles_the_inbox_and_fills_the_outbox(store: Store) -> None:
     mailbox = Mailbox(store.database, "telegram", store.clock)
     session = await store.session()
     await mailbox.receive(Received(n, session.id, "{}") for n in (7, 8, 9))
@@ -242,7 +242,7 @@ async def test_a_commit_settles_the_inbox_and_fills_the_outbox(store: Store) -> 
     assert (sent.text, sent.reply_to, sent.preview_id, sent.message_ids) == ("Hi", "41", "42", ())
 
 
-async def test_a_commit_that_fails_in_the_middle_leaves_nothing(store: Store) -> None:
+async def test_commit_that_fails_midway_writes_nothing(store: Store) -> None:
     mailbox = Mailbox(store.database, "telegram", store.clock)
     session = await store.session()
     before = await store.exchange(session, "before", "yes")
@@ -252,7 +252,7 @@ async def test_a_commit_that_fails_in_the_middle_leaves_nothing(store: Store) ->
     stranger = replace(session, id="telegram:nobody")
     with pytest.raises(StoreError, match="no session"):
         await store.turn(stranger, user("Hello"), assistant("Hi"))
-    async with store.database.transaction() as connection:  # the last of the commit's inserts will fail
+    async with store.database.transaction() as connection:  # The last insert of the commit will fail.
         await connection.execute("CREATE TRIGGER no_mail BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no'); END")
     with pytest.raises(sqlite3.IntegrityError):
         await store.turn(

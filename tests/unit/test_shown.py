@@ -1,4 +1,4 @@
-"""What a prompt says already, and what only looks like it."""
+"""Tests of recognising what a prompt already contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWNER = "telegram:12345"
 count = TokenCounter().text
 
 
-async def activated(store: Store, shown: AlreadyInPrompt, message: str = "tea") -> tuple[Activated, ...]:
+async def activate(store: Store, shown: AlreadyInPrompt, message: str = "tea") -> tuple[Activated, ...]:
     activating = Activating.over(store.database, store.clock)
     found = await activating.search.for_message(message, OWNER, 0)
     pool = await activating.activation.pool(OWNER, 800, found)
@@ -38,7 +38,7 @@ async def activated(store: Store, shown: AlreadyInPrompt, message: str = "tea") 
         ("- 他喜欢喝茶。他住在基辅。", "他住在基辅"),
     ],
 )
-def test_the_same_words_are_said_however_they_are_laid_out(line: str, content: str) -> None:
+def test_text_is_recognised_in_any_layout(line: str, content: str) -> None:
     assert NOTHING_IN_PROMPT.with_lines(f"# About\n{line}\n").says(content)
 
 
@@ -54,18 +54,18 @@ def test_the_same_words_are_said_however_they_are_laid_out(line: str, content: s
         ("- -5 degrees", "5 degrees"),
     ],
 )
-def test_what_says_more_or_something_else_is_not_said(line: str, content: str) -> None:
+def test_text_with_more_or_other_content_is_not_recognised(line: str, content: str) -> None:
     assert not NOTHING_IN_PROMPT.with_lines(line).says(content)
 
 
 @given(st.lists(st.text(min_size=1), max_size=5))
-def test_each_line_is_said_by_the_text_that_holds_it(lines: list[str]) -> None:
+def test_each_line_is_recognised_in_its_own_text(lines: list[str]) -> None:
     text = "\n".join(lines)
     shown = NOTHING_IN_PROMPT.with_lines(text)
     assert all(shown.says(line) for line in text.splitlines() if any(map(str.isalnum, line)))
 
 
-def test_only_what_the_user_typed_says_anything() -> None:
+def test_only_text_typed_by_the_user_counts() -> None:
     forwarded = Message(Role.USER, "I drink tea", NOON, provenance=Provenance.FORWARDED, turn_id=1)
     shown = NOTHING_IN_PROMPT.with_messages([forwarded, assistant("I drink tea", turn=2)])
     assert not shown.says("I drink tea", turn=1)
@@ -80,7 +80,7 @@ def test_only_what_the_user_typed_says_anything() -> None:
     assert not NOTHING_IN_PROMPT.with_passage(Passage(quoted, Provenance.FORWARDED)).says("I drink tea")
 
 
-async def test_a_memory_is_not_shown_beside_the_message_that_it_is_from(store: Store) -> None:
+async def test_memory_is_not_shown_next_to_its_source_message(store: Store) -> None:
     session = await store.session()
     turn = await store.exchange(session, "By the way, from now on I drink green tea in the morning", "Fine.")
     message = await store.database.value("SELECT min(id) FROM messages WHERE turn_id = ?", (turn,))
@@ -88,27 +88,27 @@ async def test_a_memory_is_not_shown_beside_the_message_that_it_is_from(store: S
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET source_message_id = ? WHERE id = ?", (message, entry.id))
     visible = (await store.sessions.transcript(session.id)).messages
-    assert await activated(store, NOTHING_IN_PROMPT.with_messages(visible)) == ()
-    # what it says now is no longer what was said then
+    assert await activate(store, NOTHING_IN_PROMPT.with_messages(visible)) == ()
+    # The changed content is no longer that of the message.
     await store.entries.write(OWNER, entry.name, "I drink green tea in the evening")
-    assert len(await activated(store, NOTHING_IN_PROMPT.with_messages(visible))) == 1
-    # and a conversation that is not seen says nothing
+    assert len(await activate(store, NOTHING_IN_PROMPT.with_messages(visible))) == 1
+    # A conversation that is not visible doesn't count.
     await store.entries.write(OWNER, entry.name, "I drink green tea in the morning")
-    assert len(await activated(store, NOTHING_IN_PROMPT)) == 1
+    assert len(await activate(store, NOTHING_IN_PROMPT)) == 1
 
 
-async def test_of_memories_in_the_same_words_the_one_that_counts_most_is_shown(store: Store) -> None:
+async def test_equal_memories_are_shown_once_in_the_strongest_version(store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("Drinks green tea.", kind=Kind.PITFALL))
     await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT, scope="office/**"))
-    lines = [one.line.partition(", ")[2] for one in await activated(store, NOTHING_IN_PROMPT)]
+    lines = [one.line.partition(", ")[2] for one in await activate(store, NOTHING_IN_PROMPT)]
     assert sorted(lines) == ["fact by user, for office/**] drinks green tea", "pitfall by user] Drinks green tea."]
 
 
-async def test_what_a_passage_or_memory_md_says_is_not_said_again(store: Store) -> None:
+async def test_memory_in_a_passage_or_memory_md_is_not_repeated(store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("drinks green tea", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("drinks black tea", kind=Kind.FACT))
     quoted = Passage("- [2026-02-07 12:15, note tea] drinks green tea")
-    left = await activated(store, NOTHING_IN_PROMPT.with_passage(quoted))
+    left = await activate(store, NOTHING_IN_PROMPT.with_passage(quoted))
     assert ["black" in one.line for one in left] == [True]
-    assert await activated(store, NOTHING_IN_PROMPT.with_passage(quoted).with_lines("- Drinks black tea")) == ()
+    assert await activate(store, NOTHING_IN_PROMPT.with_passage(quoted).with_lines("- Drinks black tea")) == ()

@@ -1,4 +1,4 @@
-"""Skills: what is one, what stands of them in a prompt, and which zip files are taken."""
+"""Tests of skills: valid files, their prompt section, and accepted zip files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def zipped(*files: tuple[str | zipfile.ZipInfo, str | bytes]) -> bytes:
     return held.getvalue()
 
 
-def put(root: Path, name: str, text: str, **others: str) -> Path:
+def install_skill(root: Path, name: str, text: str, **others: str) -> Path:
     folder = root / "skills" / name
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(text)
@@ -61,7 +61,7 @@ def put(root: Path, name: str, text: str, **others: str) -> Path:
     return folder
 
 
-def test_a_skill_is_what_the_open_form_says() -> None:
+def test_skill_in_the_open_format_is_read() -> None:
     assert read_skill(TRAINS) == Skill("trains", "Looks up trains. Use it when the user travels.")
     assert read_skill("\ufeff---\r\nname: 'a-1'\r\ndescription: \"x: y\"\r\nlicense: MIT\r\n---\r\n") == Skill(
         "a-1", "x: y"
@@ -88,7 +88,7 @@ def test_a_skill_is_what_the_open_form_says() -> None:
         f"---\nname: {'[' * 5000}\ndescription: x\n---\n",
     ],
 )
-def test_what_is_none_is_refused_in_a_sentence(text: str) -> None:
+def test_invalid_skill_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(SkillRefused, match=r"\S+ \S+"):
         read_skill(text)
 
@@ -128,7 +128,7 @@ async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, mon
         return read_skill(text)
 
     monkeypatch.setattr("pipeline.skills.read_skill", count)
-    folder = put(tmp_path, "trains", skill_with("a: *a"))
+    folder = install_skill(tmp_path, "trains", skill_with("a: *a"))
     for _ in range(3):
         assert await skills.all() == []
     assert parsed.total() == 1
@@ -137,7 +137,7 @@ async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, mon
 
 
 async def test_skill_file_with_an_undecodable_name_is_listed(tmp_path: Path) -> None:
-    folder = put(tmp_path, "trains", TRAINS)
+    folder = install_skill(tmp_path, "trains", TRAINS)
     (folder / os.fsdecode(b"half-\xff.txt")).write_text("x")
     text = await Skills(tmp_path).text("trains")
     assert text.encode().decode() == text
@@ -145,7 +145,7 @@ async def test_skill_file_with_an_undecodable_name_is_listed(tmp_path: Path) -> 
 
 
 @given(st.text())
-def test_whatever_stands_in_a_file_it_is_a_skill_or_refused(text: str) -> None:
+def test_any_file_is_a_skill_or_refused(text: str) -> None:
     for whole in (text, f"---\n{text}\n---\n"):
         try:
             skill = read_skill(whole)
@@ -156,7 +156,7 @@ def test_whatever_stands_in_a_file_it_is_a_skill_or_refused(text: str) -> None:
 
 
 @given(st.text(min_size=1), st.text(min_size=1), st.text())
-def test_what_is_written_out_is_read_as_it_was_meant(name: str, description: str, body: str) -> None:
+def test_written_skill_is_read_unchanged(name: str, description: str, body: str) -> None:
     try:
         package = make_package(name, description, body)
     except SkillRefused:
@@ -164,11 +164,11 @@ def test_what_is_written_out_is_read_as_it_was_meant(name: str, description: str
     assert read_skill(package.files["SKILL.md"].decode("utf-8", "replace")) == package.skill
 
 
-async def test_a_change_by_hand_holds_at_once_and_what_is_no_skill_says_why(tmp_path: Path) -> None:
+async def test_edited_skill_is_used_at_once_and_invalid_explained(tmp_path: Path) -> None:
     skills = Skills(tmp_path)
     assert await skills.all() == []
-    folder = put(tmp_path, "trains", TRAINS)
-    put(tmp_path, "other", TRAINS)
+    folder = install_skill(tmp_path, "trains", TRAINS)
+    install_skill(tmp_path, "other", TRAINS)
     (tmp_path / "skills" / "empty").mkdir()
     assert [skill.name for skill in await skills.all()] == ["trains"]
     look = skills.scan()
@@ -179,9 +179,9 @@ async def test_a_change_by_hand_holds_at_once_and_what_is_no_skill_says_why(tmp_
     assert skill.description.startswith("Finds all")
 
 
-async def test_of_a_skill_its_files_are_read_and_none_besides(tmp_path: Path) -> None:
+async def test_skill_text_includes_only_its_own_files(tmp_path: Path) -> None:
     skills = Skills(tmp_path)
-    folder = put(tmp_path, "trains", TRAINS, **{"routes.md": "Kyiv to Lviv"})
+    folder = install_skill(tmp_path, "trains", TRAINS, **{"routes.md": "Kyiv to Lviv"})
     (tmp_path / "secret").write_text("the key")
     (folder / "link.md").symlink_to(tmp_path / "secret")
     (folder / "run.bin").write_bytes(b"\0\1")
@@ -197,7 +197,7 @@ async def test_of_a_skill_its_files_are_read_and_none_besides(tmp_path: Path) ->
             await skills.text(name)
 
 
-def test_many_descriptions_are_cut_before_a_skill_is_left_out() -> None:
+def test_descriptions_are_cut_before_a_skill_is_left_out() -> None:
     count = TokenCounter().text
     few = [Skill(f"skill-{number}", "word " * 80) for number in range(4)]
     text, left_out = skill_prompt(few, count)
@@ -212,7 +212,7 @@ def test_many_descriptions_are_cut_before_a_skill_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("place", ["", "trains/", "trains-main/"])
-async def test_a_zip_file_becomes_a_folder(tmp_path: Path, place: str) -> None:
+async def test_zip_file_becomes_a_folder(tmp_path: Path, place: str) -> None:
     skills = Skills(tmp_path)
     package = read_package(
         zipped((f"{place}SKILL.md", TRAINS), (f"{place}ref/a.md", "A"), ("__MACOSX/x", "clutter"), ("ref/", ""))
@@ -242,7 +242,7 @@ def locked() -> bytes:
 
 
 def lying() -> bytes:
-    """A file that claims to unpack to a few bytes, and unpacks to a lot."""
+    """Return a zip file that declares a smaller size than it unpacks to."""
     content = zipped(("SKILL.md", TRAINS), ("big", b"0" * 50_000_000))
     size = (50_000_000).to_bytes(4, "little")
     return content.replace(size, (10).to_bytes(4, "little"))
@@ -263,12 +263,12 @@ def lying() -> bytes:
         (lying(), "damaged or locked"),
     ],
 )
-def test_what_could_do_harm_is_refused_in_a_sentence(content: bytes, why: str) -> None:
+def test_harmful_zip_file_is_refused_in_a_sentence(content: bytes, why: str) -> None:
     with pytest.raises(SkillRefused, match=why):
         read_package(content)
 
 
-def test_a_zip_file_without_a_skill_is_none() -> None:
+def test_zip_file_without_a_skill_is_none() -> None:
     assert read_package(zipped(("a.txt", "x"))) is None
     assert read_package(zipped(("a/b/SKILL.md", TRAINS))) is None
     assert read_package(zipped(("SKILL.md", TRAINS))[:-30]) is None

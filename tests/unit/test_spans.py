@@ -1,4 +1,4 @@
-"""Spans of days as a model or a person writes them."""
+"""Tests of parsing spans of days."""
 
 from __future__ import annotations
 
@@ -24,19 +24,17 @@ KYIV = ZoneInfo("Europe/Kyiv")
         (" 2026-2-7 ", "2026-02-07T09:30", date(2026, 2, 7), date(2026, 2, 8)),
     ],
 )
-def test_a_span_holds_its_last_day_whole_on_the_clock_of_the_zone(
-    since: str, until: str, first: date, last: date
-) -> None:
+def test_span_includes_its_last_day_in_the_zone(since: str, until: str, first: date, last: date) -> None:
     assert span_of(since, until, KYIV) == tuple(datetime.combine(day, time(), KYIV) for day in (first, last))
 
 
-def test_either_end_may_be_open() -> None:
+def test_span_may_be_open_at_either_end() -> None:
     assert span_of("", " ", KYIV) == (None, None)
     assert span_of("2026", "", KYIV) == (datetime(2026, 1, 1, tzinfo=KYIV), None)
 
 
 @given(st.dates(min_value=date(1000, 1, 1), max_value=date(9998, 1, 1)), st.integers(0, 1000))
-def test_any_days_in_order_are_a_span(day: date, days: int) -> None:
+def test_days_in_order_are_a_span(day: date, days: int) -> None:
     begins, ends = span_of(f"{day}", f"{day + timedelta(days=days)}", KYIV)
     assert begins is not None
     assert ends is not None
@@ -44,7 +42,7 @@ def test_any_days_in_order_are_a_span(day: date, days: int) -> None:
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip()))
-def test_any_text_is_a_span_or_told_in_a_sentence(text: str) -> None:
+def test_any_text_is_a_span_or_explained_in_a_sentence(text: str) -> None:
     begins, told = None, ""
     try:
         begins, _ = span_of(text, "", KYIV)

@@ -1,4 +1,4 @@
-"""The names of people in a group: in the log, the notes and the history, also after they change them."""
+"""Tests of the names of group members, also after they change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stemmer: what compares words takes them as the index has them."""
+"""Tests of the stemmer, which must match that of the index."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_cyrillic_forms_of_a_word_have_one_stem(forms: str) -> None:
         ("italian", "canzone canzoni"),
     ],
 )
-def test_forms_of_a_word_begin_alike_in_their_language(language: str, forms: str) -> None:
+def test_forms_of_a_word_share_a_prefix_in_their_language(language: str, forms: str) -> None:
     begun = {beginning_of(word, language) for word in forms.split()}
     assert len(begun) == 1
     assert None not in begun
 
 
-def test_several_threads_get_the_stems_of_their_own_words() -> None:
+def test_concurrent_threads_get_correct_stems() -> None:
     words = [f"word{number}s" for number in range(2_000)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(stem_of, words)) == [word[:-1] for word in words]

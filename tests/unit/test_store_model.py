@@ -1,4 +1,4 @@
-"""The store against a model of it: dictionaries that do what operations, learning and undo are said to do."""
+"""Model-based tests of the store: operations, learning and undo against dictionaries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OWNERS = ("telegram:1", "telegram:2")
-# few names, so that they collide; some are the same but for case and width
+# Few names, so that they collide. Some differ only in case or width.
 NAMES = st.sampled_from(
     ["key", "KEY", "ｋｅｙ", "wifi", "garden plan", "Garden  Plan", "ключ", "鍵", "o'brien", "key until 2026-02-07"]
 )
@@ -51,7 +51,7 @@ KINDS = st.sampled_from(["note", "fact", "recipe"])
 
 @dataclass
 class Held:
-    """An entry of the model: its names in the order in which they were bound, the one it goes by, and the rest."""
+    """An entry of the model with its names in binding order."""
 
     kind: str
     content: str
@@ -63,7 +63,7 @@ class Held:
 
 @dataclass
 class Past:
-    """What was before a change, and what MEMORY.md was after it."""
+    """The state before a change, and MEMORY.md after it."""
 
     entries: dict[int, Held]
     page: list[str]
@@ -72,7 +72,7 @@ class Past:
 
 @dataclass
 class OpenMemory:
-    """What one owner has in the model: entries by number, and what that was before each change."""
+    """The memory of one owner in the model: entries by number, and the state before each change."""
 
     entries: dict[int, Held] = field(default_factory=dict)
     page: list[str] = field(default_factory=list)
@@ -88,12 +88,12 @@ class OpenMemory:
         return None
 
     def knows(self, content: str) -> int | None:
-        """The first fact that still holds and says just that."""
+        """Return the number of the first current fact with exactly this content."""
         saying = (n for n, h in self.entries.items() if (h.kind, h.content) == ("fact", content))
         return min((number for number in saying if not self.entries[number].is_superseded), default=None)
 
     def supersede(self, number: int, word: str = "until") -> tuple[str, dict[str, str]]:
-        """Give an entry a dated name; the names that it had."""
+        """Give an entry a dated name and return its former names."""
         former = self.entries[number]
         name, aliases = former.name, former.aliases
         former.is_superseded, former.name, former.aliases = True, "", {}
@@ -102,7 +102,7 @@ class OpenMemory:
         return name, aliases
 
     def exchange_line(self, number: int, successor: int | None, said: str) -> None:
-        """The line of an entry that said `said` gives way to that of its successor, where it stands as it was."""
+        """Replace the line of an entry with that of its successor, if it is still unchanged."""
         line = self.entries[number].line or (f"- {said}" if self.entries[number].kind == "fact" else None)
         if line is None or line not in self.page:
             return
@@ -116,13 +116,13 @@ class OpenMemory:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Around one change."""
+        """Record the state around one change."""
         entries, page = copy.deepcopy(self.entries), list(self.page)
         yield
         self.past.append(Past(entries, page, list(self.page)))
 
     def undo(self) -> str:
-        """Take the newest change back; whether MEMORY.md is what it was before, or was edited since."""
+        """Undo the newest change. Return True unless MEMORY.md was edited since."""
         past = self.past.pop()
         is_touched = past.page != past.page_after
         if not is_touched or self.page in (past.page_after, past.page):
@@ -133,13 +133,13 @@ class OpenMemory:
         return "edited"
 
     def merge_page(self, page: list[str], *, is_left: bool) -> None:
-        """Compare MEMORY.md, which a person has edited, after an undo of a change of it."""
+        """Compare an edited MEMORY.md after an undo of a change of it."""
         assert self.undone is not None
         written = [line for line in self.undone.page_after if line not in self.undone.page]
         if is_left:
             assert page == self.page
         else:
-            # what the change wrote is gone, and what anybody else wrote is there
+            # The lines of the change are gone, and all other lines remain.
             assert not set(written) & set(page)
         assert [line for line in self.page if line not in written] == [
             line for line in page if line in self.page and line not in written
@@ -148,7 +148,7 @@ class OpenMemory:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Does the same to the store and to the model, and compares them after each step."""
+    """Runs each step on the store and on the model and compares them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What people read is there in every language, whole, and says the same with the same values."""
+"""Tests of the translations: complete in every language, with the same placeholders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Id = str | tuple[str, str]
 
 @pytest.fixture(scope="module")
 def said() -> set[Id]:
-    """All texts that the code marks."""
+    """Return all texts that the code marks."""
     found: set[Id] = set()
     for room in ROOMS:
         for _file, _line, message, _comments, _context in extract_from_dir(ROOT / room, keywords=KEYWORDS):
@@ -44,8 +44,8 @@ def catalogue(language: str) -> Catalog:
         return read_po(source, locale=language)
 
 
-def forms_of(text: object) -> tuple[str, ...]:
-    """The singular and plural forms of a text, or its only one."""
+def list_forms(text: object) -> tuple[str, ...]:
+    """Return the singular and plural forms of a text, or its only form."""
     return tuple(str(form) for form in text) if isinstance(text, tuple | list) else (str(text or ""),)
 
 
@@ -58,19 +58,19 @@ def test_every_text_is_translated(language: str, said: set[Id]) -> None:
     there = {message.id: message for message in catalogue(language) if message.id}
     assert there.keys() == said, "`make texts` brings the catalogues up to the code"
     for message in there.values():
-        forms = forms_of(message.string)
+        forms = list_forms(message.string)
         assert all(forms), message.id
         assert len(forms) == (catalogue(language).num_plurals if message.pluralizable else 1)
         assert not message.fuzzy, message.id
 
 
 @pytest.mark.parametrize("language", TRANSLATED)
-def test_translations_have_the_same_values_and_what_is_typed_stays(language: str) -> None:
+def test_translations_keep_placeholders_and_literals(language: str) -> None:
     for message in catalogue(language):
         if not message.id:
             continue
-        ids = forms_of(message.id)
-        forms = forms_of(message.string)
+        ids = list_forms(message.id)
+        forms = list_forms(message.string)
         for form in forms:
             assert placeholders(form) - {"n"} == placeholders(ids[-1]) - {"n"}, form
             assert "n" not in placeholders(form) or "n" in placeholders(ids[-1]), form
@@ -78,7 +78,7 @@ def test_translations_have_the_same_values_and_what_is_typed_stays(language: str
         assert "n" in placeholders(forms[-1]) or "n" not in placeholders(ids[-1]), forms[-1]
 
 
-def test_a_language_is_spoken_for_as_long_as_asked() -> None:
+def test_language_applies_within_its_context() -> None:
     assert spoken() == SOURCE
     with use_language("de"):
         assert _("Stopped.") == "Angehalten."
@@ -92,12 +92,12 @@ def test_a_language_is_spoken_for_as_long_as_asked() -> None:
     ("tag", "stopped"),
     [("de-AT", "Angehalten."), ("de_DE.UTF-8", "Angehalten."), ("pt-br", "Stopped."), (None, "Stopped.")],
 )
-def test_the_language_of_a_tag_is_spoken_and_english_for_one_that_means_none(tag: str | None, stopped: str) -> None:
+def test_language_tag_selects_a_language_or_english(tag: str | None, stopped: str) -> None:
     with use_language(tag):
         assert _("Stopped.") == stopped
 
 
-def test_numbers_have_their_forms() -> None:
+def test_numbers_use_the_plural_forms() -> None:
     with use_language("ru"):
         forms = [ngettext("{n} message", "{n} messages", n) for n in (1, 3, 5, 21, 12)]
     assert forms == ["1 сообщение", "3 сообщения", "5 сообщений", "21 сообщение", "12 сообщений"]
@@ -107,7 +107,7 @@ def test_numbers_have_their_forms() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_nobody_translated_is_english_and_the_empty_text_is_empty(language: str) -> None:
+def test_untranslated_text_is_english_and_empty_text_empty(language: str) -> None:
     with use_language(language):
         assert _("Nobody says this, {name}.", name="Ann") == "Nobody says this, Ann."
         assert _("") == ""
@@ -125,20 +125,20 @@ def test_what_nobody_translated_is_english_and_the_empty_text_is_empty(language:
         (None, None),
     ],
 )
-def test_a_tag_means_a_language_of_ours_or_none(tag: str | None, language: str | None) -> None:
+def test_language_tag_is_known_or_none(tag: str | None, language: str | None) -> None:
     assert known_language(tag) == language
 
 
-def marked(node: ast.expr) -> bool:
-    """Whether a text is given to be translated, or comes from elsewhere."""
+def is_marked(node: ast.expr) -> bool:
+    """Return whether a text is marked for translation or comes from elsewhere."""
     if isinstance(node, ast.JoinedStr):
         plain = [str(part.value) for part in node.values if isinstance(part, ast.Constant)]
         return re.search("[A-Za-z]", "".join(plain)) is None
     return not isinstance(node, ast.Constant) or not isinstance(node.value, str) or not node.value
 
 
-def told(tree: ast.AST) -> Iterator[tuple[int, ast.expr]]:
-    """What is told to people, with its line: answers, and errors that somebody is shown."""
+def find_told_texts(tree: ast.AST) -> Iterator[tuple[int, ast.expr]]:
+    """Yield the texts shown to people with their lines: answers and errors."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if (
@@ -159,12 +159,12 @@ FOR_MODELS = (
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_what_people_are_told_is_marked_to_be_translated(room: str) -> None:
+def test_texts_for_people_are_marked_for_translation(room: str) -> None:
     found = [
         f"{name}:{line}"
         for path in sorted((ROOT / room).rglob("*.py"))
         if not (name := path.relative_to(ROOT).as_posix()).startswith(("bot/cli/", *FOR_MODELS))
-        for line, text in told(ast.parse(path.read_text("utf-8")))
-        if not marked(text)
+        for line, text in find_told_texts(ast.parse(path.read_text("utf-8")))
+        if not is_marked(text)
     ]
     assert found == []

@@ -1,4 +1,4 @@
-"""Token estimates: by script until the model has reported its usage, then learnt from it."""
+"""Tests of token estimates: by script at first, then calibrated by reported usage."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ JAPANESE = "すばやい茶色の狐がのろまな犬を飛び越える。" * 2
         ("привіт світе", 3),
     ],
 )
-def test_latin_text_costs_a_token_for_four_characters_and_cjk_one_for_each(text: str, expected: int) -> None:
+def test_estimate_is_four_latin_characters_or_one_cjk_per_token(text: str, expected: int) -> None:
     assert TokenCounter().text(text) == expected
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_more_text_never_costs_less_and_is_never_free(one: str, two: str) -> None:
+def test_longer_text_never_costs_less(one: str, two: str) -> None:
     counter = TokenCounter()
     assert counter.text(one + two) >= max(counter.text(one), counter.text(two))
     assert (counter.text(one) > 0) == bool(one)
 
 
-def test_a_picture_costs_what_it_costs_at_most() -> None:
+def test_picture_costs_the_maximum() -> None:
     shown = replace(user("x" * 40), images=(Image("image/png", b"any"),) * 2)
     assert TokenCounter().messages([shown]) == 10 + MESSAGE_OVERHEAD + 2 * IMAGE_TOKENS
 
 
-def test_messages_cost_their_text_their_tool_calls_and_a_little_each() -> None:
+def test_messages_cost_text_tool_calls_and_overhead() -> None:
     counter = TokenCounter()
     assert counter.messages([user("x" * 40), user("x" * 40)]) == 2 * (10 + MESSAGE_OVERHEAD)
     assert counter.messages([calls("1")]) > counter.messages([user("")])
@@ -58,7 +58,7 @@ def test_messages_cost_their_text_their_tool_calls_and_a_little_each() -> None:
 
 @settings(max_examples=40)
 @given(st.floats(0.1, 1.5), st.sampled_from([ENGLISH, UKRAINIAN, JAPANESE]))
-def test_a_counter_learns_what_a_model_reports(rate: float, text: str) -> None:
+def test_counter_learns_the_reported_rate(rate: float, text: str) -> None:
     counter = TokenCounter()
     actual = round(len(text) * rate)
     for _ in range(25):
@@ -66,7 +66,7 @@ def test_a_counter_learns_what_a_model_reports(rate: float, text: str) -> None:
     assert counter.text(text, "scripted") == pytest.approx(actual, rel=0.02, abs=1)
 
 
-def test_scripts_are_learnt_apart_from_mixed_conversations() -> None:
+def test_rates_of_scripts_are_learned_from_mixed_conversations() -> None:
     counter = TokenCounter()
     rates = {ENGLISH: 0.22, UKRAINIAN: 0.45, JAPANESE: 0.8}
     for n in range(120):
@@ -77,7 +77,7 @@ def test_scripts_are_learnt_apart_from_mixed_conversations() -> None:
         assert counter.text(text, "scripted") == pytest.approx(len(text) * rate, rel=0.1)
 
 
-def test_models_are_learnt_apart() -> None:
+def test_rates_are_learned_separately_for_each_model() -> None:
     counter = TokenCounter()
     before = counter.text(ENGLISH, "other")
     for _ in range(20):
@@ -86,7 +86,7 @@ def test_models_are_learnt_apart() -> None:
     assert counter.text(ENGLISH, "other") == counter.text(ENGLISH) == before
 
 
-def test_a_model_is_calibrated_once_it_has_reported_usage() -> None:
+def test_model_is_calibrated_after_its_first_report() -> None:
     counter = TokenCounter()
     assert not counter.calibrated("scripted")
     counter.observe("scripted", [ENGLISH], 250)
@@ -95,7 +95,7 @@ def test_a_model_is_calibrated_once_it_has_reported_usage() -> None:
 
 
 @pytest.mark.parametrize(("texts", "reported"), [([], 100), ([""], 100), ([ENGLISH], 0), ([ENGLISH], -5)])
-def test_a_report_that_says_nothing_teaches_nothing(texts: list[str], reported: int) -> None:
+def test_empty_report_is_ignored(texts: list[str], reported: int) -> None:
     counter = TokenCounter()
     counter.observe("scripted", texts, reported)
     assert not counter.calibrated("scripted")

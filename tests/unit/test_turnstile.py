@@ -1,4 +1,4 @@
-"""Who goes first where several wait."""
+"""Tests of the order in which waiters pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from memory.turnstile import Turnstile
 
 
-async def test_who_is_in_a_hurry_goes_before_all_that_wait_and_the_others_in_their_order() -> None:
+async def test_hurried_waiter_precedes_the_others_in_their_order() -> None:
     turnstile, passed = Turnstile(1), list[str]()
 
     async def pass_as(name: str) -> None:
@@ -17,12 +17,12 @@ async def test_who_is_in_a_hurry_goes_before_all_that_wait_and_the_others_in_the
     async with turnstile.passed("first"):
         tasks = [asyncio.create_task(pass_as(name)) for name in ("a", "b", "c", "d")]
         await asyncio.sleep(0)
-        turnstile.hurry("c")  # who waits already
+        turnstile.hurry("c")  # This one waits already.
     await asyncio.gather(*tasks)
     assert passed == ["c", "a", "b", "d"]
 
 
-async def test_a_place_that_somebody_gives_up_waiting_for_is_not_lost() -> None:
+async def test_place_of_a_cancelled_waiter_is_not_lost() -> None:
     turnstile = Turnstile(1)
     inside, leave = asyncio.Event(), asyncio.Event()
 

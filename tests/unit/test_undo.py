@@ -1,4 +1,4 @@
-"""/undo: every change of memory, whoever made it, newest first, also after a restart."""
+"""Tests of /undo: changes by every author, newest first, also after a restart."""
 
 from __future__ import annotations
 
@@ -32,17 +32,16 @@ OWNER = "telegram:1"
 
 @pytest.fixture
 def long_term(database: Database, files: MarkdownFiles, clock: FakeClock) -> LongTermMemory:
-    """MEMORY.md."""
     return LongTermMemory(files, ledger_over(database, clock, files))
 
 
 async def entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
-    """What there is of the one entry."""
+    """Return name, aliases and content of the only entry."""
     found = await store.entries.list(OWNER)
     return (found[0].name, found[0].aliases, found[0].content) if found else None
 
 
-async def test_every_operation_is_undone_in_order(store: Store, undo: Undo, database: Database) -> None:
+async def test_operations_are_undone_in_reverse_order(store: Store, undo: Undo, database: Database) -> None:
     search = Search(database)
     stages = [await entry(store)]
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
@@ -69,7 +68,7 @@ async def test_every_operation_is_undone_in_order(store: Store, undo: Undo, data
     assert await undo.undo(OWNER) is None
 
 
-async def test_an_undone_removal_brings_all_names_back(store: Store, undo: Undo) -> None:
+async def test_undone_removal_restores_all_names(store: Store, undo: Undo) -> None:
     added = await store.entries.add(OWNER, NewEntry("apple", name="key", tags=("home",), scope="a/**"))
     await store.entries.alias(OWNER, "key", "spare")
     before = await store.entries.get(OWNER, "key")
@@ -79,7 +78,7 @@ async def test_an_undone_removal_brings_all_names_back(store: Store, undo: Undo)
     assert before.id == added.id
 
 
-async def test_undo_takes_back_what_others_did_but_not_of_other_owners(store: Store, undo: Undo) -> None:
+async def test_undo_includes_all_authors_but_no_other_owner(store: Store, undo: Undo) -> None:
     await store.entries.add(OWNER, NewEntry("apple", name="key", author=Author.MODEL))
     await store.entries.add("telegram:2", NewEntry("pear", name="key"))
     assert what(await undo.undo(OWNER)) == ("add", "model", ("key",))
@@ -87,12 +86,12 @@ async def test_undo_takes_back_what_others_did_but_not_of_other_owners(store: St
     assert (await store.entries.get("telegram:2", "key")).content == "pear"
 
 
-async def test_undoing_nothing_leaves_no_trace(undo: Undo, database: Database) -> None:
+async def test_undo_without_changes_writes_nothing(undo: Undo, database: Database) -> None:
     assert await undo.undo("telegram:9") is None
     assert await database.value("SELECT count(*) FROM owners") == 0
 
 
-async def test_a_new_change_after_an_undo_is_undone_first(store: Store, undo: Undo) -> None:
+async def test_change_after_an_undo_is_undone_first(store: Store, undo: Undo) -> None:
     await store.entries.add(OWNER, NewEntry("one", name="key"))
     await store.entries.write(OWNER, "key", "two")
     await undo.undo(OWNER)
@@ -103,20 +102,18 @@ async def test_a_new_change_after_an_undo_is_undone_first(store: Store, undo: Un
     assert await entry(store) is None
 
 
-async def test_a_name_that_is_taken_again_is_a_clear_error_and_changes_nothing(
-    store: Store, undo: Undo, database: Database
-) -> None:
+async def test_undone_removal_is_refused_if_its_name_is_taken(store: Store, undo: Undo, database: Database) -> None:
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
     other = await store.entries.add(OWNER, NewEntry("pear", name="other"))
     await store.entries.remove(OWNER, "key")
-    async with database.transaction() as connection:  # as no operation would do it: each is recorded, and undone first
+    async with database.transaction() as connection:  # No operation can do this.
         await bind_name(connection, 1, other.id, "key", is_alias=True)
     with pytest.raises(MemoryRefused, match="'key' is taken by an alias of the note 'other'"):
         await undo.undo(OWNER)
     assert (await store.entries.get(OWNER, "key")).name == "other"
 
 
-async def test_the_model_and_the_capture_are_undone_in_the_chat(app: App, person: Person, model: ModelServer) -> None:
+async def test_undo_in_chat_covers_model_and_capture(app: App, person: Person, model: ModelServer) -> None:
     model.script(
         Says("I will."),
         Calls((("note_add", {"name": "key", "content": "under the pot"}),)),
@@ -151,7 +148,7 @@ async def test_undo_works_after_a_restart(start: OpenApp) -> None:
         assert "Undone: The spare key" in await Person(app).says("/undo")
 
 
-async def test_a_persons_edit_is_never_undone_and_does_not_block_what_came_before(
+async def test_user_edit_is_never_undone_and_does_not_block_undo(
     store: Store, undo: Undo, long_term: LongTermMemory, files: MarkdownFiles
 ) -> None:
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
@@ -166,7 +163,7 @@ async def test_a_persons_edit_is_never_undone_and_does_not_block_what_came_befor
     assert what(await undo.undo(OWNER)) == ("add", "user", ("key",))
 
 
-async def test_replacing_and_deleting_parts_of_memory_is_undone(undo: Undo, long_term: LongTermMemory) -> None:
+async def test_undo_reverts_replaced_and_deleted_parts_of_memory_md(undo: Undo, long_term: LongTermMemory) -> None:
     await long_term.append(OWNER, "one\ntwo", Author.USER)
     await long_term.replace(OWNER, "two", "three", Author.MODEL)
     await long_term.replace(OWNER, "one", "", Author.MODEL)
@@ -177,7 +174,7 @@ async def test_replacing_and_deleting_parts_of_memory_is_undone(undo: Undo, long
     assert await long_term.read(OWNER) == "one\ntwo\n"
 
 
-async def test_an_undone_compaction_gives_the_conversation_back(app: App, person: Person) -> None:
+async def test_undone_compaction_restores_the_conversation(app: App, person: Person) -> None:
     for number in range(4):
         await person.says(f"number {number}")
     session = await app.sessions.get_or_create(person.address)
@@ -188,7 +185,7 @@ async def test_an_undone_compaction_gives_the_conversation_back(app: App, person
     assert await app.sessions.transcript(session.id) == before
 
 
-async def test_a_change_can_be_undone_for_30_days_and_is_purged_then(start: OpenApp, clock: FakeClock) -> None:
+async def test_change_can_be_undone_for_30_days_then_is_purged(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         person = Person(app)
         await person.says("/remember The first key is red")
@@ -204,7 +201,7 @@ async def test_a_change_can_be_undone_for_30_days_and_is_purged_then(start: Open
         assert "green" in await Person(app).says("/memory second-key-green")
 
 
-async def test_what_was_superseded_stays_so_when_its_successor_was_forgotten_and_purged(
+async def test_superseded_entry_stays_so_after_its_successor_is_purged(
     start: OpenApp, clock: FakeClock, model: ModelServer
 ) -> None:
     async with start() as app:
@@ -223,7 +220,7 @@ async def test_what_was_superseded_stays_so_when_its_successor_was_forgotten_and
         assert await person.says("/undo") == "There is nothing to undo."
 
 
-async def test_a_merged_duplicate_stays_so_when_the_memory_that_was_kept_is_purged(
+async def test_merged_duplicate_stays_so_after_the_kept_one_is_purged(
     store: Store, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(2):
@@ -238,7 +235,7 @@ async def test_a_merged_duplicate_stays_so_when_the_memory_that_was_kept_is_purg
     assert (await weekly.run(OWNER)).summary == ""
 
 
-async def test_an_undo_after_the_purge_of_a_successor_keeps_what_it_superseded_as_it_was(
+async def test_undo_after_purge_of_successor_leaves_superseded_entry_unchanged(
     store: Store, undo: Undo, database: Database, clock: FakeClock
 ) -> None:
     learning = Learning(database, Search(database), ledger_over(database, clock))
@@ -253,13 +250,13 @@ async def test_an_undo_after_the_purge_of_a_successor_keeps_what_it_superseded_a
     assert (await store.entries.get(OWNER, "key until 2026-02-07")).superseded_by is not None
 
 
-async def test_a_purge_looks_at_what_is_due_only(database: Database) -> None:
+async def test_purge_reads_due_rows_only(database: Database) -> None:
     for statement in ("DELETE FROM entries WHERE deleted_at < ?", "DELETE FROM changes WHERE at < ?"):
-        plan = await database.rows(f"EXPLAIN QUERY PLAN {statement}", ("2026",))  # a constant
+        plan = await database.rows(f"EXPLAIN QUERY PLAN {statement}", ("2026",))  # A constant.
         assert all("INDEX" in row["detail"] for row in plan)
 
 
-async def test_the_newest_50_versions_of_the_long_term_memory_stay(start: OpenApp, clock: FakeClock) -> None:
+async def test_newest_50_versions_of_memory_md_are_kept(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         for n in range(60):
             await Person(app).says(f"Remember that I like number {n}")
@@ -270,10 +267,10 @@ async def test_the_newest_50_versions_of_the_long_term_memory_stay(start: OpenAp
     assert versions[0][0].splitlines()[-1] == "- I like number 9 (noted 2026-02-07)"
 
 
-# -- one change, by its number
+# Undoing one change by number.
 
 
-async def test_a_change_is_taken_back_by_its_number_and_once(store: Store, undo: Undo) -> None:
+async def test_change_is_undone_by_number_once(store: Store, undo: Undo) -> None:
     first = await store.entries.add(OWNER, NewEntry("apple", name="first"))
     await store.entries.add(OWNER, NewEntry("pear", name="second"))
     number = await undo.newest_of(first)
@@ -284,7 +281,7 @@ async def test_a_change_is_taken_back_by_its_number_and_once(store: Store, undo:
     assert await undo.newest_of(first) is None
 
 
-async def test_a_number_of_another_owner_or_of_nothing_takes_nothing_back(store: Store, undo: Undo) -> None:
+async def test_number_of_another_owner_or_unknown_number_undoes_nothing(store: Store, undo: Undo) -> None:
     theirs = await undo.newest_of(await store.entries.add("telegram:2", NewEntry("pear", name="key")))
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
     assert await undo.undo(OWNER, theirs) is None
@@ -292,9 +289,7 @@ async def test_a_number_of_another_owner_or_of_nothing_takes_nothing_back(store:
     assert len(await store.entries.list()) == 2
 
 
-async def test_a_change_that_a_later_one_builds_on_is_refused_until_that_is_taken_back(
-    store: Store, undo: Undo
-) -> None:
+async def test_change_with_a_later_one_on_top_is_refused(store: Store, undo: Undo) -> None:
     added = await store.entries.add(OWNER, NewEntry("apple", name="key"))
     number = await undo.newest_of(added)
     await store.entries.write(OWNER, "key", "pear")
@@ -306,7 +301,7 @@ async def test_a_change_that_a_later_one_builds_on_is_refused_until_that_is_take
     assert await entry(store) is None
 
 
-async def test_what_took_anothers_place_without_being_changed_itself_is_not_taken_from_under_it(
+async def test_entry_that_replaced_another_unchanged_is_not_undone_below_it(
     store: Store, undo: Undo, database: Database
 ) -> None:
     learning = Learning(database, Search(database), store.ledger)

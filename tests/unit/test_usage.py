@@ -1,4 +1,4 @@
-"""Tokens and cost of today, where today begins at midnight in the installation's zone."""
+"""Tests of today's tokens and cost. A day begins at midnight in the installation's zone."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ def use(prompt: int, completion: int = 0) -> TokenUse:
     return TokenUse("scripted", "turn", prompt, completion)
 
 
-async def test_prompt_and_completion_count_cached_tokens_are_part_of_the_prompt(
-    database: Database, clock: FakeClock
-) -> None:
+async def test_tokens_today_include_prompt_and_completion(database: Database, clock: FakeClock) -> None:
     log = UsageLog(database, clock, ZoneInfo("UTC"))
     assert await log.tokens_today() == 0
     await log.record(TokenUse("scripted", "turn", 1000, 50, cached_tokens=900, session_id="telegram:1"))
@@ -41,11 +39,11 @@ async def test_prompt_and_completion_count_cached_tokens_are_part_of_the_prompt(
         ("Europe/Kyiv", "2026-02-07T21:59:59", "2026-02-07T22:00:00"),
         ("America/Los_Angeles", "2026-02-08T07:59:59", "2026-02-08T08:00:00"),
         ("Asia/Kathmandu", "2026-02-07T18:14:59", "2026-02-07T18:15:00"),
-        # the day on which clocks go forward at midnight begins at one o'clock
+        # On this day the clocks go forward at midnight, so it begins at one o'clock.
         ("Africa/Cairo", "2026-04-23T21:59:59", "2026-04-23T22:00:00"),
     ],
 )
-async def test_the_count_starts_anew_at_midnight_in_the_zone(
+async def test_tokens_today_restart_at_midnight_in_the_zone(
     database: Database, clock: FakeClock, zone: str, before: str, after: str
 ) -> None:
     log = UsageLog(database, clock, ZoneInfo(zone))
@@ -59,15 +57,15 @@ async def test_the_count_starts_anew_at_midnight_in_the_zone(
     assert await log.tokens_today() == 7
 
 
-async def test_a_day_whose_first_hour_comes_twice_has_both_of_them(database: Database, clock: FakeClock) -> None:
-    log = UsageLog(database, clock, ZoneInfo("Atlantic/Azores"))  # on 2026-10-25 one o'clock becomes midnight again
+async def test_day_with_a_repeated_first_hour_counts_both(database: Database, clock: FakeClock) -> None:
+    log = UsageLog(database, clock, ZoneInfo("Atlantic/Azores"))  # On 2026-10-25 one o'clock becomes midnight.
     clock.now = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     await log.record(use(100))
     clock.forward(hours=1)
     assert await log.tokens_today() == 100
 
 
-async def test_the_count_is_right_after_a_restart(database: Database, clock: FakeClock) -> None:
+async def test_tokens_today_survive_a_restart(database: Database, clock: FakeClock) -> None:
     await UsageLog(database, clock, ZoneInfo("UTC")).record(use(100))
     assert await UsageLog(database, clock, ZoneInfo("UTC")).tokens_today() == 100
 
@@ -82,22 +80,18 @@ PRICE = Price((Rates(input=2, output=10, cached=0.5), Rates(input=4, output=20, 
         (1_000, 1_000, 0, 0.0005),
         (200_000, 0, 0, 0.4),
         (200_001, 200_000, 1_000, 0.220004),
-        (10, 50, 0, 0.000005),  # no provider can have cached more than it was sent
+        (10, 50, 0, 0.000005),  # No provider can cache more than it received.
     ],
 )
-def test_a_call_costs_what_its_length_and_the_cache_make_of_it(
-    prompt: int, cached: int, completion: int, cost: float
-) -> None:
+def test_cost_of_a_call_depends_on_length_and_cache(prompt: int, cached: int, completion: int, cost: float) -> None:
     assert PRICE.of(prompt, completion, cached) == pytest.approx(cost)
 
 
-def test_what_is_cached_costs_what_the_rest_does_where_no_other_price_is_known() -> None:
+def test_cached_tokens_cost_the_usual_price_if_unpriced() -> None:
     assert Price((Rates(input=2, output=10),)).of(1_000, 0, 500) == pytest.approx(0.002)
 
 
-async def test_what_has_a_price_is_added_up_and_the_models_without_one_are_named(
-    database: Database, clock: FakeClock
-) -> None:
+async def test_cost_today_sums_priced_calls_and_names_other_models(database: Database, clock: FakeClock) -> None:
     log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get)
     assert await log.today() == Spent(0, 0, priced=False, unpriced=())
     await log.record(TokenUse("dear", "turn", 1_000, 100))
@@ -109,21 +103,21 @@ async def test_what_has_a_price_is_added_up_and_the_models_without_one_are_named
     assert (spent.tokens, spent.priced, spent.unpriced) == (3_300, True, ("other",))
 
 
-async def test_a_call_keeps_the_price_of_its_day(database: Database, clock: FakeClock) -> None:
+async def test_call_keeps_the_price_of_its_day(database: Database, clock: FakeClock) -> None:
     await UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get).record(TokenUse("dear", "turn", 1_000, 0))
     spent = await UsageLog(database, clock, ZoneInfo("UTC")).today()
     assert spent.cost == pytest.approx(0.002)
 
 
-async def test_a_chats_day_is_that_of_its_own_zone_with_all_its_topics(database: Database, clock: FakeClock) -> None:
+async def test_chat_day_follows_its_zone_and_includes_all_topics(database: Database, clock: FakeClock) -> None:
     zones = {"telegram:1": ZoneInfo("Asia/Tokyo"), "telegram:-2": ZoneInfo("America/Los_Angeles")}
     log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get, Quota(tokens=100), zones.__getitem__)
     for moment in ("2026-02-07T14:59:59", "2026-02-07T15:00:01", "2026-02-08T07:59:59", "2026-02-08T08:00:01"):
         clock.now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
         for session in ("telegram:1", "telegram:-2:7", "telegram:-23"):
             await log.record(replace(use(60), session_id=session))
-    assert (await log.today("telegram:1")).tokens == 180  # since 15:00 UTC of the day before
-    assert (await log.today("telegram:-2")).tokens == 60  # since 8:00 UTC
+    assert (await log.today("telegram:1")).tokens == 180  # Since 15:00 UTC of the day before.
+    assert (await log.today("telegram:-2")).tokens == 60  # Since 8:00 UTC.
     assert await log.has_used_up("telegram:1")
     assert not await log.has_used_up("telegram:-2:7")
     clock.now = datetime(2026, 2, 8, 15, 0, tzinfo=UTC)
@@ -131,7 +125,7 @@ async def test_a_chats_day_is_that_of_its_own_zone_with_all_its_topics(database:
     assert await log.chats_today() == ["telegram:1", "telegram:-2", "telegram:-23"]
 
 
-async def test_cost_told_by_provider_wins_over_computed_one(database: Database, clock: FakeClock) -> None:
+async def test_cost_reported_by_provider_replaces_the_computed_one(database: Database, clock: FakeClock) -> None:
     log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get, Quota(cost=0.5))
     for model in ("dear", "other"):
         told = TokenUse(model, "turn", 1_000, 100, session_id="telegram:1", cost_usd=0.25)
@@ -142,14 +136,14 @@ async def test_cost_told_by_provider_wins_over_computed_one(database: Database, 
     assert await log.today("telegram:1") == Spent(2_200, 0.5, priced=True, unpriced=())
 
 
-async def test_cost_told_as_nothing_is_free(database: Database, clock: FakeClock) -> None:
+async def test_reported_cost_of_zero_is_free(database: Database, clock: FakeClock) -> None:
     log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get)
     await log.record(TokenUse("dear", "turn", 1_000, 100, cost_usd=0.0))
     assert await log.today() == Spent(1_100, 0.0, priced=True, unpriced=())
 
 
 @pytest.mark.parametrize("nonsense", [-1.0, float("nan"), float("inf")])
-async def test_told_cost_without_meaning_leaves_computed_cost(
+async def test_invalid_reported_cost_leaves_the_computed_one(
     database: Database, clock: FakeClock, nonsense: float
 ) -> None:
     log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get)
@@ -174,9 +168,9 @@ async def test_usage_of_first_format_keeps_its_cost(tmp_path: Path, clock: FakeC
         await new.close()
 
 
-async def test_a_quota_of_money_counts_what_has_a_price(database: Database, clock: FakeClock) -> None:
+async def test_money_quota_counts_priced_calls_only(database: Database, clock: FakeClock) -> None:
     log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get, Quota(cost=0.01))
-    await log.record(replace(use(1_000_000), session_id="telegram:1"))  # of a model without a price
+    await log.record(replace(use(1_000_000), session_id="telegram:1"))  # A model without a price.
     assert not await log.has_used_up("telegram:1")
     await log.record(TokenUse("dear", "turn", 1_000_000, 0, session_id="telegram:1"))
     assert await log.has_used_up("telegram:1")

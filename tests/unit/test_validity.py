@@ -1,4 +1,4 @@
-"""Text is made valid and visible."""
+"""Tests of making text valid and visible."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_storable_breaks_endless_runs_of_marks(form: Literal["NFC", "NFD", "NFKC
     text = storable("a" + "\u0301\u0323" * 100_000)
     assert storable(text) == text
     assert max(map(len, text.split("\u034f"))) <= 31
-    # 200,000 in one run would take minutes
+    # 200,000 in one run would take minutes.
     assert unicodedata.normalize(form, text)
 
 
@@ -98,7 +98,7 @@ def test_visible_text_shows_hiding_characters_as_codes(text: str, visible: str) 
 
 
 @given(ANY_JSON, st.lists(st.integers(0, 400)))
-def test_json_repair_gives_valid_json_however_cut(value: object, cuts: list[int]) -> None:
+def test_json_repair_gives_valid_json_in_any_pieces(value: object, cuts: list[int]) -> None:
     document = json.dumps(value).encode()
     repair = JsonRepair()
     places = [0, *sorted(min(cut, len(document)) for cut in cuts), len(document)]

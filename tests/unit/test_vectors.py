@@ -1,4 +1,4 @@
-"""Vectors as they are kept, a byte a number, and how they are compared."""
+"""Tests of quantised vectors and their comparison."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBERS = st.floats(-1000, 1000, allow_nan=False, width=32)
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=200))
-def test_a_kept_vector_points_where_the_vector_did(vector: list[float]) -> None:
+def test_quantised_vector_keeps_its_direction(vector: list[float]) -> None:
     small = quantised(vector)
     assert len(small) == len(vector)
     largest = max(map(abs, vector))
@@ -32,7 +32,7 @@ def test_a_kept_vector_points_where_the_vector_did(vector: list[float]) -> None:
         assert abs(kept * largest / 127 - number) <= largest / 127
 
 
-def test_the_cosines_of_kept_vectors_are_those_of_the_vectors() -> None:
+def test_quantised_vectors_keep_their_cosines() -> None:
     source = np.random.default_rng(1)
     vectors = source.normal(size=(1_000, 384)).astype(np.float32)
     asked = source.normal(size=(2, 384)).astype(np.float32)
@@ -43,27 +43,25 @@ def test_the_cosines_of_kept_vectors_are_those_of_the_vectors() -> None:
     assert np.abs(known.cosines(asked) - exact).max() < 0.01
 
 
-def test_a_question_of_another_length_is_refused() -> None:
+def test_question_of_another_length_is_refused() -> None:
     known = OwnerVectors(np.arange(3), np.zeros(3, np.int64), np.ones((3, 384), np.int8), np.ones(3, np.float32))
     with pytest.raises(EmbedderError):
         known.cosines(np.ones((2, 8), np.float32))
 
 
-def test_the_names_of_speakers_are_left_out_of_a_question() -> None:
+def test_speaker_names_are_left_out_of_a_question() -> None:
     speakers = {"Caroline", "Melanie Ford"}
     assert without_names("What did Caroline buy for Melanie's birthday?", speakers) == "What did buy for birthday?"
     assert without_names("Caroline?", speakers) == "Caroline?"
     assert without_names("Who sang?", set()) == "Who sang?"
 
 
-def test_who_said_it_stands_before_what_was_said() -> None:
+def test_embedded_form_begins_with_the_speaker() -> None:
     assert embedded_form("user", "hello") == "User: hello"
     assert embedded_form("Ann B", "hello") == "Ann B: hello"
 
 
-async def test_what_asks_like_any_question_is_not_taken_for_what_one_asks_about(
-    database: Database, clock: FakeClock
-) -> None:
+async def test_phrasing_of_a_question_does_not_count_as_meaning(database: Database, clock: FakeClock) -> None:
     store, vectors = Store.over(database, clock), Vectors(database)
     asking = {word: "asking" for question in BARE_QUESTIONS for word in re.findall(r"\w+", question.casefold())}
     embedder = MeaningEmbedder({**asking, "really": "asking", "dachshund": "dog", "pet": "dog"})

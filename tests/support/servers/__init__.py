@@ -1,1 +1,1 @@
-"""Servers that stand in for the services Mneme talks to, over real HTTP on this machine."""
+"""Servers that replace the services Mneme uses, over real HTTP on this machine."""

@@ -1,4 +1,4 @@
-"""The part of a scripted model server that makes vectors, of what the words in a text mean."""
+"""The embeddings endpoint of the scripted model server, with vectors by the meanings of words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Fault(Enum):
-    """What a request for vectors gets instead of them."""
+    """The failure of a request for vectors."""
 
     ERROR = auto()
     REFUSED = auto()
@@ -43,7 +43,7 @@ class ScriptedEmbedder:
         self.models: list[str] = []
 
     async def answer(self, request: dict[str, Any]) -> Answer:
-        """The answer to a request, as OpenAI's API gives it."""
+        """Return the response in the format of OpenAI's API."""
         texts = request["input"]
         self.asked += texts
         self.models.append(request["model"])
@@ -62,7 +62,7 @@ class ScriptedEmbedder:
         return Answer(200, json.dumps(answer).encode())
 
     def vector(self, text: str) -> list[float]:
-        """The vector of a text: known meanings weigh more than words that have none."""
+        """Return the vector of a text. Known meanings weigh more than other words."""
         numbers = [0.01] * self.length
         for word in _words(text):
             meaning = self.meanings.get(word)
@@ -71,7 +71,7 @@ class ScriptedEmbedder:
 
 
 class MeaningEmbedder:
-    """The same vectors without a server: an Embedder to which words mean what a test says."""
+    """The same vectors without a server, as an Embedder."""
 
     name = "meanings"
 
@@ -80,7 +80,7 @@ class MeaningEmbedder:
         self._scripted.meanings = meanings
 
     async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Sequence[float]]:
-        """A vector for each text."""
+        """Return a vector for each text."""
         return [self._scripted.vector(text) for text in texts]
 
 

@@ -75,7 +75,7 @@ class Fails:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Streams `text` and then waits until `release` is set, if ever, before it finishes."""
+    """Streams `text` and then waits until `release` is set before it finishes."""
 
     text: str
     release: asyncio.Event = field(default_factory=asyncio.Event)
@@ -83,12 +83,12 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class Hangs:
-    """Not even a status: the request is taken, and nothing ever comes back."""
+    """Accepts the request and never responds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Garbles:
-    """A stream with something in it that is not JSON."""
+    """A stream that contains invalid JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +104,14 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class ShowsPage:
-    """A web page with the status of an answer that is good, as a proxy or another program shows it."""
+    """A web page with status 200, as from a proxy or another program."""
 
 
 Reply = Says | Calls | Fails | Holds | Hangs | Garbles | Streams | ShowsPage
 
 
 class Wrong(StrEnum):
-    """What servers with a strict chat template refuse in the messages."""
+    """Message structures that strict chat templates refuse."""
 
     LATER_SYSTEM = "a later system message"
     SYSTEM = "a system message"
@@ -120,7 +120,7 @@ class Wrong(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refuses:
-    """A server's dislike of a field of the request, or of something in its messages, and how it says so."""
+    """Refuses a field of the request or a message structure, with its wording."""
 
     what: str | Wrong
     message: str = "bad request"
@@ -129,7 +129,7 @@ class Refuses:
     streamed: bool = False
 
     def applies(self, chat: ChatRequest) -> bool:
-        """Whether the request has it."""
+        """Return whether the request is refused."""
         roles = [message["role"] for message in chat.messages]
         if self.what == Wrong.LATER_SYSTEM:
             return "system" in roles[1:]
@@ -154,82 +154,82 @@ class RefusesTool(Refuses):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request that came, as it came."""
+    """One received request."""
 
     body: dict[str, Any]
     raw: bytes
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages in it."""
+        """Return the messages of the request."""
         return list(self.body["messages"])
 
     @property
     def prompt(self) -> str:
-        """Tools and messages as one text, in the order in which a provider reads them."""
+        """Return tools and messages as one text in the order of a provider's prompt."""
         return json.dumps(self.body.get("tools", []), ensure_ascii=False) + "".join(
             json.dumps(message, ensure_ascii=False) for message in self.messages
         )
 
     @property
     def tokens(self) -> int:
-        """How long it is, by this server's count: a token is four characters, or one of Chinese, or one emoji."""
+        """Estimate the tokens: four characters, one Chinese character or one emoji each."""
         prompt = self.prompt
         dense = len(_DENSE.findall(prompt))
         return dense + (len(prompt) - dense) // CHARACTERS_PER_TOKEN
 
     @property
     def last(self) -> str:
-        """The text of the last message, without what is added to it for this request alone."""
+        """Return the text of the last message without the context added for this request."""
         return text_of(self.messages[-1]).partition("\n\n<context>\n")[0]
 
     @property
     def last_by_user(self) -> str:
-        """What the user said last."""
+        """Return the last message of the user."""
         spoken = [text_of(message) for message in self.messages if message["role"] == "user"]
         return spoken[-1].partition("\n\n<context>\n")[0] if spoken else ""
 
     @property
     def said(self) -> list[str]:
-        """The conversation: the texts of all messages but the system message, without what is added to the last."""
+        """Return the texts of all messages except the system message and added context."""
         return [*(text_of(m) for m in self.messages[:-1] if m["role"] != "system"), self.last]
 
     @property
     def added(self) -> str:
-        """What is added to the last message for this request alone; empty for nothing."""
+        """Return the context added to the last message, or an empty text."""
         added = text_of(self.messages[-1]).partition("\n\n<context>\n")[2]
         assert not added or added.endswith("\n</context>"), added
         return added.removesuffix("\n</context>")
 
     @property
     def pictures(self) -> list[bytes]:
-        """The pictures in it, in the order in which the model sees them."""
+        """Return the pictures in the order in which the model sees them."""
         return [picture for message in self.messages for picture in pictures_of(message)]
 
     @property
     def is_consolidation(self) -> bool:
-        """Whether it asks what of a conversation is to be kept."""
+        """Return whether this is a consolidation."""
         return "memory consolidation agent" in str(self.messages[0]["content"])
 
     @property
     def is_second_look(self) -> bool:
-        """Whether it asks what follows from what was said."""
+        """Return whether this is a second look."""
         return "check what a memory program is about to keep" in str(self.messages[0]["content"])
 
     @property
     def is_summary(self) -> bool:
-        """Whether it asks for a summary of a conversation."""
+        """Return whether this is a summary."""
         return "You summarise" in str(self.messages[0]["content"])
 
     def system(self) -> str:
-        """The system message, and what is added to the last one: all that is not the conversation."""
+        """Return the system message and the added context."""
         assert [m["role"] for m in self.messages].count("system") <= 1
         first = str(self.messages[0]["content"]) if self.messages[0]["role"] == "system" else ""
         return f"{first}\n{self.added}"
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """The text in a message, whether it stands alone or among pictures."""
+    """Return the text of a message, with or without pictures."""
     content = message["content"]
     if isinstance(content, str) or content is None:
         return content or ""
@@ -237,7 +237,7 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 def pictures_of(message: dict[str, Any]) -> list[bytes]:
-    """The pictures in a message, which stand in it whole."""
+    """Return the pictures of a message, which are embedded."""
     if isinstance(message["content"], str) or message["content"] is None:
         return []
     found = [part["image_url"]["url"] for part in message["content"] if part["type"] == "image_url"]
@@ -352,7 +352,7 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        """The base URL for an OpenAI client."""
+        """Return the base URL for an OpenAI client."""
         return f"http://127.0.0.1:{self._web.port}/v1"
 
     async def __aenter__(self) -> Self:

@@ -36,7 +36,7 @@ _TOLD = 30
 
 
 class BotApiServer:
-    """Telegram, as far as one bot can tell."""
+    """Telegram as one bot sees it."""
 
     TOKEN = "1234567:TEST-token-for-a-local-server-only"
 
@@ -70,30 +70,30 @@ class BotApiServer:
             raise self._web.crashes[0]
 
     async def start(self) -> None:
-        """Listen; after a stop again on the same port, with everything as it was."""
+        """Listen. After a stop, use the same port and keep all data."""
         await self._web.start()
 
     async def stop(self) -> None:
-        """Be unreachable: refuse connections, and cut those there are."""
+        """Refuse new connections and cut existing ones."""
         await self._web.stop()
         self._courier.stop()
 
     def sends_to(self, front: str) -> None:
-        """Send the updates to the webhook from now on; what is under its address stands at `front`."""
+        """Send updates to the webhook from now on, which is reached at `front`."""
         self._courier.start(front)
 
     @property
     def webhook_error(self) -> str:
-        """Why the last update was not taken by the webhook."""
+        """Return the reason why the webhook refused the last update."""
         return self._methods.updates.webhook_error
 
     @property
     def url(self) -> str:
-        """Where it listens, without a slash at the end; PTB's base_url is this and `/bot`."""
+        """Return the address without a slash at the end. PTB's base_url is this and `/bot`."""
         return f"http://127.0.0.1:{self._web.port}"
 
     def be_ahead(self, seconds: float) -> None:
-        """Have a clock that is so far ahead of this machine's."""
+        """Move the server's clock ahead of this machine's."""
         self._web.ahead = seconds
 
     # -- people --------------------------------------------------------------------------------------------
@@ -154,17 +154,17 @@ class BotApiServer:
         return update_id
 
     def spoil(self, update_id: int, field: str, value: object) -> None:
-        """Let the message in an update that was not fetched yet say something that no client knows."""
+        """Make the message of a pending update unreadable for clients."""
         self._methods.updates.spoil(update_id, field, value)
 
     def delivers_again(self, update_id: int) -> int:
-        """Queue what an update says once more, as another one; its number."""
+        """Queue the content of an update again and return the new update id."""
         again = self._methods.updates.add_again(update_id)
         self._notify()
         return again
 
     def renumber(self, update_id: int, number: int) -> None:
-        """Give an update that was not fetched yet another number."""
+        """Give a pending update another id."""
         self._methods.updates.renumber(update_id, number)
 
     def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int, *, ephemeral: bool = False) -> int:
@@ -179,42 +179,42 @@ class BotApiServer:
         return update_id
 
     def user_stops(self, chat_id: int) -> int:
-        """A person presses Stop under the draft of an answer; the number of the update."""
+        """Press Stop below the draft of an answer and return the update id."""
         update_id = stop(self._methods, chat_id)
         self._notify()
         return update_id
 
     def message_id_of(self, update_id: int) -> int:
-        """The number, in its chat, of the message an update was about."""
+        """Return the id of the message in an update."""
         return self._message_ids[update_id]
 
     def register_chat(self, chat_id: int, *, chat_type: ChatType = "private", name: str = "Ann") -> None:
-        """Let the bot know a chat nobody wrote in yet."""
+        """Let the bot know a chat without messages."""
         self._methods.chats.register(chat_id, chat_type, name)
 
     def register_thread(self, chat_id: int, thread_id: int) -> None:
-        """Open a thread in a chat the bot knows."""
+        """Open a thread in a known chat."""
         chat = self._methods.chats.get(chat_id)
         if chat is None:
             raise KeyError(chat_id)
         chat.threads.add(thread_id)
 
     def forbid_reactions(self, chat_id: int) -> None:
-        """Let nobody react in a chat the bot knows."""
+        """Forbid reactions in a known chat."""
         chat = self._methods.chats.get(chat_id)
         if chat is None:
             raise KeyError(chat_id)
         chat.takes_reactions = False
 
     def forbid_voice_messages(self, chat_id: int) -> None:
-        """Have the person in a chat that the bot knows take no voice messages."""
+        """Forbid voice messages in a known chat."""
         chat = self._methods.chats.get(chat_id)
         if chat is None:
             raise KeyError(chat_id)
         chat.refuses_voice = True
 
     def owns(self, user_id: int, chat_id: int) -> None:
-        """Have a person own a group."""
+        """Make a person the owner of a group."""
         self._methods.owners.add((chat_id, user_id))
 
     def user_calls_guest(self, text: str, *, chat_id: int, user_id: int, quoted: JsonObject | None = None) -> str:
@@ -225,18 +225,18 @@ class BotApiServer:
 
     @property
     def guest_answers(self) -> dict[str, str]:
-        """What guest queries were answered by."""
+        """Return the answers to guest queries."""
         return {query: text for query, text in self._methods.newer.guest_queries.items() if text}
 
     def promotes_bot(self, chat_id: int, *, administrator: bool = True) -> None:
-        """Have the bot be an administrator of a group, or no longer."""
+        """Make the bot an administrator of a group, or revoke that."""
         chat = self._methods.chats.get(chat_id)
         if chat is None:
             raise KeyError(chat_id)
         chat.bot_is_administrator = administrator
 
     def lets_actions_pass(self) -> None:
-        """Let more than 15 seconds pass since anybody pressed a button or wrote to the bot alone."""
+        """Let more than 15 seconds pass since the last press or ephemeral message."""
         self._methods.newer.actions.clear()
 
     def group_becomes(self, former: int, present: int, told: Sequence[str] = ("former", "present")) -> None:
@@ -247,7 +247,7 @@ class BotApiServer:
         self._notify()
 
     def adds_bot(self, chat_id: int, user_id: int, *, again: bool = False) -> int:
-        """A person adds the bot to a group, or only makes it an administrator there; the number of the update."""
+        """Add the bot to a group, or make it an administrator, and return the update id."""
         update_id = self._methods.updates.add("my_chat_member", add_bot(self._methods, chat_id, user_id, again=again))
         self._notify()
         return update_id
@@ -256,21 +256,21 @@ class BotApiServer:
 
     @property
     def menu_button(self) -> JsonObject:
-        """What the button beside the text field does."""
+        """Return the action of the menu button."""
         return self._methods.menu_button
 
     def sent(self, chat_id: int) -> list[BotMessage]:
-        """The bot's messages in the chat as they stand now: edits applied, deleted ones gone."""
+        """Return the bot's messages in the chat in their latest version, without deleted ones."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else chat.bot_messages()
 
     def seen_alone(self, chat_id: int, user_id: int) -> list[BotMessage]:
-        """The bot's messages in a group that one person alone sees, as they stand now."""
+        """Return the bot's ephemeral messages for one person in a group."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else chat.seen_alone(user_id)
 
     def ephemeral_message(self, chat_id: int, number: int) -> JsonObject:
-        """A message that one person alone sees, as the Bot API writes it."""
+        """Return an ephemeral message as in the Bot API."""
         chat = self._methods.chats.get(chat_id)
         if chat is None:
             raise KeyError(chat_id)
@@ -278,58 +278,58 @@ class BotApiServer:
 
     @property
     def files(self) -> Files:
-        """What people have sent."""
+        """Return the files that people have sent."""
         return self._methods.files
 
     @property
     def documents(self) -> list[bytes]:
-        """What the files hold that the bot has sent, in order."""
+        """Return the contents of the files that the bot has sent, in order."""
         return list(self._methods.documents.values())
 
     def drafts(self, chat_id: int) -> list[str]:
-        """The texts the bot streamed into the chat, in order."""
+        """Return the drafts in the chat, in order."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else list(chat.drafts)
 
     def reactions(self, chat_id: int) -> dict[int, str]:
-        """The bot's reactions in the chat as they stand now, by the number of the message."""
+        """Return the bot's current reactions in the chat by message id."""
         chat = self._methods.chats.get(chat_id)
         return {} if chat is None else dict(chat.reactions)
 
     def calls_to(self, method: str) -> list[Call]:
-        """The calls of one method, in order."""
+        """Return the calls of one method, in order."""
         return [call for call in self.calls if call.method == method]
 
     @property
     def commands(self) -> list[Command]:
-        """The commands set for everybody, in no particular language."""
+        """Return the default commands."""
         return self.commands_for()
 
     def commands_for(self, scope: str = "default", language_code: str = "") -> list[Command]:
-        """The commands set for a scope, by its type, and a language."""
+        """Return the commands of a scope type and a language."""
         return list(self._methods.commands.get((json.dumps({"type": scope}), language_code), []))
 
     @property
     def about(self) -> dict[str, str]:
-        """The bot's description and short description."""
+        """Return the bot's description and short description."""
         return self._methods.about
 
     def about_in(self, language_code: str) -> dict[str, str]:
-        """The same for those whose program is set to a language."""
+        """Return the description and short description in a language."""
         return self._methods.about_in.get(language_code, {})
 
     @property
     def pending_update_ids(self) -> list[int]:
-        """The updates the bot has not confirmed."""
+        """Return the unconfirmed update ids."""
         return [update["update_id"] for update in self._methods.updates.pending]
 
     @property
     def polled(self) -> bool:
-        """Whether a long poll is waiting right now."""
+        """Return whether a long poll is waiting."""
         return self._methods.updates.polled
 
     async def wait_for(self, found: Callable[[], _Found], timeout: float = 20) -> _Found:  # noqa: ASYNC109 - says what was missing
-        """What `found` returns as soon as that is true; asked again whenever something happens here."""
+        """Call `found` after each event until its result is true, and return it."""
         try:
             async with asyncio.timeout(timeout):
                 while not (result := found()):
@@ -345,7 +345,7 @@ class BotApiServer:
 
     @property
     def is_of_version_10(self) -> bool:
-        """Whether this Telegram knows what is newer than version 9 of its Bot API."""
+        """Whether this server supports the Bot API newer than version 9."""
         return self._methods.newer.served
 
     @is_of_version_10.setter
@@ -354,7 +354,7 @@ class BotApiServer:
 
     @property
     def drafts_supported(self) -> bool:
-        """Whether this Telegram knows sendMessageDraft at all."""
+        """Whether this server supports sendMessageDraft."""
         return self._methods.drafts_supported
 
     @drafts_supported.setter
@@ -401,7 +401,7 @@ class BotApiServer:
         )
 
     def clear_faults(self) -> None:
-        """Let every later call work again."""
+        """Remove all scripted faults."""
         self._faults.clear()
 
     # -- serving -------------------------------------------------------------------------------------------
@@ -472,7 +472,7 @@ class BotApiServer:
         raise fault.error()
 
     def _notify(self) -> None:
-        """Wake everybody who waits for something to happen."""
+        """Wake all waiting tasks."""
         self._changed.set()
         self._changed = asyncio.Event()
 

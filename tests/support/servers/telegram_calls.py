@@ -1,4 +1,4 @@
-"""What the bot has called."""
+"""Calls of the bot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Call:
-    """A call the server got; the response stays None while it is unanswered, and if it never was answered."""
+    """A call to the server. The response is None unless it was answered."""
 
     method: str
     params: JsonObject
@@ -20,12 +20,12 @@ class Call:
 
     @property
     def ok(self) -> bool:
-        """Whether the call was answered, and with a result."""
+        """Return whether the call was answered with a result."""
         return self.response is not None and bool(self.response["ok"])
 
     @property
     def error_code(self) -> int | None:
-        """The code of the error it was answered with."""
+        """Return the code of the error response."""
         return self.response.get("error_code") if self.response is not None else None
 
     def __str__(self) -> str:

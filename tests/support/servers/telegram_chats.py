@@ -1,4 +1,4 @@
-"""The chats of the stand-in Telegram: who and what is in them, and the rules of sending into them."""
+"""Chats of the local Telegram: members, messages, and the rules of sending."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ChatType: TypeAlias = Literal["private", "group", "supergroup"]
 
 @dataclass(frozen=True, slots=True)
 class BotMessage:
-    """A message of the bot as it stands in the chat now."""
+    """A message of the bot in its latest version."""
 
     message_id: int
     text: str
@@ -32,7 +32,7 @@ class BotMessage:
 
 @dataclass(slots=True)
 class Chat:
-    """One chat: its messages as the Bot API writes them, its threads and its drafts."""
+    """One chat: its messages in Bot API format, threads and drafts."""
 
     chat_id: int
     chat_type: ChatType
@@ -50,7 +50,7 @@ class Chat:
     bot_is_administrator: bool = False
 
     def as_json(self) -> JsonObject:
-        """The chat as the Bot API writes it."""
+        """Return the chat in Bot API format."""
         chat: JsonObject = {"id": self.chat_id, "type": self.chat_type}
         chat["first_name" if self.chat_type == "private" else "title"] = self.name
         if self.chat_type == "supergroup" and self.threads:
@@ -58,7 +58,7 @@ class Chat:
         return chat
 
     def new_message(self, sender: JsonObject, *, thread_id: int | None = None) -> JsonObject:
-        """A message without content, numbered and dated, that is not in the chat yet."""
+        """Return a message without content, with id and date, that is not yet in the chat."""
         message: JsonObject = {
             "message_id": self.last_message_id + 1,
             "date": int(time.time()),
@@ -70,21 +70,21 @@ class Chat:
         return message
 
     def put(self, message: JsonObject) -> JsonObject:
-        """Add the message to the chat, or replace the one that has its number."""
+        """Add the message to the chat, or replace the one with its id."""
         self.last_message_id = max(self.last_message_id, message["message_id"])
         self.messages[message["message_id"]] = message
         return message
 
     def quoted(self, message_id: int) -> JsonObject:
-        """The message as a reply to it shows it: without what it replies to itself."""
+        """Return the message as a reply shows it, without its own replied message."""
         return {key: value for key, value in self.messages[message_id].items() if key != "reply_to_message"}
 
     def bot_messages(self) -> list[BotMessage]:
-        """What the bot said here and did not delete, in order."""
+        """Return the bot's messages that were not deleted, in order."""
         return [_bot_message(message) for message in self.messages.values() if message["from"]["is_bot"]]
 
     def seen_alone(self, user: int) -> list[BotMessage]:
-        """What the bot said here to one person alone, in order; by the numbers that such messages have."""
+        """Return the bot's ephemeral messages in order, by their ids."""
         return [
             replace(_bot_message(message), message_id=number)
             for number, message in self.ephemeral.items()
@@ -92,19 +92,19 @@ class Chat:
         ]
 
     def members(self) -> set[int]:
-        """Who has written here."""
+        """Return the people who have written here."""
         said = (*self.messages.values(), *self.ephemeral.values())
         return {message["from"]["id"] for message in said if not message["from"]["is_bot"]}
 
     def put_ephemeral(self, message: JsonObject, receiver: JsonObject) -> JsonObject:
-        """Add a message that only `receiver` and its sender see: it has no number of the chat, but one of its own."""
+        """Add an ephemeral message for `receiver`, with a separate kind of id."""
         number = 29_000_000 + len(self.ephemeral)
         told = message | {"message_id": 0, "ephemeral_message_id": number, "receiver_user": receiver}
         self.ephemeral[number] = told
         return told
 
     def check_thread(self, thread_id: Any) -> int | None:
-        """The thread to send to; none when the parameter is missing."""
+        """Return the thread to send to, or None without the parameter."""
         if thread_id is None:
             return None
         if thread_id not in self.threads:
@@ -112,24 +112,24 @@ class Chat:
         return int(thread_id)
 
     def message(self, message_id: Any, purpose: str) -> JsonObject:
-        """The message a method is about."""
+        """Return the message that a method refers to."""
         if message_id not in self.messages:
             raise bad_request(f"{purpose} not found")
         return self.messages[message_id]
 
 
 class Chats:
-    """The chats the bot knows: those somebody wrote from."""
+    """The chats that the bot knows."""
 
     def __init__(self) -> None:
         self._chats: dict[int, Chat] = {}
 
     def get(self, chat_id: int) -> Chat | None:
-        """The chat, if the bot knows it."""
+        """Return the chat if the bot knows it."""
         return self._chats.get(chat_id)
 
     def register(self, chat_id: int, chat_type: ChatType, name: str) -> Chat:
-        """The chat, made known if it was not; its type never changes."""
+        """Return the chat, and make it known if needed. Its type never changes."""
         if (chat_type == "private") != (chat_id > 0):
             message = "private chats have positive numbers, groups negative ones"
             raise ValueError(message)
@@ -140,7 +140,7 @@ class Chats:
         return chat
 
     def named_by(self, params: JsonObject) -> Chat:
-        """The chat of a request."""
+        """Return the chat of a request."""
         chat_id = params.get("chat_id", "")
         if chat_id == "":
             raise bad_request("chat_id is empty")
@@ -154,7 +154,7 @@ class Chats:
 
 
 def check_markup(markup: Any) -> JsonObject | None:
-    """The reply markup of a request; refuses what is no markup and buttons Telegram would not show."""
+    """Return the reply markup of a request, or refuse invalid markup."""
     if markup is None or markup == {}:
         return None
     if not isinstance(markup, dict):
@@ -173,7 +173,7 @@ def check_markup(markup: Any) -> JsonObject | None:
 
 
 def fill_text(message: JsonObject, formatted: FormattedText, markup: JsonObject | None) -> JsonObject:
-    """The message with that text, its entities and its buttons instead of any it had."""
+    """Return the message with this text, entities and buttons."""
     bare = {key: value for key, value in message.items() if key not in _CONTENT}
     bare["text"] = formatted.text
     if formatted.entities:
@@ -182,13 +182,13 @@ def fill_text(message: JsonObject, formatted: FormattedText, markup: JsonObject 
 
 
 def fill_rich(message: JsonObject, markdown: str, markup: JsonObject | None) -> JsonObject:
-    """The message as a rich one, which is kept as its Markdown, instead of any text it had."""
+    """Return the message as a rich one, which is stored as Markdown."""
     bare = {key: value for key, value in message.items() if key not in _CONTENT}
     return fill_markup(bare | {"rich_message": {"blocks": [{"type": "paragraph", "text": markdown}]}}, markup)
 
 
 def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
-    """The message with those buttons; like Telegram, shows only inline keyboards, and Mini Apps in private chats."""
+    """Return the message with these buttons. Only inline keyboards are shown, and Mini Apps only in private chats."""
     buttons = [button for row in (markup or {}).get("inline_keyboard", []) for button in row]
     if message["chat"]["type"] != "private" and any("web_app" in button for button in buttons):
         raise bad_request("BUTTON_TYPE_INVALID")

@@ -1,4 +1,4 @@
-"""Scripted trouble: what goes wrong with which method, and how often."""
+"""Scripted faults of the local Telegram."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Fault:
     until: float | None = None
 
     def error(self) -> ApiError:
-        """The error it answers with, in Telegram's words unless the script has its own."""
+        """Return the error of the fault, in Telegram's words by default."""
         if self.error_code == 429:
             words = f"Too Many Requests: retry after {self.retry_after}"
             return ApiError(429, self.description or words, retry_after=self.retry_after)
@@ -44,27 +44,27 @@ class Fault:
         return ApiError(self.error_code, self.description or phrase)
 
     def page(self) -> bytes:
-        """The page a proxy in front of Telegram shows."""
+        """Return the page of a proxy in front of Telegram."""
         title = f"{self.error_code} Bad Gateway" if self.error_code == 502 else f"{self.error_code} Server Error"
         return f"<html><head><title>{title}</title></head><body><h1>{title}</h1></body></html>".encode()
 
 
 class Faults:
-    """The faults still to come, in the order they were scripted."""
+    """The pending faults in the order of their scripting."""
 
     def __init__(self) -> None:
         self._script: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
-        """Script another one."""
+        """Script a fault."""
         self._script.append(fault)
 
     def clear(self) -> None:
-        """Let everything work again; what stalls already goes on stalling."""
+        """Remove all faults. Calls that stall already continue to stall."""
         self._script.clear()
 
     def next_for(self, method: str) -> Fault | None:
-        """The fault this call meets, used up by it."""
+        """Return and consume the fault for this call."""
         self._script = [fault for fault in self._script if fault.until is None or time.monotonic() < fault.until]
         for fault in self._script:
             if fault.method not in {method, "*"}:

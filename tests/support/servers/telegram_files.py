@@ -1,4 +1,4 @@
-"""Files at the stand-in Telegram: what people send, getFile, and the download behind it."""
+"""Files at the local Telegram: sending, getFile and download."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class Sent:
 
 
 def photo(label: str = "") -> Sent:
-    """A photo whose bytes tell it from others."""
+    """Return a photo with distinguishable bytes."""
     return Sent("photo", JPEG + label.encode())
 
 
 def document(name: str, content: bytes | str, mime_type: str | None = None) -> Sent:
-    """A file."""
+    """Return a document."""
     return Sent("document", content.encode() if isinstance(content, str) else content, name, mime_type)
 
 
 def voice(content: bytes = b"OggS spoken words") -> Sent:
-    """A voice message."""
+    """Return a voice message."""
     return Sent("voice", content, mime_type="audio/ogg")
 
 
 class Files:
-    """The files of all chats. Only what getFile was asked for can be downloaded."""
+    """The files of all chats. A file can be downloaded only after getFile."""
 
     def __init__(self) -> None:
         self._contents: dict[str, tuple[bytes, int]] = {}
@@ -53,7 +53,7 @@ class Files:
         self.fetched: list[str] = []
 
     def field_of(self, sent: Sent) -> JsonObject:
-        """The fields of a message that brings that file."""
+        """Return the message fields of the file."""
         if sent.kind == "photo":
             return {"photo": [self._size(sent, width) for width in WIDTHS]}
         known = self._known(sent.content, sent.size)
@@ -69,7 +69,7 @@ class Files:
         return {sent.kind: known} | ({"document": known} if sent.kind == "animation" else {})
 
     def get_file(self, params: JsonObject) -> JsonObject:
-        """Where a file can be downloaded."""
+        """Return the download path of a file."""
         file_id = params.get("file_id")
         if not isinstance(file_id, str) or file_id not in self._contents:
             raise bad_request("invalid file_id" if file_id else "file_id not specified")
@@ -81,14 +81,14 @@ class Files:
         return {"file_id": file_id, "file_unique_id": unique(content), "file_size": size, "file_path": path}
 
     def download(self, path: str) -> bytes:
-        """The bytes at a path that getFile has given."""
+        """Return the bytes at a path that getFile has returned."""
         if path not in self._paths:
             raise ApiError(404, "Not Found")
         self.fetched.append(path)
         return self._paths[path]
 
     def forget(self) -> None:
-        """Have none of the files any more."""
+        """Delete all files."""
         self._contents.clear()
         self._paths.clear()
 
@@ -107,5 +107,5 @@ class Files:
 
 
 def unique(content: bytes) -> str:
-    """What is the same however often a file is sent."""
+    """Return the unique id of a file, which is equal for repeated sending."""
     return f"AQAD{hashlib.sha256(content).hexdigest()[:12]}"

@@ -1,4 +1,4 @@
-"""The methods of the Bot API that Mneme calls, with the conditions Telegram puts on them."""
+"""The Bot API methods that Mneme calls, with Telegram's conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.support.servers.telegram_chats import Chat
 
-LONGEST_CAPTION = 1024
+MAX_CAPTION_CHARS = 1024
 _ACTIONS = frozenset(
     [
         "typing",
@@ -55,7 +55,7 @@ _SCOPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command the bot shows in its menu."""
+    """A command in the bot's menu."""
 
     command: str
     description: str
@@ -63,7 +63,7 @@ class Command:
 
 
 class Methods:
-    """The state of one bot at Telegram, and the methods that read and change it."""
+    """The state of one bot at Telegram, and the methods on it."""
 
     def __init__(self, bot: JsonObject) -> None:
         self.bot = bot
@@ -110,11 +110,11 @@ class Methods:
         self._names = {name.lower(): name for name in (*self._methods, "getUpdates")}
 
     def name(self, method: str) -> str:
-        """The method as the Bot API spells it, which does not mind the case it is called in."""
+        """Return the method name in the spelling of the Bot API, ignoring case."""
         return self._names.get(method.lower(), method)
 
     async def run(self, method: str, params: JsonObject) -> Any:
-        """The result of a method."""
+        """Return the result of a method."""
         if method == "getUpdates":
             return await self.updates.get_updates(params)
         handler = self._methods.get(method)
@@ -126,7 +126,7 @@ class Methods:
     # -- messages ------------------------------------------------------------------------------------------
 
     def _new_message(self, chat: Chat, params: JsonObject) -> JsonObject:
-        """A message of the bot in its thread, answering what it is to answer, without content yet."""
+        """Return a message of the bot in its thread, with its replied message but without content."""
         message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
         replied = _replied(chat, params)
         if replied is not None:
@@ -151,7 +151,7 @@ class Methods:
         if not isinstance(document, Upload) or not document.content:
             raise bad_request("file must be non-empty")
         caption = trimmed(parse_entities(params.get("caption", ""), params.get("caption_entities", [])))
-        if utf16_length(caption.text) > LONGEST_CAPTION:
+        if utf16_length(caption.text) > MAX_CAPTION_CHARS:
             raise bad_request("message caption is too long")
         markup = check_markup(params.get("reply_markup"))
         chat = self.chats.named_by(params)
@@ -281,7 +281,7 @@ class Methods:
 
     @property
     def bot_user(self) -> JsonObject:
-        """The bot as the sender of its messages."""
+        """Return the bot as a sender."""
         return {key: self.bot[key] for key in ("id", "is_bot", "first_name", "username")}
 
     def _set_chat_menu_button(self, params: JsonObject) -> bool:
@@ -366,7 +366,7 @@ class Methods:
 
 
 def _replied(chat: Chat, params: JsonObject) -> int | None:
-    """The message a request replies to; none if it names none, or a missing one that it can do without."""
+    """Return the message that a request replies to, or None if it is missing and optional."""
     reply = params.get("reply_parameters", {})
     if not isinstance(reply, dict):
         raise bad_request("can't parse reply parameters: expected an Object")
@@ -402,7 +402,7 @@ def _audience(params: JsonObject) -> tuple[str, str]:
 
 
 def _language(params: JsonObject) -> str:
-    """The language of a request; empty for all users who have no text in theirs."""
+    """Return the language of a request, or an empty text for the default."""
     code = str(params.get("language_code") or "")
     if code and not re.fullmatch(r"[a-z]{2}", code):
         raise bad_request("invalid language code specified")

@@ -1,4 +1,4 @@
-"""How the Bot API gets its parameters: query string, urlencoded, multipart or JSON, or several at once."""
+"""Parsing of Bot API parameters: query string, urlencoded, multipart, JSON, or several."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ _JSON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that came with a request."""
+    """A file in a request."""
 
     name: str
     content: bytes
 
 
 class ApiError(Exception):
-    """An answer of the Bot API that is not ok."""
+    """An error response of the Bot API."""
 
     def __init__(
         self, code: int, description: str, *, retry_after: int | None = None, moved_to: int | None = None
@@ -84,7 +84,7 @@ class ApiError(Exception):
         self.moved_to = moved_to
 
     def as_json(self) -> JsonObject:
-        """The body Telegram sends for it."""
+        """Return the response body."""
         body: JsonObject = {"ok": False, "error_code": self.code, "description": self.description}
         if self.retry_after is not None:
             body["parameters"] = {"retry_after": self.retry_after}
@@ -94,12 +94,12 @@ class ApiError(Exception):
 
 
 def bad_request(reason: str) -> ApiError:
-    """The error for a request Telegram will not carry out."""
+    """Return the error for an invalid request."""
     return ApiError(400, f"Bad Request: {reason}")
 
 
 def read_params(request: Request) -> JsonObject:
-    """The decoded parameters: numbers, flags and JSON in their own types, everything else as text."""
+    """The decoded parameters: numbers, flags and JSON with their types, others as text."""
     try:
         raw = _from_query(request) | _from_body(request)
         params = {name: _decode(name, value) for name, value in raw.items()}
@@ -111,7 +111,7 @@ def read_params(request: Request) -> JsonObject:
 
 
 def integer(params: JsonObject, name: str, default: int = 0) -> int:
-    """A number parameter; the default when it is missing or is none."""
+    """Return an integer parameter, or the default if it is missing or invalid."""
     value = params.get(name)
     return value if isinstance(value, int) else default
 
@@ -139,7 +139,7 @@ def _from_body(request: Request) -> JsonObject:
 
 
 def read_form(request: Request) -> JsonObject:
-    """The fields of a form with files in it."""
+    """Parse the fields of a multipart form."""
     head = f"Content-Type: {request.content_type}\r\n\r\n".encode()
     form = BytesParser(policy=HTTP).parsebytes(head + request.body)
     fields: JsonObject = {}

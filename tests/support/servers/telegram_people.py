@@ -1,4 +1,4 @@
-"""What people do in Telegram, written as the updates a bot gets to see."""
+"""Actions of people in Telegram as updates for the bot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADMIN: JsonObject = {"id": 3003, "is_bot": False, "first_name": "Carol"}
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """Something a person writes: a text, or a file that may have a caption, or what stands in `fields`."""
+    """A message of a person: a text, a file with an optional caption, or the content of `fields`."""
 
     text: str | None
     chat_id: int
@@ -47,7 +47,7 @@ class Utterance:
 
 
 def say(methods: Methods, said: Utterance) -> tuple[int, int]:
-    """Put the message into its chat and queue the update; the numbers of both."""
+    """Add the message to its chat, queue the update and return both ids."""
     if said.text is not None and said.sends is not None:
         problem = "a message has either a text or a file"
         raise ValueError(problem)
@@ -90,7 +90,7 @@ def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id
 
 
 def stop(methods: Methods, chat_id: int) -> int:
-    """Press Stop under the draft that a chat shows; the number of the update."""
+    """Press Stop below the draft in a chat and return the update id."""
     chat = methods.chats.get(chat_id)
     if chat is None or chat.stoppable is None:
         problem = f"no draft in chat {chat_id} can be stopped"
@@ -101,7 +101,7 @@ def stop(methods: Methods, chat_id: int) -> int:
 
 
 def call_guest(methods: Methods, text: str, *, chat_id: int, user_id: int, quoted: JsonObject | None) -> str:
-    """Mention the bot in a chat that it is no member of; the query."""
+    """Mention the bot in a chat without it and return the query."""
     query = str(7_700_000_000_000 + len(methods.newer.guest_queries))
     methods.newer.guest_queries[query] = ""
     kind = "private" if chat_id > 0 else "supergroup"
@@ -119,7 +119,7 @@ def call_guest(methods: Methods, text: str, *, chat_id: int, user_id: int, quote
 
 
 def move(methods: Methods, former: int, present: int) -> JsonObject:
-    """The last message of a group that becomes the supergroup `present`."""
+    """Return the last message of a group that becomes the supergroup `present`."""
     chat = methods.chats.get(former)
     if chat is None or chat.chat_type != "group":
         problem = f"there is no group {former}"
@@ -130,7 +130,7 @@ def move(methods: Methods, former: int, present: int) -> JsonObject:
 
 
 def moved(methods: Methods, former: int, present: int) -> JsonObject:
-    """The first message of the supergroup that the group `former` became."""
+    """Return the first message of the supergroup that the group `former` became."""
     chat = methods.chats.register(present, "supergroup", "")
     return chat.put(chat.new_message(_ADMIN) | {"migrate_from_chat_id": former})
 
@@ -167,7 +167,7 @@ def add_bot(methods: Methods, group: int, user: int, *, again: bool) -> JsonObje
 
 
 def marked(text: str) -> list[JsonObject]:
-    """The commands and mentions Telegram finds in a text."""
+    """Return the commands and mentions in a text."""
     return [
         Entity(found.lastgroup or "", utf16_length(text[: found.start()]), utf16_length(found[0])).as_json()
         for found in _MARKED.finditer(text)

@@ -1,4 +1,4 @@
-"""What Telegram accepts as the text of a message, and as the entities that format it."""
+"""Validation of message texts and entities as in Telegram."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _BLANK = " \n\t\r"
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A formatted stretch of a text; offset and length count UTF-16 code units."""
+    """A formatted range of a text. Offset and length count UTF-16 code units."""
 
     type: str
     offset: int
@@ -58,11 +58,11 @@ class Entity:
 
     @property
     def end(self) -> int:
-        """Where the first unit after it is."""
+        """Return the index of the first unit after the range."""
         return self.offset + self.length
 
     def as_json(self) -> JsonObject:
-        """The entity as the Bot API writes it."""
+        """Return the entity in Bot API format."""
         entity: JsonObject = {"type": self.type, "offset": self.offset, "length": self.length}
         optional = ("url", "language", "custom_emoji_id", "unix_time")
         entity |= {name: value for name in optional if (value := getattr(self, name)) is not None}
@@ -80,12 +80,12 @@ class FormattedText:
 
 
 def utf16_length(text: str) -> int:
-    """How long Telegram takes the text to be."""
+    """Return the length of the text by Telegram's count."""
     return len(text.encode("utf-16-le")) // 2
 
 
 def entity_from_json(value: JsonObject) -> Entity:
-    """The entity Telegram sent or received, without judging it."""
+    """Parse an entity without validation."""
     user = value.get("user")
     return Entity(
         type=value["type"],
@@ -100,7 +100,7 @@ def entity_from_json(value: JsonObject) -> Entity:
 
 
 def parse_entities(text: str, value: Any) -> FormattedText:
-    """The text with the entities of an `entities` parameter; refuses what breaks a rule of the Bot API."""
+    """Return the text with the entities of a parameter, or refuse invalid ones."""
     if not isinstance(value, list):
         raise _refused("expected an Array of MessageEntity")
     units = text.encode("utf-16-le")
@@ -111,7 +111,7 @@ def parse_entities(text: str, value: Any) -> FormattedText:
 
 
 def trimmed(formatted: FormattedText) -> FormattedText:
-    """The text as Telegram keeps it: blanks at both ends are gone, and the entities moved along."""
+    """Return the text as Telegram stores it, without surrounding blanks and with moved entities."""
     body = formatted.text.rstrip(_BLANK)
     # blanks that an entity begins with stay
     first = min((entity.offset for entity in formatted.entities), default=len(body))
@@ -126,7 +126,7 @@ def trimmed(formatted: FormattedText) -> FormattedText:
 
 
 def check_text(formatted: FormattedText, *, too_long: str = "message is too long") -> FormattedText:
-    """The text as it will stand in the chat; refuses an empty or an overlong one."""
+    """Return the text as stored, or refuse an empty or overlong one."""
     kept = trimmed(formatted)
     if not kept.text.strip():
         raise bad_request("message text is empty")
@@ -136,7 +136,7 @@ def check_text(formatted: FormattedText, *, too_long: str = "message is too long
 
 
 def formatted_text(params: JsonObject, *, may_be_empty: bool = False) -> FormattedText:
-    """The text of a request; Telegram parses it before it looks at the chat."""
+    """Return the text of a request, which Telegram parses before it looks at the chat."""
     text = params.get("text", "")
     if not isinstance(text, str) or not (text or may_be_empty):
         raise bad_request("message text is empty")

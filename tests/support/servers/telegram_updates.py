@@ -14,7 +14,7 @@ MAX_POLL = 50
 
 
 class UpdateQueue:
-    """Updates nobody confirmed yet, and the one poll that may be waiting for the next."""
+    """Unconfirmed updates, and the waiting poll if there is one."""
 
     def __init__(self) -> None:
         self.webhook_url = ""
@@ -30,16 +30,16 @@ class UpdateQueue:
 
     @property
     def pending(self) -> list[JsonObject]:
-        """The updates that were not confirmed, oldest first."""
+        """Return the unconfirmed updates, oldest first."""
         return list(self._pending.values())
 
     @property
     def polled(self) -> bool:
-        """Whether a poll is waiting right now."""
+        """Return whether a poll is waiting."""
         return self._poll is not None
 
     def add(self, kind: str, content: JsonObject) -> int:
-        """Queue an update unless the bot does not want its kind; its number."""
+        """Queue an update, unless the bot excludes its kind, and return its id."""
         update_id = self._next_id
         self._next_id += 1
         self._added[update_id] = kind, content
@@ -49,32 +49,32 @@ class UpdateQueue:
         return update_id
 
     def spoil(self, update_id: int, field: str, value: object) -> None:
-        """Change one field of the content of a pending update."""
+        """Change one field of a pending update."""
         update = self._pending[update_id]
         kind = next(name for name in update if name != "update_id")
         self._pending[update_id] = update | {kind: update[kind] | {field: value}}
 
     def add_again(self, update_id: int) -> int:
-        """Queue the content of an update as another one; its number."""
+        """Queue the content of an update again and return the new id."""
         return self.add(*self._added[update_id])
 
     def renumber(self, update_id: int, number: int) -> None:
-        """Give a pending update another number."""
+        """Give a pending update another id."""
         self._pending[number] = self._pending.pop(update_id) | {"update_id": number}
 
     def drop(self) -> None:
-        """Forget every update."""
+        """Delete all updates."""
         self._pending.clear()
 
     def set_webhook(self, url: str, secret: str = "") -> None:
-        """Have a webhook, which ends the waiting poll; none with an empty URL."""
+        """Set a webhook, which ends the waiting poll, or remove it with an empty URL."""
         self.webhook_url, self.webhook_secret, self.webhook_error = url, secret, ""
         self.arrived.set()
         if url:
             self._terminate("setWebhook request")
 
     async def get_updates(self, params: JsonObject) -> list[JsonObject]:
-        """The next updates, waited for as long as the request says."""
+        """Return the next updates, after waiting as long as the request says."""
         if self.webhook_url:
             raise ApiError(
                 409,
@@ -111,11 +111,11 @@ class UpdateQueue:
             self._poll.set_exception(ApiError(409, f"Conflict: terminated by {cause}"))
 
     def taken(self, update_id: int) -> None:
-        """The webhook has taken an update."""
+        """Remove an update that the webhook accepted."""
         self._pending.pop(update_id, None)
 
     def allow(self, params: JsonObject) -> None:
-        """Queue from now on only the kinds of updates that a request asks for, if it says any."""
+        """From now on queue only the kinds of updates that a request names."""
         if "allowed_updates" not in params:
             return
         allowed = params["allowed_updates"]

@@ -1,4 +1,4 @@
-"""What Mneme uses of version 10 of the Bot API: messages for one person, guest queries, rich messages."""
+"""The features of Bot API 10 that Mneme uses: ephemeral messages, guest queries, rich messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support.servers.telegram_chats import Chat, Chats
 
-LONGEST_RICH = 32_768
+MAX_RICH_CHARS = 32_768
 _OF_EPHEMERAL = {"chat_id", "receiver_user_id", "ephemeral_message_id", "reply_markup"}
 _PARAMETERS = {
     "answerGuestQuery": {"guest_query_id", "result"},
@@ -38,7 +38,7 @@ _PICTURE = re.compile(r"(?<!\\)!\[")
 
 
 def rich_content(params: JsonObject) -> str:
-    """The Markdown of a rich message in a request."""
+    """Return the Markdown of a rich message in a request."""
     content = params.get("rich_message")
     known = {"markdown": str, "is_rtl": bool, "skip_entity_detection": bool}
     if not isinstance(content, dict) or any(not isinstance(v, known.get(k, ())) for k, v in content.items()):
@@ -46,7 +46,7 @@ def rich_content(params: JsonObject) -> str:
     markdown = str(content.get("markdown", ""))
     if not markdown.strip():
         raise bad_request("rich message must be non-empty")
-    if len(markdown) > LONGEST_RICH:
+    if len(markdown) > MAX_RICH_CHARS:
         raise bad_request("RICH_MESSAGE_TOO_LONG")
     if _PICTURE.search(markdown):
         raise bad_request("RICH_MESSAGE_MEDIA_INVALID")
@@ -71,7 +71,7 @@ class Version10:
         }
 
     def check(self, method: str, params: JsonObject) -> None:
-        """Refuse a method that an older Telegram does not have, or a parameter that a method does not."""
+        """Refuse a method of a newer Bot API, or a parameter that the method doesn't have."""
         known = _PARAMETERS.get(method)
         if known is None:
             return
@@ -97,7 +97,7 @@ class Version10:
         return {"inline_message_id": f"BAAAA{query}"}
 
     def put(self, chat: Chat, message: JsonObject, params: JsonObject) -> JsonObject:
-        """The message in its chat, for all to see or for one."""
+        """Add the message to its chat, public or ephemeral."""
         reply = params.get("reply_parameters", {})
         if not self.served or "ephemeral_message_parameters" not in params:
             if "ephemeral_message_id" in reply and self.served:
@@ -107,7 +107,7 @@ class Version10:
         return chat.put_ephemeral(message, {"id": receiver, "is_bot": False, "first_name": "Ann"})
 
     def _receiver(self, chat: Chat, wanted: Any, reply: JsonObject) -> int:
-        """Who alone is to see a message: an administrator may send one, others within 15 seconds of what it answers."""
+        """Return the receiver. Without admin rights, the message must follow an action within 15 seconds."""
         types = {"receiver_user_id": int, "callback_query_id": str, "replace_callback_query_message": bool}
         if not isinstance(wanted, dict) or any(not isinstance(v, types.get(k, ())) for k, v in wanted.items()):
             raise bad_request("can't parse ephemeral message parameters JSON object")
@@ -140,7 +140,7 @@ class Version10:
         return True
 
     def _ephemeral(self, params: JsonObject) -> tuple[Chat, JsonObject]:
-        """The message for one person that a request is about."""
+        """Return the ephemeral message that a request refers to."""
         chat = self._chats.named_by(params)
         message = chat.ephemeral.get(integer(params, "ephemeral_message_id"))
         receiver = params.get("receiver_user_id")

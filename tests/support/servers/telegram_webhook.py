@@ -1,4 +1,4 @@
-"""Telegram's other way: it sends each update to the bot's webhook, until that takes it."""
+"""Delivery of updates to the bot's webhook."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAUSE = 0.05
 
 
 class Courier:
-    """Sends pending updates in their order, for as long as it is not stopped; tell: is called after each try."""
+    """Sends pending updates in order until it is stopped, and calls `tell` after each attempt."""
 
     def __init__(self, updates: UpdateQueue, tell: Callable[[], None]) -> None:
         self._updates = updates
@@ -27,12 +27,12 @@ class Courier:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, front: str) -> None:
-        """Send from now on to `front`, where the name in the webhook's address leads to."""
+        """Send to `front` from now on, which replaces the host of the webhook's address."""
         self.stop()
         self._task = asyncio.create_task(self._run(front))
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         if self._task is not None:
             self._task.cancel()
 
@@ -48,7 +48,7 @@ class Courier:
                     await asyncio.sleep(_PAUSE)
 
     async def _sent(self, client: httpx.AsyncClient, front: str, update: JsonObject) -> bool:
-        """Send an update once; whether it was taken."""
+        """Send an update once and return whether it was accepted."""
         secret, path = self._updates.webhook_secret, urlsplit(self._updates.webhook_url).path
         shown = {"X-Telegram-Bot-Api-Secret-Token": secret} if secret else {}
         try:

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on 127.0.0.1 that can stall, drop a connection and survive vanishing clients."""
+"""A small HTTP/1.1 server on 127.0.0.1 that can stall and drop connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK = 65536
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, read to its end."""
+    """A complete request."""
 
     target: str
     content_type: str
@@ -27,13 +27,13 @@ class Request:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
     def header(self, name: str) -> str:
-        """The value of a header, by its name in lower case; empty when it was not sent."""
+        """Return a header by its lower-case name, or an empty text."""
         return dict(self.headers).get(name.encode(), b"").decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back for a request."""
+    """A response."""
 
     status: int
     body: bytes
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """What goes back piece by piece; a piece that is None cuts the connection there."""
+    """A streamed response. A piece that is None cuts the connection."""
 
     pieces: AsyncIterator[bytes | None]
     content_type: str = "text/event-stream"
@@ -64,12 +64,12 @@ class WebServer:
         self.crashes: list[BaseException] = []
 
     async def start(self) -> None:
-        """Listen; after a stop, on the port it had before."""
+        """Listen. After a stop, use the same port."""
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Stop listening and cut every open connection."""
+        """Stop listening and cut all connections."""
         if self._server is None:
             return
         self._server.close()
@@ -115,13 +115,13 @@ class WebServer:
     async def _answer(
         self, request: Request, parser: h11.Connection, reader: asyncio.StreamReader
     ) -> Answer | Streamed | None:
-        """The handler's answer; None when it has none or the client left before it came."""
+        """Return the handler's response, or None if there is none or the client left before."""
         return await self._while_client_stays(self._handle(request), parser, reader)
 
     async def _stream(
         self, answer: Streamed, parser: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Answer | Streamed | None:
-        """Send a streamed answer; it comes back when it was sent whole, None when the connection is to be cut."""
+        """Send a streamed response. Return it when complete, or None to cut the connection."""
 
         async def send() -> Streamed | None:
             head = h11.Response(status_code=200, headers=[("Content-Type", answer.content_type)])
@@ -165,7 +165,7 @@ class WebServer:
 
 
 async def _read_request(parser: h11.Connection, reader: asyncio.StreamReader) -> Request | None:
-    """The next whole request; None when the client closed the connection."""
+    """Read the next request, or return None if the client closed the connection."""
     head: h11.Request | None = None
     body = bytearray()
     while True:
