@@ -47,7 +47,7 @@ MAX_PART_TOKENS = 8_000
 MAX_PART_OF_WINDOW = 0.3
 """Maximum fraction of a small window, which also holds instructions, known facts and the answer."""
 
-NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme[vectors]'`."
+NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme-bot[vectors]'`."
 
 
 def endpoint_at(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:

@@ -71,6 +71,7 @@ class Trial:
         self.whole = _whole_exports(folder)
         self.counts: dict[str, Count] = {}
         self.answers: list[float] = []
+        self.current: dict[str, str] = {}
         self.problems: list[str] = []
         self.peak = 0
 
@@ -94,6 +95,8 @@ class Trial:
             began = time.monotonic()
             await self.say(f"ping {number}", TALKER, f"You said: ping {number}")
             self.answers.append(time.monotonic() - began)
+            if self.answers[-1] > MAX_ANSWER_SECONDS:
+                print(f"answer {number} took {self.answers[-1]:.2f} s, next to {self.current}", flush=True)
             await asyncio.sleep(max(0.0, 1 - self.answers[-1]))
 
     async def watch(self, process: asyncio.subprocess.Process, end: float) -> None:
@@ -147,6 +150,7 @@ class Trial:
 
     async def _file_in_chat(self) -> None:
         name, content = self._file()
+        self.current["file in a chat"] = f"{name} ({len(content):,} bytes)"
         before = len(self.telegram.sent(SENDER))
         self.telegram.user_says(chat_id=SENDER, sends=document(name, content))
         await self._answered(SENDER, before)
@@ -155,6 +159,7 @@ class Trial:
 
     async def _file_at_page(self) -> None:
         name, content = self._file()
+        self.current["file at the page"] = f"{name} ({len(content):,} bytes)"
         look = "1" if self.chance.random() < 0.7 else "0"
         answer = await self.page.post("api/import", params={"name": name, "look": look}, content=content)
         assert answer.status_code < 500, f"{name}: {answer.status_code}"
@@ -193,6 +198,7 @@ class Trial:
 
     async def _call(self) -> None:
         kind, server = self.chance.choice(ATTACKS), self.chance.choice(["lines", "json", "events"])
+        self.current["server of tools"] = f"{kind} by {server}"
         await self.say(f"attack {kind} by {server}", CALLER, "It said")
 
 
