@@ -8,8 +8,8 @@ intervals. No model is involved, except with these options:
 
 --embedder compares meanings by the local embedding model. --talk also asks the questions with "I" and "you" in messages
 with 10, 16, 24 and 40 words of talk, or the given numbers, before, after and around them (benchmarks/talk.py): with
-their question mark, without it, and without punctuation and capitals. --tool also looks them up by memory_recall, in up
-to five wordings of their own words, and counts the results with the request. --among N also asks them after importing
+their question mark, without it, and without punctuation and capitals. --tool also searches with memory_recall, using
+up to five wordings of each question, and counts the results with the request. --among N also asks them after importing
 a history of N messages, made of the words of the other dialogues (benchmarks/history.py). --peers also asks plain BM25
 and cosine similarity (benchmarks/locomo_peers.py) and prints a table of all rankings, with Mneme's in the group form.
 """

@@ -2,7 +2,7 @@
 
 A person tells, changes and asks for things in two languages (`benchmarks/year_life.py`). The program runs over real
 HTTP with a simulated clock. A scripted model knows what each message says, so extraction and verification make no
-mistakes. On days 30, 90, 180 and 365 a copy of the data is asked for everything that was told so far.
+mistakes. On days 30, 90, 180 and 365 the program asks a copy of the data for every fact so far.
 
 `python -m benchmarks.year --days 90 --seed 2` runs a shorter life of another person.
 """
@@ -246,7 +246,7 @@ def _copy_data(folder: Path, copy: Path) -> None:
 async def _checkpoint(
     life: Life, day: int, folder: Path, server: ModelServer, clock: FakeClock, period: Period
 ) -> Figures:
-    """Ask a copy of the data for everything that was told, each in a new conversation."""
+    """Ask a copy of the data for every current fact, each in a new conversation."""
     at = clock.now
     clock.now = BEGIN + timedelta(days=day + 1, hours=9)
     current = list(life.current(day))
@@ -256,7 +256,7 @@ async def _checkpoint(
         person = Person(app)
         session = await app.sessions.get_or_create(person.address)
         for number, (attribute, version) in enumerate(current):
-            # Usually in the language in which it was told last
+            # Usually ask in the language of the last statement.
             told_in = life.languages[attribute.key, version]
             other = next(spoken for spoken in attribute.question if spoken != told_in)
             server.requests.clear()

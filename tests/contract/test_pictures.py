@@ -1,4 +1,4 @@
-"""Tests of pictures in requests: parts of user messages, whatever else is adjusted."""
+"""Tests that pictures stay in user messages when a request is adapted to a server."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ async def test_preview_in_doubt_is_not_sent_again(
     preview.show(LONG)
     await telegram.wait_for(lambda: telegram.sent(GROUP))
     preview.show(f"{LONG} And it goes on.")
-    # It stops by itself.
+    # The preview task ends without close().
     await asyncio.wait_for(asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "preview"]), 20)
     await preview.close()
     assert len(telegram.sent(GROUP)) == 1

@@ -48,7 +48,7 @@ WORDLESS = {
     "no system message, without a word": (Refuses(Wrong.SYSTEM),),
     "neither tools nor temperature, without a word": (Refuses("tools"), Refuses("temperature")),
 }
-"""Each request that they refuse is sent once more, plain: nothing is known of what they can't take."""
+"""Servers that refuse without naming a reason. Each refused request is sent once more without optional fields."""
 CONTENT_AS_IT_IS = {
     "no later system message": (QWEN,),
     "roles that alternate, and no later system message": (QWEN, MISTRAL),

@@ -34,7 +34,7 @@ from telegram.error import (
 from telegram.ext import ExtBot
 
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import LARGEST, Sent, document
+from tests.support.servers.telegram_files import MAX_DOWNLOAD_BYTES, Sent, document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
@@ -437,7 +437,7 @@ async def test_file_can_not_be_downloaded_before_get_file(server: BotApiServer, 
 
 
 async def test_unknown_or_too_large_file_is_refused(server: BotApiServer, filer: ExtBot[None]) -> None:
-    server.user_says(chat_id=ANN, sends=Sent("document", b"x", "film.pdf", size=LARGEST + 1))
+    server.user_says(chat_id=ANN, sends=Sent("document", b"x", "film.pdf", size=MAX_DOWNLOAD_BYTES + 1))
     (update,) = await filer.get_updates()
     assert update.message is not None
     assert update.message.document is not None

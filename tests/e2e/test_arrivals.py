@@ -1,4 +1,4 @@
-"""Tests of other kinds of Telegram messages: what is described, explained or ignored."""
+"""Tests of other kinds of Telegram messages, which the bot describes, explains or ignores."""
 
 from __future__ import annotations
 

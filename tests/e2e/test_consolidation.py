@@ -1,4 +1,4 @@
-"""Tests of consolidation: what a conversation leaves behind, and how failures are handled."""
+"""Tests of consolidation: results, refusals and failures."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def history_of(bench: Bench) -> str:
     return path.read_text() if path.exists() else ""
 
 
-# What a conversation leaves behind.
+# Results of a conversation.
 
 
 async def test_new_writes_history_memory_and_facts(person: Person, model: ModelServer) -> None:
@@ -169,7 +169,7 @@ async def test_assistant_statement_makes_no_lines(
     assert await bench.facts.current(OWNER, 10) == []
 
 
-# What is refused.
+# Refused results.
 
 TEN = "".join(f"- Friend number {n} is Ann{n}.\n" for n in range(10))
 

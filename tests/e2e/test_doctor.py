@@ -328,7 +328,6 @@ async def test_broken_installation_gets_verdict_and_remedy_of_the_page(
     assert found[name].verdict == verdict, found
     assert found[name].remedy == remedy
     others = {n: f for n, f in found.items() if f.verdict in (Verdict.WARNING, Verdict.FAILED) and n != name}
-    # Nothing else is affected.
     assert not others, others
 
 

@@ -31,7 +31,7 @@ def alone(telegram: BotApiServer, user_id: int = ANN) -> list[str]:
 
 
 def has_public_count(telegram: BotApiServer, count: int) -> bool:
-    """Return whether everybody in the group sees exactly `count` messages of the bot."""
+    """Return whether the bot has sent exactly `count` messages that all members of the group see."""
     return len(texts(telegram, GROUP)) == count
 
 

@@ -38,7 +38,7 @@ def known_to(chat: ChatRequest) -> list[str]:
 
 
 def sensible(chat: ChatRequest) -> Reply:
-    """Confirm a claim that is the user's own plain fact, and nothing else."""
+    """Confirm only claims that are plain facts from the user."""
     return Says(
         json.dumps(
             {

@@ -1,4 +1,4 @@
-"""Tests that forgotten words stay out of prompts, notes and facts until they are said again."""
+"""Tests that forgotten words stay out of prompts, notes and facts until the user repeats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of MCP tools with real server processes: what the model is told, and their limits."""
+"""Tests of MCP tools with real server processes: their results for the model, and their limits."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ async def test_offer_takes_the_nearest_date_that_is_worth_one(start: OpenApp, mo
         assert await offered(app) == ["Your passport expires on 1 March 2026.", "Anna's birthday: 2 March."]
         looks = len(model.second_looks)
         assert await app.memory.near_dates.offer() == 0
-        assert len(model.second_looks) == looks  # what was declined is not asked about again
+        assert len(model.second_looks) == looks  # A declined date is not checked again.
 
 
 async def test_judge_of_offers_gets_the_day_and_the_language(start: OpenApp, model: ModelServer) -> None:

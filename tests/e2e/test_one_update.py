@@ -104,7 +104,7 @@ async def test_unreadable_poll_is_read_one_by_one(serve: Serve, telegram: BotApi
 async def test_update_refused_by_the_inbox_does_not_block_others(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest of a poll is stored, whatever is wrong with one update."""
+    """The other updates of a poll are stored even if one update fails."""
     receive = Mailbox.receive
 
     async def picky(self: Mailbox, updates: list[object]) -> None:

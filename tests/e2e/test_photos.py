@@ -9,7 +9,7 @@ import pytest
 
 from bot.telegram import receiving as albums
 from tests.support.servers.model import Calls, Fails, Holds, Says, pictures_of, text_of
-from tests.support.servers.telegram_files import JPEG, LARGEST, document, photo
+from tests.support.servers.telegram_files import JPEG, MAX_DOWNLOAD_BYTES, document, photo
 from tests.support.serving import ANN, GROUP, STRANGER, texts
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ async def test_file_over_the_size_limit_is_explained_and_not_fetched(
         telegram.user_says(chat_id=ANN, sends=photo(), caption="first")
         await telegram.wait_for(lambda: telegram.sent(ANN))
         film = document("book.pdf", b"%PDF-")
-        large = type(film)(film.kind, film.content, film.name, size=LARGEST + 1)
+        large = type(film)(film.kind, film.content, film.name, size=MAX_DOWNLOAD_BYTES + 1)
         telegram.user_says(chat_id=ANN, sends=large)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert len(telegram.calls_to("getFile")) == 1

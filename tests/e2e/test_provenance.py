@@ -1,4 +1,4 @@
-"""Tests of provenance: foreign text is read, but never enters later prompts by itself."""
+"""Tests of provenance: the model reads foreign text, but later prompts never include it automatically."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ LASTING: tuple[tuple[str, object], ...] = (
     ("note_write", {"name": "plan", "content": "Paint the fence blue"}),
     ("note_remove", {"name": "deploy"}),
 )
-"""What a model may do at the user's own words."""
+"""Tool calls that a model may make if the user typed the request."""
 
 
 @pytest.mark.parametrize("days", [0, 30])

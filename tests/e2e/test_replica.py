@@ -272,9 +272,7 @@ async def test_forgotten_text_is_gone_from_disk_and_from_the_replica(
 async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
     start: OpenApp, place: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "bot.jobs.replication.CHECK_TIMEOUT_SECONDS", 0.5
-    )  # Limits how long a check tries, in vain here.
+    monkeypatch.setattr("bot.jobs.replication.CHECK_TIMEOUT_SECONDS", 0.5)  # Let the failing check time out quickly.
     told: list[timedelta] = []
 
     async def tell(age: timedelta) -> None:

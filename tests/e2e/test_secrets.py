@@ -1,4 +1,4 @@
-"""Tests of secrets: what the store refuses, and what only looks like a secret."""
+"""Tests that the store refuses secrets and accepts texts that only look like secrets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.servers.web import Request
 
 KEY = "aB3dE5gH7jK9mN1pQ3sT5vW7"
-"""Stands for {KEY} in the set, which so holds nothing that a scanner of repositories would report."""
+"""Replaces {KEY} in the test set, so that secret scanners don't report the file."""
 BOT_TOKEN = "123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc"
 SET = json.loads((Path(__file__).parents[1] / "sets" / "secrets.json").read_text(encoding="utf-8"))
 SECRETS = [

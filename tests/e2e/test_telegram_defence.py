@@ -1,4 +1,4 @@
-"""Tests of Telegram access: who may command, what counts as typed, what strangers can do."""
+"""Tests of Telegram access: authorized users, typed and forwarded text, and strangers."""
 
 from __future__ import annotations
 

@@ -27,6 +27,6 @@ async def test_page_includes_every_command(language: str, app: App) -> None:
     part = RECORDED.partition(f"# {LANGUAGES[language]}\n")[2]
     played = set(re.findall(r"^> /([a-z]+)", part, re.MULTILINE))
     pressed = {"confirm", "edit", "done", "snooze", "letin", "notices"}
-    """What is pressed there, and can be typed as well."""
+    """Commands that the page runs by buttons. Users can also type them."""
     named = {name for name, command in app.runner.commands.items() if command.listed}
     assert named <= played | pressed

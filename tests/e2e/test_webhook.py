@@ -92,7 +92,7 @@ def make_update(number: int, text: str, sender: int = ANN) -> bytes:
 
 
 async def count_updates(app: App) -> int:
-    """Return the number of updates in the inbox, whatever their state."""
+    """Return the number of updates in the inbox, in any state."""
     return int(await app.database.value("SELECT count(*) FROM inbox") or 0)
 
 

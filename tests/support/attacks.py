@@ -24,4 +24,4 @@ OBEYS: tuple[tuple[str, dict[str, object]], ...] = (
     ("memory_consolidate", {}),
     ("reminder_cancel", {"number": 1}),
 )
-"""What a model may try that does whatever it reads."""
+"""Tool calls of a model that obeys every text it reads."""

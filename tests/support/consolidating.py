@@ -125,7 +125,7 @@ class Bench:
         selects: bool = False,
         look: PromptFn | None = None,
     ) -> Bench:
-        """look: what answers the second look; None: one that agrees to everything that a subject can tell."""
+        """Return a bench over a database. By default `look`, the model of the second look, is `agreeing_look`."""
         crashes, store = Crashes(), Store.over(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)

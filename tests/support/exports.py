@@ -295,7 +295,7 @@ CONVERSATIONS: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
     "telegram-account": ("Telegram", telegram_account),
     "whatsapp": ("WhatsApp", whatsapp),
 }
-"""What has conversations, by a name: which program it is, and what writes a file of it."""
+"""Exports with conversations, by name: the program, and the function that writes a file."""
 MEMORIES: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
     "mem0": ("mem0", mem0),
     "mcp-memory": ("MCP memory", mcp_memory),
@@ -305,4 +305,4 @@ MEMORIES: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
     "hermes": ("Hermes", hermes),
     "markdown": ("Markdown", markdown),
 }
-"""The same of what has memories."""
+"""Exports with memories, by name: the program, and the function that writes a file."""

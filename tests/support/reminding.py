@@ -45,14 +45,15 @@ async def reminders_in(app: App, chat: int = ANN) -> str:
 async def hours_around_clock_changes(
     clock: FakeClock, put: Callable[[], Awaitable[object]], count: Callable[[], Awaitable[int]]
 ) -> list[str]:
-    """When `put` had something to do, by UTC, in three days around each change of Kyiv's clocks: once a day.
+    """Return the UTC times at which `put` added a row in the three days around each clock change in Kyiv.
 
-    put: what the running bot does every minute. count: how many there are in the table that it fills.
+    The running bot calls `put` every minute, and `count` returns the number of rows in its table. The function also
+    checks that `put` adds one row per day.
     """
     hours: list[str] = []
     for day in (datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 10, 24, tzinfo=UTC)):
         clock.now = day
-        await put()  # what was missed until then
+        await put()  # Catch up on missed rows.
         before = await count()
         for _ in range(3 * 24 * 4):
             clock.forward(minutes=15)

@@ -1,8 +1,8 @@
-"""Starts `mneme` without its imports, which take longer than most of what the tests have it do.
+"""Starts `mneme` without the time for its imports, which take longer than most commands in the tests.
 
-A process that has imported the program forks for each command (`python -m tests.support.starter FD`). What is started
-so is a process of its own, with its arguments, environment, folder and pipes; what depends on how the interpreter
-starts, such as the locale, is tested with one that is started anew.
+A process that has imported the program forks for each command (`python -m tests.support.starter FD`). Each fork is a
+separate process with its own arguments, environment, folder and pipes. Tests of interpreter settings, such as the
+locale, start a new interpreter instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 MAX_REQUEST_BYTES = 1 << 17
 MAX_INPUT_BYTES = 60_000
-"""Bytes of standard input: as many as a pipe takes before anybody reads."""
+"""Maximum size of standard input. A pipe must buffer it before the program reads."""
 _IMPORTED = (
     "bot.app",
     "bot.cli.main",
@@ -81,7 +81,7 @@ class Program:
 async def start_mneme(
     *arguments: str, environment: Mapping[str, str], file: int, folder: Path, own_session: bool = False
 ) -> Program:
-    """Start `mneme` with these arguments. file: the descriptor of what it reads from and writes to."""
+    """Start `mneme` with these arguments. `file` is the descriptor for all its input and output."""
     standard = (file, file, file)
     started = await asyncio.to_thread(_fork, arguments, environment, folder, standard, own_session=own_session)
     return Program(*started)
@@ -159,8 +159,8 @@ def serve(control: socket.socket) -> None:
     """Fork for each request until the connection is closed."""
     for name in _IMPORTED:
         importlib.import_module(name)
-    gc.freeze()  # what is shared stays so
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for the programs
+    gc.freeze()  # Keep memory pages shared with the forks.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The kernel reaps the forks.
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, MAX_REQUEST_BYTES, 4)
         if not message:

@@ -55,7 +55,7 @@ def result(of: str, text: str = "done") -> Message:
 
 
 def ledger_over(database: Database, clock: Clock, files: MarkdownFiles | None = None) -> Ledger:
-    """Return the ledger on a database, with Markdown files next to it if `files` is None."""
+    """Return the ledger of a database. By default its Markdown files are next to the database."""
     files = files or MarkdownFiles(database.path.parent / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Ledger(database, files, clock, in_utc)
 

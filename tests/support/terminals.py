@@ -39,7 +39,7 @@ class _Screen(pyte.HistoryScreen):
 
 
 class Terminal:
-    """A program in a terminal. Lines that scrolled out of the window are kept."""
+    """A program in a terminal that stores all lines, including lines above the window."""
 
     def __init__(self, keyboard: int, process: Program, columns: int, rows: int) -> None:
         self.process = process
@@ -103,9 +103,9 @@ class Terminal:
             raise AssertionError(f"waited in vain for {what!r} on:\n{self.text}") from None
 
     async def leaves_at_ctrl_c(self) -> int:
-        """Press Ctrl-C until the program ends; its exit status.
+        """Press Ctrl-C until the program ends, and return its exit status.
 
-        One that comes between a question and the wait for its answer is noticed by readline at the next key only.
+        If Ctrl-C arrives after a question but before readline waits, readline handles it only at the next key.
         """
         async with asyncio.timeout(PATIENCE):
             while True:

@@ -27,9 +27,9 @@ async def use(
     say: str = "Please do it",
     quote: str | None = None,
 ) -> list[str]:
-    """What the tools answer when the model calls them, one after the other, in a turn.
+    """Call tools one after the other in a single turn, and return their results.
 
-    quote: what the calls cite where they write; None: what the user said last, "": nothing.
+    Calls that write cite `quote`. None cites the user's last message, and "" cites nothing.
     """
     before = len(model.requests)
     given = calls if quote is None else tuple(_citing(call, quote) for call in calls)

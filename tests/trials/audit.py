@@ -1,4 +1,7 @@
-"""`python -m tests.trials.audit`: known weaknesses in the packages that users install. Needs the network."""
+"""Check the packages that users install for known vulnerabilities: `python -m tests.trials.audit`.
+
+The check needs the network.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LOCKS = sorted(lock for lock in Path(__file__).parents[2].glob("requirements*.lock") if lock.stem != "requirements-dev")
-"""All that users install from: with the embedded model's engine and with the small models too."""
+"""The lock files for users, including those of the embedded model's engine and the small models."""
 SECONDS = 60
-"""How long it may take altogether: a network that hangs must not hold up a build."""
+"""Timeout for the whole audit, so that a hanging network can't block a build."""
 
 
 def audited(locks: Sequence[Path], seconds: float = SECONDS) -> str:
@@ -29,7 +32,7 @@ def audited(locks: Sequence[Path], seconds: float = SECONDS) -> str:
 
 
 def verdict(found: str) -> tuple[str, bool]:
-    """One line about an audit, and whether the packages may be used. What could not be looked up is not called safe."""
+    """Return a line about an audit and whether the packages can be used. Unchecked packages are not called safe."""
     try:
         packages = json.loads(found)["dependencies"]
     except ValueError:

@@ -1,8 +1,8 @@
-"""The deployment tried for real: `make deploy-test`, as root, on Debian with debootstrap and systemd.
+"""Try the deployment on a real system: `make deploy-test`, as root, on Debian with debootstrap and systemd.
 
-A fresh Debian is made in a folder and started with a systemd of its own; in it the installer is run from a clone,
-against the local Bot API and model servers of the tests. Takes some minutes and the network, so it is no part of
-`make check`. MNEME_TRIAL_BASE names a folder with a Debian that was made before; without it debootstrap makes one.
+The trial creates a fresh Debian in a folder and starts it with its own systemd. Then it runs the installer from a
+clone, with the local Bot API and model servers of the tests. The trial takes some minutes and needs the network, so
+`make check` does not include it. Set MNEME_TRIAL_BASE to the folder of an existing Debian to skip debootstrap.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BREAKS_AT_START = 'MIGRATIONS += (("CREATE TABLE later (x)",),)\n'
 
 
 class Failed(Exception):
-    """A failure of the trial."""
+    """Raised if a step of the trial fails."""
 
 
 class Root:
@@ -198,7 +198,7 @@ async def survive(root: Root, telegram: BotApiServer) -> None:
 
 
 async def upgrade(root: Root, telegram: BotApiServer) -> None:
-    """Upgrade to a good version, to one with a failing migration, and to one that does not start."""
+    """Upgrade to a working version, to a version with a failing migration, and to a version that fails to start."""
     change(root, "pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
     await root.run("/root/mneme/deploy/install.sh")
     await answers(telegram, "after an upgrade")
@@ -221,7 +221,7 @@ async def back_up(root: Root) -> None:
     await root.run("systemctl", "start", "mneme-backup.service")
     await root.run("sh", "-c", "systemctl list-timers --no-legend | grep mneme")
     nightly = await root.run("sh", "-c", "ls /var/lib/mneme-backups/mneme/nightly/*.zip")
-    await root.run("systemctl", "stop", "mneme")  # what comes later is not in the backup
+    await root.run("systemctl", "stop", "mneme")  # Later changes are not in the backup.
     await root.run("install", "-d", "-o", "mneme", "-g", "mneme", "/var/lib/mneme-second")
     await root.run("mneme", "restore", nightly, "--into", "/var/lib/mneme-second")
     await root.run("mneme", "export", "/tmp/first")

@@ -1,10 +1,11 @@
-"""Hostile files against a running bot: nothing may kill it, fill its memory, or keep a chat waiting.
+"""Attack a running bot with hostile files. No file may crash it, fill its memory, or block a chat.
 
     python -m tests.trials.hostile [--seconds N] [--seed N]      five minutes
 
-Crafted and random files go through every importer (in a chat, and at the memory page), skills come as zip files and by
-hand, routes of the page get random requests, and servers of tools attack. In another chat a message is sent every
-second, which must be answered within two seconds. The process must never end, and never take more than 512 MB.
+The trial sends crafted and random files to every importer (in a chat and on the memory page), installs skills from zip
+files and by hand, sends random requests to the routes of the page, and connects to hostile tool servers. In another
+chat it sends a message every second, and the bot must answer within two seconds. The process must keep running and
+never use more than 512 MB.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ OWNER, SENDER, CALLER, TALKER = 1001, 1002, 1003, 1004
 MAX_MEGABYTES = 512
 MAX_ANSWER_SECONDS = 2.0
 ATTACK_SECONDS = 90.0
-"""How long the bot may take until it answers an attack: it reads one file at a time."""
+"""Seconds that the bot may take to answer an attack. It reads one file at a time."""
 SCRIPT = Path(__file__).parents[1] / "support" / "servers" / "hostile_mcp.py"
 ATTACKS = ("endless", "flood", "half", "nested", "items", "hello")
 ROUTES = ("overview", "entries", "search", "conversations", "conversations/1", "changes", "file", "last", "entries/1")
@@ -54,7 +55,11 @@ ROUTES = ("overview", "entries", "search", "conversations", "conversations/1", "
 
 @dataclass
 class Count:
-    """The attacks of one kind. failed: how they failed, with how many."""
+    """The attacks of one kind.
+
+    Attributes:
+        failed: The number of failures, by error.
+    """
 
     sent: int = 0
     slowest: float = 0.0
@@ -76,7 +81,7 @@ class Trial:
         self.peak = 0
 
     async def attack(self, end: float) -> None:
-        """Attack in every way at once, until the time is over."""
+        """Run all attacks in parallel until the time is over."""
         ways: dict[str, Callable[[], Awaitable[None]]] = {
             "file in a chat": self._file_in_chat,
             "file at the page": self._file_at_page,
@@ -88,7 +93,7 @@ class Trial:
         await asyncio.gather(*(self._repeat(name, way, end) for name, way in ways.items()))
 
     async def talk(self, end: float) -> None:
-        """Send a message each second, and note how long its answer takes."""
+        """Send a message every second and record the response time."""
         number = 0
         while time.monotonic() < end:
             number += 1
@@ -100,7 +105,7 @@ class Trial:
             await asyncio.sleep(max(0.0, 1 - self.answers[-1]))
 
     async def watch(self, process: asyncio.subprocess.Process, end: float) -> None:
-        """Watch the process: that it runs, and what memory it has taken at most."""
+        """Check that the process runs, and record its peak memory."""
         while time.monotonic() < end:
             if process.returncode is not None:
                 self.problems.append(f"the bot ended with {process.returncode}")
@@ -203,7 +208,7 @@ class Trial:
 
 
 def answer(chat: ChatRequest) -> Reply:
-    """Call the tool that a message asks for, and say then what it has said."""
+    """Call the tool that a message names, then answer with the result."""
     last = chat.messages[-1]
     if last["role"] == "tool":
         return Says(f"It said {str(last['content'])[:40]!r}")
@@ -215,7 +220,7 @@ def answer(chat: ChatRequest) -> Reply:
 
 
 def _random_json(chance: random.Random, depth: int) -> object:
-    """Make a value with the names that readers look for."""
+    """Return a random value that uses the field names of the importers."""
     names = ["mapping", "chat_messages", "results", "memory", "messages", "date_unixtime", "from_id", "type", "id"]
     long = ["x" * 10_000, "<" * 1_000, "\u0301" * 2_000, "my password is " * 500]
     words = ["", "message", "entity", "\ud83d", "\0", "9" * 40, "2026-13-45", *long]
@@ -230,7 +235,7 @@ def _random_json(chance: random.Random, depth: int) -> object:
 
 
 def _whole_exports(folder: Path) -> dict[str, bytes]:
-    """Write an export of each program that is a single file."""
+    """Write an export of each program and return the exports that are single files."""
     found: dict[str, bytes] = {}
     for name, (_program, write) in {**exports.CONVERSATIONS, **exports.MEMORIES}.items():
         place = folder / "exports" / name

@@ -1,9 +1,9 @@
-"""`python -m tests.trials.lightrag_trial SERVER`: our LightRAG client against a real lightrag-server.
+"""Test the LightRAG client with a real lightrag-server: `python -m tests.trials.lightrag_trial SERVER`.
 
-SERVER is the program of the package `lightrag-hku[api]`, installed in an environment of its own. Its models are
-scripted here: an embedding is the words of a text, what it extracts is what stands in the text. So nothing else is
-needed, but for tiktoken's encoding, which it fetches (or finds in TIKTOKEN_CACHE_DIR). Each line is something that the
-bot relies on, with the seconds it took; the program fails where one does not hold.
+SERVER is the program of the package `lightrag-hku[api]`, installed in a separate environment. This module scripts its
+models: embeddings count the words of a text, and extraction returns the known names in it. The server also needs
+tiktoken's encoding, which it downloads or reads from TIKTOKEN_CACHE_DIR. Each line of output is a condition that the
+bot relies on, with the seconds it took. The program fails if a condition is not met.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 KEY = "graph-key"
 DIMENSIONS = 256
 SECONDS = 90
-"""How long the server may take to start, and to index or delete what it was sent."""
+"""Timeout for starting the server and for indexing or deleting documents."""
 MODES = ("local", "global", "hybrid", "naive", "mix")
 AT = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
 _WORD = re.compile(r"\w+")
@@ -193,7 +193,7 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
     await held("what was forwarded is known for it", origins)
 
     async def forgotten() -> bool:
-        with contextlib.suppress(Exception):  # it deletes in the background, and is busy meanwhile
+        with contextlib.suppress(Exception):  # The server refuses requests while it deletes in the background.
             await graph.forget()
         return not await graph.documents()
 

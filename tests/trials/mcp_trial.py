@@ -1,7 +1,7 @@
-"""Four servers of tools by others, from their registries, as tools of the bot: npx and uvx fetch them at first.
+"""Use four third-party MCP servers as tools of the bot. npx and uvx download them on the first run.
 
-`python -m tests.trials.mcp_trial FOLDER` makes a data directory in FOLDER, adds the presets with `mneme mcp add`, and
-talks with the bot, whose model is scripted to call their tools. A page of a web server on this machine is read.
+`python -m tests.trials.mcp_trial FOLDER` creates a data directory in FOLDER, adds the presets with `mneme mcp add`, and
+talks with the bot. A scripted model calls the tools. One of them reads a page from a web server on this machine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def _run(folder: Path) -> None:
     web = await asyncio.start_server(_serve, "127.0.0.1", 0)
     address = f"http://127.0.0.1:{web.sockets[0].getsockname()[1]}"
     await _mneme("mcp", "add", "--preset", "files", str(shared))
-    # what uv needs to know of this machine: a server is given no variables but those of its entry
+    # A server gets only the variables of its entry, so pass on the settings of uv and the network.
     known = [f"--env={name}=${{{name}}}" for name in os.environ if name.startswith("UV_") or name in NETWORK]
     await _mneme("mcp", "add", "--preset", "pages", *known, "--", "--allow-private-ips")
     await _mneme("mcp", "add", "--preset", "search", address)

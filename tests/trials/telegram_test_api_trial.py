@@ -1,8 +1,8 @@
-"""`python -m tests.trials.telegram_test_api_trial FOLDER`: a conversation through a Bot API by others.
+"""Talk with the bot through a third-party Bot API: `python -m tests.trials.telegram_test_api_trial FOLDER`.
 
-FOLDER is where `npm install telegram-test-api` was run; node is needed. The real `mneme run` talks to that server, the
-model is scripted. What the server lacks of the Bot API is made up for in between, and listed at the end, with the
-methods that it does not know. The program fails where an answer does not say what it is to say.
+Run `npm install telegram-test-api` in FOLDER first. The trial needs node. It runs the real `mneme run` with that server
+and a scripted model. A proxy adds the features of the Bot API that the server lacks. At the end the trial lists these
+features and the unknown methods. The program fails if an answer lacks the expected text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SCRIPT = (
     ("/memory why", None, "1 memory was used for the last answer:"),
     ("/undo", None, "The user lives in Kyiv."),
 )
-"""What is typed, what the model says (None: a command, which needs no model), and what is to stand in the answer."""
+"""The user's message, the model's reply (None for a command, which needs no model), and the expected text."""
 TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 PERSON = 1001
 SECONDS = 60

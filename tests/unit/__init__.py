@@ -1,1 +1,1 @@
-"""One piece of the house, with a database of its own at the most."""
+"""Tests of single components, alone or with a database."""

@@ -175,7 +175,7 @@ async def test_upgrade_leaves_a_copy_for_the_way_back(tmp_path: Path) -> None:
         book = await Database.open(tmp_path / "book.db", steps[:known])
         assert await read_lines(book) == []
         await book.close()
-    # Only the copy before the last upgrade is kept.
+    # Only the copy from before the last upgrade remains.
     assert [path.name for path in tmp_path.glob("*format*")] == [f"book.db.format-{FIRST_FORMAT + 2}"]
     with pytest.raises(StoreError, match="written by a newer Mneme"):
         await Database.open(tmp_path / "book.db", steps[:2])

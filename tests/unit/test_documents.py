@@ -23,7 +23,7 @@ TEST = re.compile(r"((?:tests/)?(?:unit|contract|e2e)/test_\w+\.py)(?:::(test_\w
 """A test, from the root or, in the table of failures, from tests/."""
 MODULE = re.compile(r"python -m ((?:benchmarks|tests|docs)\.[\w.]+)")
 OF_USERS = re.compile(r"memory/OWNER/|deploy/docker/backups")
-"""What is made where Mneme runs: files of the data directory, backups of the container."""
+"""Paths that Mneme creates at run time: files of the data directory and backups of the container."""
 
 
 def names_in(document: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tests of facts: what is known of a subject, how a new fact supersedes it, and how that is undone."""
+"""Tests of facts: finding the facts on a subject, superseding a fact, and undoing that."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def describe_learned(learned: list[Learned]) -> list[tuple[str, str | None]]:
 
 
 async def learned(facts: Facts, owner: str, checked: list[CheckedFact], first_message: int) -> list[Learned]:
-    """Learn facts whose verdict says that they replace the known facts on the same subject."""
+    """Learn facts that replace the known facts on the same subject."""
     known = await facts.related(owner, [one.fact for one in checked], first_message)
     looked_at = [
         replace(
@@ -284,7 +284,7 @@ async def test_captured_fact_learned_in_other_words_is_one_memory(facts: Facts, 
 
 @pytest.mark.parametrize("first_message", [7, 8])
 async def test_kind_of_a_capture_is_corrected_by_the_fact(facts: Facts, store: Store, first_message: int) -> None:
-    """The capture comes from the messages of the fact, or from earlier ones that the fact repeats."""
+    """The capture comes from the messages of the fact, or from earlier messages repeated by the fact."""
     said = NewEntry("Anna has her birthday on 4 March", kind=Kind.DECISION, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
     fact = confirmed("anna: birthday", "Anna's birthday is on 4 March.", Kind.FACT)

@@ -1,4 +1,4 @@
-"""Whatever a family does, in no chat's request stands anything that was not shared with it.
+"""Tests that the requests of a family's chats never contain texts that were not shared with the chat.
 
 `pytest --hypothesis-profile=long` plays ten thousand sequences instead of a hundred.
 """

@@ -69,7 +69,7 @@ async def test_private_talk_stays_private_after_a_move(
     await talks.end(session.id)
     left = b"".join(path.read_bytes() for path in database.path.parent.glob("mneme.db*"))
     assert (b"Another quetzal" in left, b"fence" in left) == (False, True)
-    assert (b"A quetzal" in left) is (made_private is NEW)  # It was said before, in a normal talk.
+    assert (b"A quetzal" in left) is (made_private is NEW)  # The user said it earlier, in a normal talk.
 
 
 async def test_files_of_the_new_id_are_appended_to_the_former(moving: ChatMigration, files: MarkdownFiles) -> None:

@@ -38,7 +38,7 @@ STEPS = st.lists(
 
 
 class Lives:
-    """Chats with normal and private talk. Every word says in which of the two it was said."""
+    """Chats with normal and private talk. Every word names the kind of talk that it comes from."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.database = database

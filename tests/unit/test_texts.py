@@ -24,7 +24,7 @@ ROOMS = ("bot", "pipeline", "memory", "config")
 TRANSLATED = [language for language in LANGUAGES if language != SOURCE]
 KEYWORDS = {"_": None, "N_": None, "ngettext": (1, 2)}
 FIXED = re.compile(r"(?<![\w/])/[a-z]+\b|\b[A-Z][A-Z_]{3,}(?:\.md)?\b|`[^`]+`")
-"""What stays as it is in any language: commands, settings, files, what stands in code."""
+"""Text that translations must not change: commands, settings, files and code."""
 
 Id = str | tuple[str, str]
 

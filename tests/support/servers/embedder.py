@@ -1,4 +1,4 @@
-"""The embeddings endpoint of the scripted model server, with vectors by the meanings of words."""
+"""The embeddings endpoint of the scripted model server. Words with equal meanings have equal vectors."""
 
 from __future__ import annotations
 
@@ -28,10 +28,16 @@ class Fault(Enum):
 
 
 class ScriptedEmbedder:
-    """Vectors whose direction tells which meanings the words of a text have; the order of words does not matter.
+    """Computes vectors from the meanings of words. Texts with equal meanings point in similar directions.
 
-    meanings: of words that mean something in the test; any other word tells nothing but that it is there.
-    refuses: words whose texts are refused. asked: all texts that came, in their order.
+    The order of words does not matter.
+
+    Attributes:
+        meanings: The meanings of words. Any other word has a small weight and counts as its own meaning.
+        fault: How requests fail, or None.
+        refuses: A text with one of these words is refused.
+        asked: The texts of all requests, in order.
+        models: The model names of all requests, in order.
     """
 
     def __init__(self) -> None:
@@ -71,7 +77,7 @@ class ScriptedEmbedder:
 
 
 class MeaningEmbedder:
-    """The same vectors without a server, as an Embedder."""
+    """An Embedder that computes the vectors of ScriptedEmbedder without a server."""
 
     name = "meanings"
 

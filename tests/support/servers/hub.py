@@ -24,14 +24,14 @@ class Hub:
 
     Args:
         files: Contents by ``ORG/REPO/PATH``.
-        served: Contents that are sent in place of those that the hub states.
-        gated: Repositories that want the token.
-        renamed: New names of repositories by their former ones.
+        served: Contents that replace the published ones in downloads.
+        gated: Repositories that require the token.
+        renamed: New names of repositories, by old name.
         breaks_after: Bytes after which each connection of a download breaks.
-        etag: How the file host names a file, from its content. None means not at all.
+        etag: The ETag of downloaded files. None if the file host sends no ETag.
         states_size: Whether the headers of a file have its size.
         has_head: Whether the headers of a file can be asked for.
-        status: What every request for a file or list is answered with, if not what is asked.
+        status: The status of every response to a request for a file or list, or None for the normal response.
         ranges: The ranges of all downloads.
         tokens: The Authorization headers of requests, by host.
     """

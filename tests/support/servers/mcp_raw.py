@@ -1,4 +1,4 @@
-"""An MCP server that lists good tools beside ones that break the protocol: `python mcp_raw.py`."""
+"""An MCP server that lists valid tools and tools that break the protocol: `python mcp_raw.py`."""
 
 from __future__ import annotations
 

@@ -27,14 +27,18 @@ CHARACTERS_PER_TOKEN = 4
 _DENSE = re.compile("[\u2e80-\U0010ffff]")
 PICTURE = r"data:image/(jpeg|png|gif|webp);base64,"
 HEARD = ("flac", "mp3", "mp4", "mpeg", "mpga", "m4a", "ogg", "opus", "wav", "webm")
-"""The endings that a recording may have: Telegram's own .oga is none of them."""
+"""File extensions that the server accepts for recordings. Telegram's `.oga` is not included."""
 PATIENCE = 20
-"""Seconds that a test waits for something before it fails."""
+"""Seconds that a test waits for a condition before it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """An answer in words, streamed in pieces of a few characters. finish None: the stream is cut off."""
+    """A text answer, streamed in pieces of a few characters.
+
+    Attributes:
+        finish: The finish reason. None cuts the stream off.
+    """
 
     text: str
     finish: str | None = "stop"
@@ -42,9 +46,11 @@ class Says:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Tool calls: pairs of name and arguments, the arguments as JSON text or as what becomes it.
+    """Tool calls as pairs of name and arguments.
 
-    cites: where a tool takes a quote and the call gives none, it cites what the user said last.
+    Attributes:
+        calls: Arguments are JSON text or a value that is encoded as JSON.
+        cites: Add the user's last message as the quote if a tool takes a quote and the call has none.
     """
 
     calls: tuple[tuple[str, object], ...]
@@ -52,7 +58,7 @@ class Calls:
     cites: bool = True
 
     def arguments_for(self, chat: ChatRequest, name: str, arguments: object) -> str:
-        """The arguments of a call as JSON text."""
+        """Return the arguments of a call as JSON text."""
         takes = {
             tool["function"]["name"]: tool["function"]["parameters"]["properties"]
             for tool in chat.body.get("tools", [])
@@ -93,9 +99,10 @@ class Garbles:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Chunks just as they are given, each as JSON: for what servers send besides what the standard says.
+    """Chunks that are streamed unchanged, each as JSON, to imitate servers that deviate from the standard.
 
-    hangs: nothing comes after them.
+    Attributes:
+        hangs: The stream stays open after the last chunk.
     """
 
     chunks: tuple[object, ...]
@@ -309,17 +316,25 @@ NOTHING_LEARNED = '{"history_entry": "They talked.", "memory_update": null, "fac
 
 
 class ModelServer:
-    """Answers with the script's next reply; when that is used up, with what `otherwise` makes of the request.
+    """Answers each request with the next scripted reply. When the script is empty, `otherwise` makes the reply.
 
-    Consolidations are kept apart: they are answered by `consolidation` and recorded in `consolidations`; and so are
-    second looks, in `second_looks`, answered by `second_look`: as they come everything follows.
+    The server refuses a request if a tool call has no result or a tool result has no call, as providers do.
+    Consolidations and second looks don't use the script and are not recorded in `requests`.
 
-    window: requests above this many tokens are refused as too long. Requests in which a tool call lacks its result,
-    or a result its call, are refused as providers refuse them, and so is what `refuses` says. sees: whether it sees
-    pictures; if not, they are refused. spoken: what it hears in a recording; None: it can't hear. speech_formats: what
-    it reads aloud in; none: it can't speak. thinking: seconds before an answer begins; pace: between two pieces of it.
-    `pages` are what it answers besides chat completions: targets and their JSON; `visited` is what was asked.
-    `embedder` makes vectors.
+    Attributes:
+        window: Requests with more tokens are refused as too long.
+        consolidations: Recorded consolidation requests. `consolidation` answers them.
+        second_looks: Recorded second looks. `second_look` answers them. By default it agrees.
+        sees: Whether the model accepts pictures. If not, requests with pictures are refused.
+        spoken: The transcript of every recording. None if the model can't hear.
+        speech_formats: Audio formats for reading aloud. Empty if the model can't speak.
+        refuses: Further reasons to refuse a request.
+        pages: JSON responses of further endpoints, by target.
+        visited: Targets of requests to these endpoints, including unknown ones.
+        thinking: Seconds before an answer begins.
+        pace: Seconds between two pieces of an answer.
+        otherwise: Makes the reply to a request when the script is empty.
+        embedder: Answers requests for embeddings.
     """
 
     def __init__(self, window: int | None = None) -> None:
@@ -370,7 +385,7 @@ class ModelServer:
         self._script.extend(replies)
 
     async def wait_for(self, predicate: Callable[[], bool]) -> None:
-        """Wait until something happened here that makes `predicate` true; at most PATIENCE seconds."""
+        """Wait until `predicate` is true, for at most PATIENCE seconds. Each event on the server checks it again."""
         async with asyncio.timeout(PATIENCE):
             while not predicate():
                 self._changed.clear()

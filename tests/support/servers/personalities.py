@@ -1,7 +1,7 @@
-"""Model servers as strict as the real ones: each refuses and answers in the form of one provider.
+"""Model servers as strict as the real ones. Each one imitates the responses and errors of one provider.
 
-A personality wraps the scripted replies of `ModelServer`. The wording of refusals is the providers' own where a program
-has to understand it.
+A personality wraps the scripted replies of `ModelServer`. Errors that a program has to parse use the provider's exact
+wording.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Body = dict[str, Any]
 
 @dataclass(eq=False)
 class Personality:
-    """A plain OpenAI-compatible server, and what the others have in common.
+    """A plain OpenAI-compatible server and the base class of the others.
 
     Attributes:
-        model: The name of the model that it serves.
-        thinks: It reasons before it answers.
-        sent: The assistant messages that it has sent, by the text or the id of their first call.
+        model: The name of the served model.
+        thinks: Whether the model reasons before it answers.
+        sent: The assistant messages sent so far, by their text or the id of their first call.
     """
 
     model: str = "plain-1"
@@ -72,7 +72,7 @@ class Personality:
         return []
 
     def wire_call(self, index: int, name: str, arguments: str) -> Body:
-        """Return a tool call as it stands in the stream."""
+        """Return a tool call in the format of the stream."""
         return {
             "index": index,
             "id": self.call_id(),
@@ -96,7 +96,7 @@ KNOWN_FIELDS = frozenset(
 
 
 class DeepSeek(Personality):
-    """Thinks by default and wants its reasoning back with each message that called tools."""
+    """Reasons by default. Each message with tool calls must come back with its reasoning."""
 
     def refuse_chat(self, body: Body) -> Answer | None:
         for message in body["messages"]:
@@ -122,7 +122,7 @@ class DeepSeek(Personality):
 
 
 class Kimi(DeepSeek):
-    """As DeepSeek, and takes no temperature but 1."""
+    """Like DeepSeek, but accepts only temperature 1."""
 
     def refuse_chat(self, body: Body) -> Answer | None:
         if body.get("temperature", 1) != 1:
@@ -134,7 +134,7 @@ class Kimi(DeepSeek):
 
 
 class Gemini(Personality):
-    """Signs its calls and wants the signatures back; its errors are a list."""
+    """Signs tool calls, requires the signatures back, and sends errors as a list."""
 
     def refusal(self, path: str, body: Body) -> Answer | None:
         refused = super().refusal(path, body)
@@ -170,7 +170,7 @@ class Gemini(Personality):
 
 
 class Claude(Personality):
-    """Anthropic's compatible endpoint: no empty text, and tool messages only together with tools."""
+    """Anthropic's OpenAI-compatible endpoint. Refuses empty texts, and tool messages in requests without tools."""
 
     def refuse_chat(self, body: Body) -> Answer | None:
         for place, message in enumerate(body["messages"]):
@@ -192,7 +192,7 @@ class Claude(Personality):
 
 
 class OpenRouter(Personality):
-    """Comments while it waits, reasoning in blocks that must come back unchanged, and says what a call costs."""
+    """Sends comments while it waits, requires reasoning blocks back unchanged, and reports the cost of a call."""
 
     def refuse_chat(self, body: Body) -> Answer | None:
         for message in body["messages"]:
@@ -230,7 +230,7 @@ class OpenRouter(Personality):
 
 
 class Mistral(Personality):
-    """Ids of nine letters or digits, roles in a strict order, content in parts."""
+    """Requires ids of nine letters or digits and a strict order of roles. Sends content in parts."""
 
     def refuse_chat(self, body: Body) -> Answer | None:
         for before, message in itertools.pairwise(body["messages"]):
@@ -265,7 +265,7 @@ class Mistral(Personality):
 
 
 class Qwen(Personality):
-    """A model in Ollama: thinks in tags, writes its calls as text, ends without a reason."""
+    """A model in Ollama. It reasons in tags, writes tool calls as text, and ends without a finish reason."""
 
     opens = True
 
@@ -287,13 +287,13 @@ class Qwen(Personality):
 
 
 class ClosingTagOnly(Qwen):
-    """The chat template has opened the thinking."""
+    """The chat template opens the reasoning tag, so the answer has only the closing tag."""
 
     opens = False
 
 
 class WholeJson(Personality):
-    """Sends one JSON object, although a stream was asked for."""
+    """Sends a single JSON object even if the request asks for a stream."""
 
     content_type = "application/json"
 
@@ -306,17 +306,17 @@ class WholeJson(Personality):
 
 
 class NoIds(Personality):
-    """Parallel calls with the index 0 and without ids."""
+    """Sends parallel tool calls with index 0 and without ids."""
 
     def wire_call(self, index: int, name: str, arguments: str) -> Body:
         return {"index": 0, "function": {"name": name, "arguments": arguments}}
 
 
 class LaterOpenAI(Personality):
-    """GPT-5.6 and later: tools and reasoning together in the Responses API alone; no temperature but 1.
+    """GPT-5.6 and later. Only the Responses API combines tools with reasoning. Accepts only temperature 1.
 
     Attributes:
-        knows_none: Chat completions take tools with the effort `none`.
+        knows_none: Whether chat completions accept tools with the effort `none`.
     """
 
     knows_none = True
@@ -441,13 +441,13 @@ class LaterOpenAI(Personality):
 
 
 class ResponsesOnly(LaterOpenAI):
-    """GPT-6 Astra: no effort `none`."""
+    """GPT-6 Astra. Refuses the effort `none`."""
 
     knows_none = False
 
 
 class EarlierOpenAI(Personality):
-    """GPT-5.4 and 5.5: tools if no effort is sent; no temperature but 1; the newer name of the output limit."""
+    """GPT-5.4 and 5.5. Accepts tools without an effort, only temperature 1, and the newer output limit parameter."""
 
     def refuse_chat(self, body: Body) -> Answer | None:
         if "max_tokens" in body:
@@ -464,7 +464,7 @@ class EarlierOpenAI(Personality):
 
 
 class NativeClaude(Personality):
-    """Anthropic's Messages API: strict blocks, ids and signatures; says which part of the prompt was cached."""
+    """Anthropic's Messages API. Checks blocks, ids and signatures, and reports the cached part of the prompt."""
 
     def refusal(self, path: str, body: Body) -> Answer | None:
         if not path.endswith("/messages"):
@@ -601,7 +601,7 @@ def first_call(message: Body) -> str:
 
 
 def gemini_dislikes(schema: Any, path: str) -> str | None:
-    """Return what Gemini refuses in a schema, or None."""
+    """Return the part of a schema that Gemini refuses, or None."""
     if not isinstance(schema, dict):
         return None
     if path == "parameters" and {"anyOf", "oneOf", "allOf"} & schema.keys():

@@ -1,6 +1,6 @@
-"""A local Bot API server, as strict as Telegram's, that tests script and look into.
+"""A local Bot API server, as strict as Telegram's, that tests can script and inspect.
 
-It speaks plain HTTP, so the bot under test may be a client in this process or a process of its own.
+It serves plain HTTP, so the bot under test can run in this process or in a separate one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 DOWNLOAD = "download"
-"""What the download of a file is called among the calls, and for faults."""
+"""The method name of file downloads in calls and faults."""
 _TOLD = 30
-"""How many of the last calls a failed wait tells about."""
+"""Number of recent calls in the error message of a failed wait."""
 
 
 class BotApiServer:
@@ -121,10 +121,10 @@ class BotApiServer:
         fields: JsonObject | None = None,
         ephemeral: bool = False,
     ) -> int:
-        """A person writes, or edits the message `edit_of`; the number of the update that tells the bot.
+        """Send a message from a person, or edit the message `edit_of`, and return the update id.
 
-        sends: the file that the message brings. fields: what it has besides, as the Bot API writes it. ephemeral: only
-        the bot sees it, as a command that its menu marks so.
+        `sends` is an attached file, and `fields` are additional fields in Bot API format. Only the bot sees an
+        `ephemeral` message, such as a command that the menu marks as ephemeral.
         """
         if user_id is None and chat_type != "private":
             problem = "in a group, say who is writing"
@@ -168,9 +168,9 @@ class BotApiServer:
         self._methods.updates.renumber(update_id, number)
 
     def user_presses(self, data: str, message_id: int, chat_id: int, user_id: int, *, ephemeral: bool = False) -> int:
-        """A person presses a button under a message of the bot; the number of the update.
+        """Press a button below a message of the bot and return the update id.
 
-        ephemeral: the message is one that they alone see.
+        Only this person sees an `ephemeral` message.
         """
         update_id = press(
             self._methods, data=data, message_id=message_id, chat_id=chat_id, user_id=user_id, ephemeral=ephemeral
@@ -218,7 +218,7 @@ class BotApiServer:
         self._methods.owners.add((chat_id, user_id))
 
     def user_calls_guest(self, text: str, *, chat_id: int, user_id: int, quoted: JsonObject | None = None) -> str:
-        """A person mentions the bot in a chat that it is no member of; the query. quoted: what they answer."""
+        """Mention the bot in a chat without it, optionally in reply to `quoted`, and return the query."""
         query = call_guest(self._methods, text, chat_id=chat_id, user_id=user_id, quoted=quoted)
         self._notify()
         return query
@@ -240,7 +240,7 @@ class BotApiServer:
         self._methods.newer.actions.clear()
 
     def group_becomes(self, former: int, present: int, told: Sequence[str] = ("former", "present")) -> None:
-        """A group becomes a supergroup, with another number; in which of them the bot is told, in this order."""
+        """Turn a group into a supergroup with a new id. Queue the updates of the chats in `told`, in order."""
         messages = {"former": move(self._methods, former, present), "present": moved(self._methods, former, present)}
         for where in told:
             self._methods.updates.add("message", messages[where])
@@ -377,11 +377,12 @@ class BotApiServer:
         body: bytes | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Have the next calls of a method (`*`: of any) go wrong, `times=None` until clear_faults() or for `seconds`.
+        """Make the next calls of a method fail. The method `*` stands for all methods.
 
-        An error is answered unless the call is to stall, be dropped without a response, or get an HTML page or `body`.
-        With `applied` the call takes effect first, and only its answer is lost; with `late` it takes effect and is
-        answered when that is set.
+        The fault affects `times` calls, or all calls for `seconds`. If both are None, it lasts until clear_faults().
+        By default the response is an error. With `stall` there is no response, with `drop` the connection is closed,
+        and `html` or `body` replaces the response. With `applied` the call takes effect, and only its response is
+        lost. With `late` the call takes effect, and its response waits for that event.
         """
         self._faults.add(
             Fault(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Call:
-    """A call to the server. The response is None unless it was answered."""
+    """A call to the server. `response` is None until the server answers."""
 
     method: str
     params: JsonObject

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
 from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
 
-_MOST_BUTTONS = 100
+_MAX_BUTTONS = 100
 _CONTENT = {"text", "entities", "rich_message", "reply_markup"}
 ChatType: TypeAlias = Literal["private", "group", "supergroup"]
 
@@ -165,7 +165,7 @@ def check_markup(markup: Any) -> JsonObject | None:
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise bad_request('field "inline_keyboard" must be of type Array')
     buttons = [button for row in rows for button in row]
-    if len(buttons) > _MOST_BUTTONS:
+    if len(buttons) > _MAX_BUTTONS:
         raise bad_request("REPLY_MARKUP_TOO_LONG")
     for button in buttons:
         _check_button(button)

@@ -16,10 +16,18 @@ _PHRASES = {401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Confl
 
 @dataclass(slots=True)
 class Fault:
-    """One scripted fault; `left` counts down to zero, none means until it is cleared, or until that monotonic moment.
+    """A scripted fault for calls of one method.
 
-    late: nothing goes wrong, but the answer comes only when it is set. body: what is answered, with the status of an
-    answer that is good.
+    Attributes:
+        method: The affected method, or `*` for all methods.
+        stall: The call gets no response.
+        drop: The connection is closed without a response.
+        html: The response is an HTML page.
+        applied: The call takes effect before it fails.
+        left: The number of calls left. None if the fault lasts until it is cleared or expires.
+        late: The call succeeds, but its response waits for this event.
+        body: The body of a response with status 200.
+        until: The monotonic time at which the fault expires, or None.
     """
 
     method: str
@@ -50,7 +58,7 @@ class Fault:
 
 
 class Faults:
-    """The pending faults in the order of their scripting."""
+    """The pending faults, oldest first."""
 
     def __init__(self) -> None:
         self._script: list[Fault] = []
@@ -60,7 +68,7 @@ class Faults:
         self._script.append(fault)
 
     def clear(self) -> None:
-        """Remove all faults. Calls that stall already continue to stall."""
+        """Remove all faults. Calls that already stall continue to stall."""
         self._script.clear()
 
     def next_for(self, method: str) -> Fault | None:

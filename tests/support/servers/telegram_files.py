@@ -11,8 +11,8 @@ from tests.support.servers.telegram_params import ApiError, bad_request
 if TYPE_CHECKING:
     from tests.support.servers.telegram_params import JsonObject
 
-LARGEST = 20 * 1024 * 1024
-"""Bytes of a file that bots may fetch."""
+MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024
+"""Size of the largest file that bots can download."""
 WIDTHS = (90, 320, 800, 1280, 2560)
 """The sizes in which Telegram gives a photo."""
 JPEG = b"\xff\xd8\xff\xe0 a picture "
@@ -20,7 +20,12 @@ JPEG = b"\xff\xd8\xff\xe0 a picture "
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A file that a person sends. kind: the field of the message. size: what Telegram says of it; None: the truth."""
+    """A file that a person sends.
+
+    Attributes:
+        kind: The field of the message, such as `document`.
+        size: The size in bytes that Telegram reports. None reports the true size.
+    """
 
     kind: str
     content: bytes = JPEG
@@ -65,7 +70,7 @@ class Files:
             known |= {"width": 640, "height": 480}
         if sent.kind == "video_note":
             known["length"] = 240
-        # older bots are told of an animation as a document too
+        # For older bots, Telegram also sends an animation as a document.
         return {sent.kind: known} | ({"document": known} if sent.kind == "animation" else {})
 
     def get_file(self, params: JsonObject) -> JsonObject:
@@ -74,7 +79,7 @@ class Files:
         if not isinstance(file_id, str) or file_id not in self._contents:
             raise bad_request("invalid file_id" if file_id else "file_id not specified")
         content, size = self._contents[file_id]
-        if size > LARGEST:
+        if size > MAX_DOWNLOAD_BYTES:
             raise bad_request("file is too big")
         path = f"files/{file_id}.bin"
         self._paths[path] = content

@@ -103,7 +103,7 @@ def read_params(request: Request) -> JsonObject:
     try:
         raw = _from_query(request) | _from_body(request)
         params = {name: _decode(name, value) for name, value in raw.items()}
-        # json.loads lets lone surrogates through; encoding finds them wherever they are
+        # json.loads accepts lone surrogates. Encoding the values raises UnicodeError for them.
         json.dumps(params, ensure_ascii=False, default=str).encode()
     except UnicodeError as error:
         raise bad_request("strings must be encoded in UTF-8") from error
@@ -149,7 +149,7 @@ def read_form(request: Request) -> JsonObject:
         if isinstance(name, str) and isinstance(content, bytes):
             file_name = part.get_filename()
             fields[name] = content.decode() if file_name is None else Upload(file_name, content)
-    # what is attached stands in a part of its own, to which the parameter refers
+    # An attached file is a separate part. The parameter refers to it as `attach://name`.
     return {name: fields.get(str(value).removeprefix("attach://"), value) for name, value in fields.items()}
 
 

@@ -25,7 +25,7 @@ _ADMIN: JsonObject = {"id": 3003, "is_bot": False, "first_name": "Carol"}
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A message of a person: a text, a file with an optional caption, or the content of `fields`."""
+    """A message from a person: a text, a file with an optional caption, or the content of `fields`."""
 
     text: str | None
     chat_id: int
@@ -66,9 +66,10 @@ def say(methods: Methods, said: Utterance) -> tuple[int, int]:
 
 
 def press(methods: Methods, *, data: str, message_id: int, chat_id: int, user_id: int, ephemeral: bool = False) -> int:
-    """Press a button under a message of the bot; the number of the update. ephemeral: one that they alone see.
+    """Press a button below a message of the bot and return the update id.
 
-    Telegram does not promise that the message still has a button with that data, so none is asked for.
+    Only this person sees an `ephemeral` message. Telegram does not guarantee that the message still has a button with
+    this data, so the function does not check it.
     """
     chat = methods.chats.get(chat_id)
     if chat is None or (not ephemeral and message_id > chat.last_message_id):
@@ -136,7 +137,7 @@ def moved(methods: Methods, former: int, present: int) -> JsonObject:
 
 
 def add_bot(methods: Methods, group: int, user: int, *, again: bool) -> JsonObject:
-    """What the bot is told when a person adds it to a group; again: it is there already, and becomes administrator."""
+    """Return the update for adding the bot to a group. With `again`, the bot is a member and becomes administrator."""
     chat = methods.chats.register(group, "supergroup", "Some people")
     status = ("member", "administrator") if again else ("left", "member")
     rights = dict.fromkeys(

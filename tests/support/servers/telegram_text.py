@@ -140,7 +140,7 @@ def formatted_text(params: JsonObject, *, may_be_empty: bool = False) -> Formatt
     text = params.get("text", "")
     if not isinstance(text, str) or not (text or may_be_empty):
         raise bad_request("message text is empty")
-    if params.get("parse_mode"):  # whatever it is: Mneme sends entities, and text with marks would be taken as it is
+    if params.get("parse_mode"):  # Mneme sends entities and no markup.
         raise bad_request("unsupported parse_mode")
     return parse_entities(text, params.get("entities", []))
 

@@ -7,10 +7,10 @@ import asyncio
 from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
 
 FIRST_UPDATE_ID = 731_205_841
-"""The number of the first update; the real ones are large, too."""
+"""The id of the first update. Real ids are also large."""
 
 MAX_POLL = 50
-"""Telegram lets no poll wait for longer, in seconds."""
+"""Maximum seconds that a poll waits, as in Telegram."""
 
 
 class UpdateQueue:
@@ -21,7 +21,7 @@ class UpdateQueue:
         self.webhook_secret = ""
         self.webhook_error = ""
         self.arrived = asyncio.Event()
-        """Is set when there may be something to send to a webhook."""
+        """Set when an update may be due for a webhook."""
         self.allowed: list[str] = []
         self._pending: dict[int, JsonObject] = {}
         self._added: dict[int, tuple[str, JsonObject]] = {}

@@ -30,11 +30,11 @@ _PARAMETERS = {
         "rich_message",
     },
 }
-"""Of each method the parameters that Mneme has a use for: there must be no other."""
+"""The parameters that Mneme uses, by method. Requests with other parameters are refused."""
 
 
 _PICTURE = re.compile(r"(?<!\\)!\[")
-"""What would have Telegram fetch a picture; in the tests none stands in code."""
+"""Markdown that makes Telegram fetch a picture. Code blocks are not excluded, as the tests have no such code."""
 
 
 def rich_content(params: JsonObject) -> str:
@@ -54,9 +54,13 @@ def rich_content(params: JsonObject) -> str:
 
 
 class Version10:
-    """The newer methods. served: whether this Telegram has them; without them it passes over their parameters.
+    """The methods and parameters of Bot API 10.
 
-    actions: who has pressed what, or written to the bot alone, within the last 15 seconds.
+    Attributes:
+        served: Whether this server supports Bot API 10. If not, it ignores the new parameters.
+        actions: User ids by the id of their callback query or ephemeral message in the last 15 seconds.
+        guest_queries: The answers to guest queries, by query id. Empty if not answered yet.
+        methods: The new methods by name.
     """
 
     def __init__(self, chats: Chats) -> None:

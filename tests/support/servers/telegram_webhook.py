@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.support.servers.telegram_updates import UpdateQueue
 
 _PAUSE = 0.05
-"""Seconds until an update that was not taken is sent again; Telegram waits longer."""
+"""Seconds before the server sends a refused update again. Telegram waits longer."""
 
 
 class Courier:

@@ -50,9 +50,11 @@ class Streamed:
 
 
 class WebServer:
-    """Serves `handle` on a free port; where it returns None, the connection is cut without a response.
+    """Serves `handle` on a free port. If `handle` returns None, the connection is cut without a response.
 
-    ahead: by how many seconds its clock is.
+    Attributes:
+        ahead: Seconds by which the server's clock is ahead of this machine's clock.
+        crashes: Exceptions that `handle` raised.
     """
 
     def __init__(self, handle: Callable[[Request], Awaitable[Answer | Streamed | None]]) -> None:
@@ -115,7 +117,7 @@ class WebServer:
     async def _answer(
         self, request: Request, parser: h11.Connection, reader: asyncio.StreamReader
     ) -> Answer | Streamed | None:
-        """Return the handler's response, or None if there is none or the client left before."""
+        """Return the handler's response, or None if the handler returned None or the client disconnected."""
         return await self._while_client_stays(self._handle(request), parser, reader)
 
     async def _stream(
@@ -155,7 +157,7 @@ class WebServer:
                 if task is not None and not task.done():
                     task.cancel()
             await asyncio.wait({task for task in (work, listening) if task is not None})
-        if work.cancelled() or isinstance(work.exception(), ConnectionError):  # the client vanished while it was told
+        if work.cancelled() or isinstance(work.exception(), ConnectionError):  # The client disconnected.
             return None
         if crash := work.exception():
             # kept, so that a defect of the server under the tests cannot pass for Telegram's behaviour
