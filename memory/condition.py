@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memory.facts.corrections import may_contradict
 from memory.store.entry import TYPED_KINDS
-from memory.store.entry_rows import LIVE
+from memory.store.entry_rows import LIVE, sql_list
 
 if TYPE_CHECKING:
     from memory.clock import Clock
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FULL_SHARE = 0.95
 """MEMORY.md counts as full from this share of its limit. The program itself fills less of it."""
-_KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
+_KINDS = sql_list(TYPED_KINDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from memory.clock import now_text
 from memory.files.markdown import locked, text_of, write_atomically
 from memory.store.entry_rows import find_owner_id
-from memory.store.forgotten import MASK, mark_spans
+from memory.store.forgotten import MASK, SENTENCE, mark_spans
 from memory.text.query_terms import QueryTerms
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memory.store.database import Database, Row
 
 MESSAGES_PER_READ = 1_000
-_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -50,32 +49,32 @@ class NamingTracer:
     async def count(self, owner: str, name: str) -> NamingTraces:
         """Count the occurrences of a name that are not masked yet."""
         terms = QueryTerms(name)
-        messages = [row for row in await self._find_messages(owner, terms) if not row[2]]
+        messages = await self._find_messages(owner, terms)
         lines = await asyncio.to_thread(self._count_lines, owner, terms)
         return NamingTraces(len(messages), lines)
 
     async def mask(self, owner: str, name: str) -> NamingTraces:
         """Mask the sentences of the log that contain the name, and the name in the files. This can't be undone."""
         terms = QueryTerms(name)
-        found = [row for row in await self._find_messages(owner, terms) if not row[2]]
+        found = await self._find_messages(owner, terms)
         owner_id = await find_owner_id(self._database, owner)
         for start in range(0, len(found), MESSAGES_PER_READ):
             async with self._database.transaction() as connection:
-                for message, content, _is_masked in found[start : start + MESSAGES_PER_READ]:
-                    spans = [match.span() for match in _SENTENCE.finditer(content) if _names(terms, match.group())]
+                for message, content in found[start : start + MESSAGES_PER_READ]:
+                    spans = [match.span() for match in SENTENCE.finditer(content) if _names(terms, match.group())]
                     await mark_spans(connection, owner_id or 0, message, content, spans, now_text(self._clock))
         lines = await asyncio.to_thread(self._mask_files, owner, terms)
         return NamingTraces(len(found), lines)
 
-    async def _find_messages(self, owner: str, terms: QueryTerms) -> list[tuple[int, str, bool]]:
-        """Return id, content and whether it is masked already, for each message that contains the name."""
-        results: list[tuple[int, str, bool]] = []
+    async def _find_messages(self, owner: str, terms: QueryTerms) -> list[tuple[int, str]]:
+        """Return id and content of each message that contains the name and is not masked yet."""
+        results: list[tuple[int, str]] = []
         last = 0
         while True:
             rows = await self._database.rows(
-                "SELECT m.id, m.content, EXISTS (SELECT 1 FROM forgotten f WHERE f.message_id = m.id"
-                " AND f.entry_id = 0) AS masked FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
-                " JOIN owners o ON o.id = c.owner_id WHERE o.name = ? AND m.id > ? ORDER BY m.id LIMIT ?",
+                "SELECT m.id, m.content FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
+                " JOIN owners o ON o.id = c.owner_id WHERE o.name = ? AND m.id > ? AND NOT EXISTS"
+                " (SELECT 1 FROM forgotten f WHERE f.message_id = m.id AND f.entry_id = 0) ORDER BY m.id LIMIT ?",
                 (owner, last, MESSAGES_PER_READ),
             )
             # Matching many messages takes long, so it runs in a thread and doesn't block other turns.
@@ -103,12 +102,12 @@ class NamingTracer:
         return count
 
 
-def _filter_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str, bool]]:
-    return [(row["id"], row["content"], bool(row["masked"])) for row in rows if _names(terms, row["content"])]
+def _filter_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str]]:
+    return [(row["id"], row["content"]) for row in rows if _names(terms, row["content"])]
 
 
 def _names(terms: QueryTerms, text: str) -> bool:
-    return bool(terms.terms) and len(terms.term_counts(text)) == len(terms.terms)
+    return terms.coverage(text) == 1
 
 
 def _mask_name(terms: QueryTerms, line: str) -> str:

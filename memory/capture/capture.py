@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memory.capture.classifier import CaptureKind, classifier
 from memory.capture.phrases import HAN, STRAIGHT, phrases_of
 from memory.capture.sentences import clauses, first_sentence, sentences
-from memory.text.classes import classes, pieces_of
+from memory.text.classes import classes, first_classes, pieces_of, word_classes
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Captured:
     @property
     def leans_on_talk(self) -> bool:
         """Return True if it needs context to be understood: "15 March", "she is called Hanna"."""
-        row = [names for names in classes(pieces_of(self.text)) if "|" not in names]
+        row = word_classes(pieces_of(self.text))
         present = frozenset().union(*row)
         subject = row[0] if row else frozenset()
         return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(_SENTENCE_WORDS)) or bool(subject & _PRONOUNS)
@@ -377,11 +377,14 @@ def _propose(sentence: ParsedSentence) -> Captured | None:
     return capture
 
 
+def _opening(text: str) -> frozenset[str]:
+    """Return the classes of the first word after joining words such as "and"."""
+    return next((names for names in classes(pieces_of(text)) if not names & _JOINING), frozenset())
+
+
 def _begins_to_ask(text: str) -> bool:
     """Return True if a sentence begins like a request: "translate ...", "can you ...", "please write ..."."""
-    words = (names for names in classes(pieces_of(text)) if not names & _JOINING)
-    first = next(words, frozenset())
-    return bool(first & _ASKING) and phrases_of(text).standing.search(text) is None
+    return bool(_opening(text) & _ASKING) and phrases_of(text).standing.search(text) is None
 
 
 def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Captured | None:
@@ -410,7 +413,7 @@ def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capt
 
 def _trim_requests(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the span without clauses at its ends that only ask for something, unless it is one question."""
-    if _ENDS_ASKING.search(text[:end]) and next(classes(pieces_of(text[start:end])), frozenset()) & _QUESTION_OPENERS:
+    if _ENDS_ASKING.search(text[:end]) and first_classes(text[start:end]) & _QUESTION_OPENERS:
         return start, end  # "May I eat nuts, with my allergy?"
     spans = [(start + first, start + last) for first, last in clauses(text[start:end])]
     while len(spans) > 1 and _only_asks(text[slice(*spans[-1])]):
@@ -425,8 +428,7 @@ def _trim_requests(text: str, start: int, end: int) -> tuple[int, int]:
 def _only_asks(clause: str) -> bool:
     if _ENDS_ASKING.search(clause):
         return True
-    words = (names for names in classes(pieces_of(clause)) if not names & _JOINING)
-    first = next(words, frozenset())
+    first = _opening(clause)
     if not first & _ASKING or phrases_of(clause).standing.search(clause):
         return False
     return "CANYOU" in first or not classifier().is_sure(clause)
@@ -436,7 +438,7 @@ def _is_standing(text: str, phrases: Phrases) -> bool:
     match = phrases.standing.search(text) or phrases.obliges.match(text)
     if match is None:
         return False
-    words = [names for names in classes(pieces_of(text)) if "|" not in names]
+    words = word_classes(pieces_of(text))
     return not match.start() or bool(words and words[0] & _ORDER_OPENERS)
 
 

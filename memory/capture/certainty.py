@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory.capture.capture import captured, parsed
 from memory.capture.classifier import classifier
-from memory.text.classes import classes, pieces_of
+from memory.text.classes import pieces_of, word_classes
 from memory.text.words import is_small_talk
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _is_whole(sentence: ParsedSentence, capture: Captured) -> bool:
 
 
 def _classes(text: str) -> list[frozenset[str]]:
-    return [names for names in classes(pieces_of(text)) if "|" not in names]
+    return word_classes(pieces_of(text))
 
 
 def _folded(text: str) -> str:

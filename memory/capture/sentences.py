@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from memory.capture.phrases import HAN, STRAIGHT, is_abbreviation
-from memory.text.classes import MASK, classes, pieces_of
+from memory.text.classes import MASK, classes, first_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,6 +112,6 @@ def _is_abbreviated(before: str, after: str) -> bool:
         return False
     word = last.group().casefold()
     if word.isdigit():
-        following = next(classes(pieces_of(after.lstrip())), frozenset())
+        following = first_classes(after.lstrip())
         return after.lstrip()[:1].islower() or "MONTH" in following
     return (len(word) == 1 and word.isalpha() and not "\u3400" <= word <= "\u9fff") or is_abbreviation(word)

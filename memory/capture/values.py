@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memory.text.classes import classes, pieces_of
+from memory.text.classes import first_classes
 from memory.text.same_words import comparable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 _VALUES = ("0", "MONTH", "DAY", "LANG", "name")
 """Word classes of values: numbers, months, days of the week, languages, and capitalised words."""
@@ -54,13 +54,8 @@ def _shaped(text: str, *, inside: bool) -> list[tuple[re.Match[str], str | None]
 
 
 def _kind(word: str, *, is_first: bool = False) -> str | None:
-    names = _classes_of(word)
+    names = first_classes(word)
     known = next((name for name in _VALUES if name in names), None)
     if known is not None or names:
         return known
     return "name" if word[:1].isupper() and not is_first else None
-
-
-def _classes_of(word: str) -> frozenset[str]:
-    found: Sequence[frozenset[str]] = list(classes(pieces_of(word)))
-    return found[0] if found else frozenset()

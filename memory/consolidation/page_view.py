@@ -14,7 +14,7 @@ from memory.errors import MemoryRefused
 from memory.ledger.page import appending, format_line
 from memory.store.decay import Decay
 from memory.store.entry import Kind, Nature
-from memory.store.entry_rows import CURRENT, entries_where
+from memory.store.entry_rows import CURRENT, entries_where, sql_list
 from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 FILLED_SHARE = 0.8
 """The share of the limit that the weekly selection fills. The rest is for new facts until the next one."""
 MAX_CONSIDERED = 500
-_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION)
+_KINDS = sql_list((Kind.FACT, Kind.PREFERENCE, Kind.DECISION))
 # SQL condition for entries that may have a line.
 _IN_VIEW = f"{CURRENT} AND e.archived_at IS NULL AND e.nature <> '{Nature.EVENT}' AND e.trusted"
 
@@ -67,10 +67,9 @@ class PageView:
         if await _size(change) > self._limit * FILLED_SHARE:
             holding = await self._shorten(change, holding)
         shown = {entry.id for entry in holding}
-        kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
         waiting = await entries_where(
             change.read,
-            f"e.owner_id = ? AND e.line IS NULL AND {_IN_VIEW} AND e.kind IN ({kinds}) AND e.subject IS NOT NULL"
+            f"e.owner_id = ? AND e.line IS NULL AND {_IN_VIEW} AND e.kind IN ({_KINDS}) AND e.subject IS NOT NULL"
             " ORDER BY e.strength DESC LIMIT ?",
             (change.owner_id, MAX_CONSIDERED),
         )

@@ -26,7 +26,7 @@ from memory.store.entry import (
     Operation,
     Priority,
 )
-from memory.store.entry_rows import CURRENT, LIVE, entries_where, find_owner_id
+from memory.store.entry_rows import CURRENT, LIVE, entries_where, find_owner_id, sql_list
 from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
 
@@ -50,7 +50,7 @@ MAX_REPORTED_CHARS = 60
 _MERGED = N_("merged as duplicates: {contents}")
 _ARCHIVED = N_("archived as faded: {contents}")
 _PROMOTED = N_("promoted as recurring: {contents}")
-_KINDS = ", ".join(f"'{kind}'" for kind in TYPED_KINDS)
+_KINDS = sql_list(TYPED_KINDS)
 # Undone changes of the consolidation are not repeated.
 _TAKEN_BACK = (
     "SELECT entry_id FROM changes"

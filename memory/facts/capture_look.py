@@ -6,21 +6,23 @@ they are a text to translate, a request, a mood or a joke. second_look.py verifi
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import structlog
-
-from memory.errors import ContentFiltered
 from memory.facts.fact import is_foreign, one_line, shortened, transcript
-from memory.facts.second_look import Judgement, PromptFn, Verdict, always, answered, parse_verdicts
+from memory.facts.second_look import (
+    Judgement,
+    PromptFn,
+    Verdict,
+    always,
+    ask_for_verdicts,
+    claim_fields,
+    parse_verdicts,
+)
 from memory.messages import Role
 from memory.store.entry import Kind, Nature
-from memory.text.classes import classes, pieces_of
+from memory.text.classes import classes, pieces_of, word_classes
 from memory.text.same_words import comparable
 from memory.text.words import STOP_WORDS
 
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
     from memory.facts.fact import Excerpt, KnownMemory
     from memory.messages import Message
-
-log = structlog.get_logger(__name__)
 
 MAX_MESSAGE_CHARS = 1_500
 """Characters of the judged message that the model sees. A request about a pasted text is usually at its start."""
@@ -72,8 +72,6 @@ Several people speak. "own": true for a claim about the person who wrote the mes
 belongings; false for one about a thing or a place that is nobody's in particular, or about somebody else.
 """
 _KINDS = {"fact": Kind.FACT, "preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.POLICY}
-_OBJECT = re.compile(r"\{[^{}]*\}")
-_KEY_BEFORE = re.compile(r"(\d+)\W{1,6}$")
 # Words that begin a sentence about someone or something named before.
 _PRONOUNS = frozenset({"HE", "THEY", "THIS", "NEXTONE"})
 _RELATIVE = frozenset(
@@ -140,16 +138,11 @@ class CaptureLook:
             seconds: Timeout of the request.
         """
         prompt = capture_prompt(claims, number, excerpt, memories, doubted)
-        deadline = asyncio.get_running_loop().time() + seconds
-        try:
-            completion = await answered(self._ask, prompt, deadline, "capture_not_judged")
-        except ContentFiltered:
-            log.warning("capture_filtered", claims=len(claims))
+        answer = await ask_for_verdicts(self._ask, prompt, seconds, "capture")
+        if answer is None:
             return {}
-        if completion is None:
-            return {}
-        verdicts = parse_verdicts(completion.text, len(claims), len(memories))
-        details = details_of(completion.text)
+        verdicts = parse_verdicts(answer, len(claims), len(memories))
+        details = first_fields(answer)
         said = _said_words(excerpt, memories)
         return {at: _verdict(verdict, details.get(at + 1, {}), claims[at], said) for at, verdict in verdicts.items()}
 
@@ -192,15 +185,11 @@ def _visible(message: Message, *, is_judged: bool) -> Message:
     return replace(message, content=shortened(text))
 
 
-def details_of(answer: str) -> dict[int, Mapping[str, object]]:
+def first_fields(answer: str) -> dict[int, Mapping[str, object]]:
     """Return the fields of each claim in an answer, by its number. The first object for a claim is used."""
     found: dict[int, Mapping[str, object]] = {}
-    for match in _OBJECT.finditer(answer):
-        with contextlib.suppress(ValueError):
-            fields = json.loads(match.group())
-            key = _KEY_BEFORE.search(answer, max(0, match.start() - 20), match.start())
-            if key is not None:
-                found.setdefault(int(key[1]), fields)
+    for number, fields in claim_fields(answer):
+        found.setdefault(number, fields)
     return found
 
 
@@ -238,7 +227,7 @@ def is_said(wording: str, claim: str, said: frozenset[str]) -> bool:
 
 def stands_alone(text: str) -> bool:
     """Return True if a sentence can be understood without context: it names its subject and has no relative date."""
-    row = [names for names in classes(pieces_of(text)) if "|" not in names]
+    row = word_classes(pieces_of(text))
     is_about_somebody = bool(row) and row[0].isdisjoint(_PRONOUNS) and len(row) > 1
     return is_about_somebody and _RELATIVE.isdisjoint(comparable(text))
 

@@ -14,8 +14,8 @@ from memory.capture.values import differ_in_value, with_value
 from memory.facts.fact import Doubt
 from memory.search.search import Filter
 from memory.store.entry import TYPED_KINDS, Author, Kind, Priority
-from memory.store.entry_rows import CURRENT, entries_where
-from memory.text.classes import classes, pieces_of
+from memory.store.entry_rows import CURRENT, entries_where, sql_list
+from memory.text.classes import first_classes
 from memory.text.query_terms import QueryTerms
 from memory.text.same_words import comparable
 from memory.text.words import STOP_WORDS
@@ -75,9 +75,7 @@ class Corrections:
         pool = await self._find_similar(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
         if capture.corrects is not None:
             former = QueryTerms(capture.corrects)
-            holding = [
-                entry for entry in pool if former.terms and len(former.term_counts(entry.content)) == len(former.terms)
-            ]
+            holding = [entry for entry in pool if former.coverage(entry.content) == 1]
             return [entry for entry in holding if not _says(entry, capture.becomes)][:MAX_DOUBTED]
         rated = [(self._rating(entry, capture, in_talk, messages), entry.id, entry) for entry in pool]
         best = max(rated, key=lambda item: item[:2], default=None)
@@ -88,7 +86,7 @@ class Corrections:
         alike = await self._find_similar(owner, texts, doubted, (), also_doubted=True)
         newest = await entries_where(
             self._database.rows,
-            f"e.kind IN ({_sql_list(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
+            f"e.kind IN ({sql_list(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
             (owner, MAX_COMPARABLE),
         )
         first = [entry for entry in alike if entry.id in doubted]
@@ -113,7 +111,7 @@ class Corrections:
         entries = await entries_where(
             self._database.rows,
             "(e.id IN (SELECT value FROM json_each(?)) OR e.source_message_id IN (SELECT value FROM json_each(?)))"
-            f" AND e.kind IN ({_sql_list(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
+            f" AND e.kind IN ({sql_list(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
             (json.dumps([*found, *ids]), json.dumps([*messages]), owner),
         )
         return sorted(entries, key=lambda entry: -found.get(entry.id, 0.0))
@@ -132,7 +130,7 @@ class Corrections:
     @staticmethod
     def _rating(entry: Entry, capture: Captured, in_talk: Collection[int], messages: Sequence[int]) -> float:
         """Return the certainty that a statement corrects a memory that it doesn't name, or 0."""
-        shared = min(_shared_share(entry.content, capture.text), _shared_share(capture.text, entry.content))
+        shared = min(QueryTerms(entry.content).coverage(capture.text), QueryTerms(capture.text).coverage(entry.content))
         is_in_talk = entry.id in in_talk or entry.source_message_id in messages
         if is_in_talk and capture.leans_on_talk and with_value(entry.content, capture.text) is not None:
             return 2 + shared
@@ -149,21 +147,15 @@ def may_contradict(rule: str, other: str) -> bool:
 
 
 def _forbids(rule: str) -> bool:
-    return any(not _NEGATIONS.isdisjoint(_classes_of(word)) for word in comparable(rule))
+    return any(not _NEGATIONS.isdisjoint(first_classes(word)) for word in comparable(rule))
 
 
 def _subject(rule: str) -> list[str]:
-    return [word for word in comparable(rule) if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(_classes_of(word))]
+    return [word for word in comparable(rule) if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(first_classes(word))]
 
 
 def _says(entry: Entry, value: str | None) -> bool:
-    return value is not None and _shared_share(value, entry.content) == 1
-
-
-def _shared_share(text: str, other: str) -> float:
-    """Return the share of the telling words of `text` that `other` contains."""
-    sought = QueryTerms(text)
-    return len(sought.term_counts(other)) / len(sought.terms) if sought.terms else 0.0
+    return value is not None and QueryTerms(value).coverage(entry.content) == 1
 
 
 def _repeated_share(rule: str, sentence: str) -> float:
@@ -172,11 +164,3 @@ def _repeated_share(rule: str, sentence: str) -> float:
     said = comparable(sentence)
     found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
     return len(found) / len(words) if words else 0.0
-
-
-def _classes_of(word: str) -> frozenset[str]:
-    return next(classes(pieces_of(word)), frozenset())
-
-
-def _sql_list(kinds: Sequence[str]) -> str:
-    return ", ".join(f"'{kind}'" for kind in kinds)

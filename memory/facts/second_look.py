@@ -139,6 +139,23 @@ async def answered(ask: PromptFn, prompt: str, deadline: float, failed: str) -> 
         return None
 
 
+async def ask_for_verdicts(ask: PromptFn, prompt: str, seconds: float, subject: str) -> str | None:
+    """Return the text of the answer, or None if the model failed or its provider filtered the prompt. Both are logged.
+
+    Args:
+        subject: The beginning of the names of the log events, such as "offers".
+
+    Raises Postponed.
+    """
+    deadline = asyncio.get_running_loop().time() + seconds
+    try:
+        completion = await answered(ask, prompt, deadline, f"{subject}_not_judged")
+    except ContentFiltered:
+        log.warning(f"{subject}_filtered")
+        return None
+    return completion.text if completion is not None else None
+
+
 async def always() -> bool:
     return True
 
@@ -217,7 +234,7 @@ def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Kn
 def parse_verdicts(answer: str, claims: int, known_count: int) -> dict[int, Verdict]:
     """Parse the verdicts by index of the claim, from 0. Of two verdicts on a claim the less favourable one is used."""
     verdicts: dict[int, Verdict] = {}
-    for number, fields in _answers(answer):
+    for number, fields in claim_fields(answer):
         judgement = _judgement(str(fields.get("verdict", "")))
         if judgement is None or not 1 <= number <= claims:
             continue
@@ -234,7 +251,7 @@ def parse_verdicts(answer: str, claims: int, known_count: int) -> dict[int, Verd
     return verdicts
 
 
-def _answers(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+def claim_fields(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield claim number and fields of each object in an answer, and of bare verdicts such as `1: follows`."""
     for match in _OBJECT.finditer(answer):
         with contextlib.suppress(ValueError):

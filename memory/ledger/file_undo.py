@@ -25,6 +25,7 @@ class FileChange:
     after: str = ""
     gone: frozenset[str] = frozenset()  # lines of deleted memories, possibly reworded since the change
     back: tuple[str, ...] = ()  # lines of restored memories
+    of_entries: frozenset[str] = frozenset()  # all current and former lines of memories
 
     @property
     def changes_anything(self) -> bool:
@@ -89,12 +90,13 @@ async def file_change(
         (json.dumps([*states]),),
     )
     own = {row["id"]: str(row["line"]) for row in rows}
+    former = {entry_id: json.loads(state)["row"].get("line") for entry_id, state in states.items() if state is not None}
+    of_entries = frozenset(own.values()) | frozenset(filter(None, former.values()))
     gone = frozenset(line for entry_id, line in own.items() if states[entry_id] is None)
     if is_whole:
         # A line that existed before the change must stay.
-        return FileChange(before, after, gone - set(before.split("\n")))
+        return FileChange(before, after, gone - set(before.split("\n")), of_entries=of_entries)
     # Only some entries of the change are undone: their lines go, and those that they have replaced come back.
-    former = {entry_id: json.loads(state)["row"].get("line") for entry_id, state in states.items() if state is not None}
     back = tuple(line for line in former.values() if line and line in before.split("\n"))
     changed = {own[entry_id] for entry_id, line in former.items() if entry_id in own and own[entry_id] != line}
-    return FileChange(gone=(gone | changed) - set(back), back=back)
+    return FileChange(gone=(gone | changed) - set(back), back=back, of_entries=of_entries)

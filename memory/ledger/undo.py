@@ -228,7 +228,6 @@ class Undo:
             if slices is None and number is not None and await _is_built_on(connection, owner_id, batch, states):
                 raise MemoryRefused(_(BUILT_ON))
             outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
-            lines = await _lines_of_entries(connection, states)
             await record_causes(connection)
             edit = _joined([row for row in rows if row["entry_id"] == 0])
             change_of_file = await file_change(connection, edit, states, is_whole=is_whole)
@@ -242,7 +241,7 @@ class Undo:
                     if self._copies is not None:
                         await self._copies.keep(connection, self._files.long_term_path(owner))
                     names += [MEMORY_FILE] if text != former else []
-                    outcomes = [*_outcomes_of_file(text, former, lines), *outcomes]
+                    outcomes = [*_outcomes_of_file(text, former, change_of_file.of_entries), *outcomes]
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not states and slices is None:
@@ -434,16 +433,6 @@ def _outcomes_of_file(text_before: str, text_after: str, of_entries: Collection[
     before, after, others = (_said_lines(text) for text in (text_before, text_after, "\n".join(of_entries)))
     gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before and line not in others]
     return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after and line not in others]
-
-
-async def _lines_of_entries(connection: aiosqlite.Connection, states: States) -> list[str]:
-    """Return the current and former lines of entries in MEMORY.md."""
-    rows = await connection.execute_fetchall(
-        "SELECT line FROM entries WHERE id IN (SELECT value FROM json_each(?)) AND line IS NOT NULL",
-        (json.dumps([*states]),),
-    )
-    former = (json.loads(state)["row"].get("line") for state in states.values() if state is not None)
-    return [*(row["line"] for row in rows), *filter(None, former)]
 
 
 async def _outcome_of_entry(connection: aiosqlite.Connection, entry_id: int, state: str | None) -> Outcome:

@@ -14,7 +14,6 @@ from config.texts import in_english
 from memory.errors import MnemeError
 from memory.files.notes import exchange_notes
 from memory.log.sessions import message_of
-from memory.store.forgotten import forgotten_words
 
 if TYPE_CHECKING:
     from datetime import date
@@ -78,16 +77,10 @@ class DailyNotes:
                 # Stop here, so that the notes stay in order.
                 return
 
-    async def read(self, owner: str, now: datetime, forgotten: ForgottenWords | None = None) -> Memory:
-        """Read the files of an owner, without notes about exchanges with forgotten words.
-
-        Args:
-            forgotten: The owner's forgotten words, if the caller has read them already.
-        """
+    async def read(self, owner: str, now: datetime, forgotten: ForgottenWords) -> Memory:
+        """Read the files of an owner, without the notes of exchanges with forgotten words."""
         await self.settle(owner)
         memory = await self._files.read(owner, now)
-        if forgotten is None:
-            forgotten = await forgotten_words(self._database.rows, owner)
         if not forgotten:
             return memory
         zone = self._zone_of(owner)

@@ -13,7 +13,7 @@ from memory.errors import StoreError
 from memory.log.summaries import divided
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.store.forgotten import forgotten_words_of_session
+from memory.store.forgotten import NOTHING_FORGOTTEN, forgotten_words_of_session
 from memory.store.index import remove_session
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Transcript:
     messages: list[Message]
     summary_provenance: Provenance = Provenance.TYPED  # the worst of the summarized messages
     first_kept: int = 0  # id of the first message after the summary
-    forgotten: ForgottenWords | None = None  # the owner's forgotten words, if there is a summary to mask
+    forgotten: ForgottenWords = NOTHING_FORGOTTEN  # by the owner, for everything that is shown with it
 
     @property
     def summaries(self) -> tuple[str | None, str | None]:
@@ -115,7 +115,7 @@ class Transcript:
             self,
             summary=summarised.summary,
             summary_provenance=summarised.summary_provenance,
-            forgotten=summarised.forgotten,
+            forgotten=earlier.forgotten,
             messages=messages + self.messages,
         )
 
@@ -234,17 +234,15 @@ class SessionService:
 
     async def transcript(self, session_id: str) -> Transcript:
         """Return the current conversation as the model sees it."""
-        kept = await self._without_forgotten(session_id, await _transcript(self._database, session_id))
+        forgotten = await forgotten_words_of_session(self._database.rows, session_id)
+        kept = await self._without_forgotten(await _transcript(self._database, session_id), forgotten)
         held_in = await self._database.private.database_of(session_id)
         # A private talk continues the conversation before it.
         return kept if held_in is self._database else (await _transcript(held_in, session_id)).after(kept)
 
-    async def _without_forgotten(self, session_id: str, transcript: Transcript) -> Transcript:
+    async def _without_forgotten(self, transcript: Transcript, forgotten: ForgottenWords) -> Transcript:
         """Mask the words in a transcript's summary that were forgotten after it was written."""
-        if transcript.summary is None:
-            return transcript
-        forgotten = await forgotten_words_of_session(self._database.rows, session_id)
-        if not forgotten:
+        if transcript.summary is None or not forgotten:
             return replace(transcript, forgotten=forgotten)
         made_at = await self._database.value(
             "SELECT max(k.archived_at) FROM markers k JOIN conversations c ON c.id = k.conversation_id WHERE c.id = ?",

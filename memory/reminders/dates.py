@@ -20,7 +20,7 @@ from memory.reminders.reminders import Offer
 from memory.reminders.request import MAX_TEXT_CHARS, ReminderRequest, usable_text
 from memory.reminders.wording import day_of
 from memory.store.entry import Author, Kind
-from memory.store.entry_rows import LIVE
+from memory.store.entry_rows import LIVE, sql_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ LEAD_TIME = timedelta(days=7)
 """How long before an expiration the reminder comes."""
 REMINDER_TIME = time(9)
 """Time of day of these reminders."""
-_KINDS = ", ".join(f"'{kind}'" for kind in (Kind.FACT, Kind.DECISION, Kind.NOTE))
+_KINDS = sql_list((Kind.FACT, Kind.DECISION, Kind.NOTE))
 
 _YEARLY = re.compile(
     r"birthday|anniversary|\bborn\b|день рождения|дня рождения|годовщин|родил(?:ся|ась)|день народження|дня народження|"

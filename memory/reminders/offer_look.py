@@ -6,24 +6,18 @@ just ends. Without a judgement nothing is offered.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
-
-from memory.errors import ContentFiltered
-from memory.facts.capture_look import details_of
+from memory.facts.capture_look import first_fields
 from memory.facts.fact import one_line
-from memory.facts.second_look import Judgement, PromptFn, always, answered, parse_verdicts
+from memory.facts.second_look import Judgement, PromptFn, always, ask_for_verdicts, parse_verdicts
 from memory.text.speaking import names_user
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from datetime import date
-
-log = structlog.get_logger(__name__)
 
 MAX_TEXT_CHARS = 200
 MAX_CLAIMS = 12
@@ -83,21 +77,15 @@ class OfferLook:
         """
         if not claims or not await self._is_reliable():
             return {}
-        prompt = offer_prompt(claims, today, language)
-        deadline = asyncio.get_running_loop().time() + self._seconds
-        try:
-            completion = await answered(self._ask, prompt, deadline, "offers_not_judged")
-        except ContentFiltered:
-            log.warning("offers_filtered", claims=len(claims))
+        answer = await ask_for_verdicts(self._ask, offer_prompt(claims, today, language), self._seconds, "offers")
+        if answer is None:
             return {}
-        if completion is None:
-            return {}
-        details = details_of(completion.text)
+        details = first_fields(answer)
         return {
             at: _text(claims[at], details.get(at + 1, {}).get("text"))
             if verdict.judgement is Judgement.FOLLOWS and verdict.is_now
             else None
-            for at, verdict in parse_verdicts(completion.text, len(claims), 0).items()
+            for at, verdict in parse_verdicts(answer, len(claims), 0).items()
         }
 
 

@@ -23,7 +23,7 @@ from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.ranking import by_features
 from memory.search.search import MEMORIES, NOTHING, Found, key_of
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, sql_list
 from memory.text.naming import wording
 
 if TYPE_CHECKING:
@@ -228,10 +228,9 @@ class Activation:
 
     async def baseline_count(self, owner: str) -> int:
         """Return the number of memories in layer A without a token limit."""
-        kinds, priorities = (", ".join(f"'{item}'" for item in some) for some in (BASELINE_KINDS, BASELINE_PRIORITIES))
         value = await self._database.value(
-            f"SELECT count(*) FROM entries e WHERE owner_id = {_OWNER_ID} AND kind IN ({kinds})"
-            f" AND priority IN ({priorities}) AND {LIVE} AND trusted",
+            f"SELECT count(*) FROM entries e WHERE owner_id = {_OWNER_ID} AND kind IN ({sql_list(BASELINE_KINDS)})"
+            f" AND priority IN ({sql_list(BASELINE_PRIORITIES)}) AND {LIVE} AND trusted",
             {"owner": owner},
         )
         return int(value)

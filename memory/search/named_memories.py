@@ -64,7 +64,7 @@ class MemoryLookup:
         if not sought.terms:
             return []
         return _best_covered(
-            ((_covered_share(sought, memory.content), memory) for memory in await self._find_candidates(words, owner)),
+            ((sought.coverage(memory.content), memory) for memory in await self._find_candidates(words, owner)),
             most,
         )
 
@@ -78,14 +78,12 @@ class MemoryLookup:
             for entry in await self._entries.list(owner)
             if entry.kind != Kind.ARCHIVE and entry.superseded_by is None
         ]
-        return [memory for memory in entries + await self.lines(owner) if _covered_share(sought, memory.content) == 1.0]
+        return [memory for memory in entries + await self.lines(owner) if sought.coverage(memory.content) == 1.0]
 
     async def stated_in(self, answer: str, owner: str, most: int = MAX_NAMED_MEMORIES) -> list[NamedMemory]:
         """Return the memories with most of their telling words in an answer, best first."""
         memories = await self._find_candidates(answer, owner)
-        return _best_covered(
-            ((_covered_share(QueryTerms(memory.content), answer), memory) for memory in memories), most
-        )
+        return _best_covered(((QueryTerms(memory.content).coverage(answer), memory) for memory in memories), most)
 
     async def _find_candidates(self, words: str, owner: str) -> list[NamedMemory]:
         """Return the candidates: the best matching current entries, and all lines of MEMORY.md."""
@@ -113,10 +111,6 @@ def is_proper_name(name: str, text: str) -> bool:
     """Return True if the text capitalises a word of the name."""
     sought = QueryTerms(name)
     return any(word[0].isupper() and bool(sought.term_counts(word)) for word in _WORD.findall(text))
-
-
-def _covered_share(sought: QueryTerms, text: str) -> float:
-    return len(sought.term_counts(text)) / len(sought.terms) if sought.terms else 0.0
 
 
 def _best_covered(shares: Iterable[tuple[float, NamedMemory]], most: int) -> list[NamedMemory]:

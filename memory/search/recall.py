@@ -184,7 +184,6 @@ class Recall:
         *,
         besides: AlreadyInPrompt = NOTHING_IN_PROMPT,
         whole_exchanges: bool = True,
-        forgotten: ForgottenWords | None = None,
     ) -> Passage:
         """Return the hits for a message as a prompt passage of at most `tokens`.
 
@@ -194,7 +193,6 @@ class Recall:
         Args:
             besides: The other contents of the prompt.
             whole_exchanges: Show the answer of an exchange too, not only the user's messages.
-            forgotten: The owner's forgotten words, if the caller has read them already.
         """
         exchanges = [
             self._format(
@@ -213,8 +211,6 @@ class Recall:
         ]
         formatter = self.formatter(lookup.owner)
         lines = PromptLines(tokens, self._counter, formatter)
-        if forgotten is None:
-            forgotten = await self.forgotten(lookup.owner or "")
         # An entry and a message that say the same are quoted once. Two messages stay, since the same words of another
         # person or day say something else. The weekly tidying merges entries.
         noted, said = set[str](), set[str]()
@@ -228,7 +224,7 @@ class Recall:
             if exchange.key in once:
                 continue
             once.add(exchange.key)
-            if exchange.is_hidden_by(forgotten):
+            if exchange.is_hidden_by(visible.forgotten):
                 continue
             known = besides.said | (said if exchange.said is None else noted)
             if (unsaid := _without_sentences(exchange, known, formatter)) is None:
@@ -305,12 +301,9 @@ class Recall:
         """
         hits, around = await self._best(query, owner, only, limit * 3)
         results = self._format(owner, query, hits, around, numbered=numbered)
-        if owner is not None and not forgotten_too and (forgotten := await self.forgotten(owner)):
+        if owner is not None and not forgotten_too and (forgotten := await forgotten_words(self._database.rows, owner)):
             results = (result for result in results if not result.is_hidden_by(forgotten))
         return list(itertools.islice(results, limit))
-
-    async def forgotten(self, owner: str) -> ForgottenWords:
-        return await forgotten_words(self._database.rows, owner)
 
     async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
         """Return the entry with the name or alias `name`, or None."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from memory.store.entry import Kind
-from memory.text.query_terms import QueryTerms
+from memory.text.query_terms import cached_query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 MIN_COVERAGE = 0.5
 """Minimum share of a memory's telling words in the answer and its question for the memory to count as used."""
-MAX_KNOWN_TERMS = 256
 
 # Finds entries by id, or by their line in MEMORY.md.
 _SHOWN = f"""
@@ -56,13 +54,8 @@ def is_used(memory: str, question: str, answer: str) -> bool:
 
     Answer and question together must contain MIN_COVERAGE of the telling words, since a single word may be chance.
     """
-    sought = _terms_of(memory)
+    sought = cached_query_terms(memory)
     if not sought.terms:
         return False
     answered, asked = sought.term_counts(answer), sought.term_counts(question)
     return bool(answered.keys() - asked.keys()) and len(answered | asked) / len(sought.terms) >= MIN_COVERAGE
-
-
-@lru_cache(maxsize=MAX_KNOWN_TERMS)
-def _terms_of(memory: str) -> QueryTerms:
-    return QueryTerms(memory)

@@ -49,6 +49,11 @@ LIVE = f"{CURRENT} AND e.archived_at IS NULL AND e.deleted_at IS NULL"
 """SQL condition: the entry `e` may be in a prompt. The index of the strongest entries includes this condition."""
 
 
+def sql_list(values: Iterable[str]) -> str:
+    """Return constants such as kinds for an IN clause."""
+    return ", ".join(f"'{value}'" for value in values)
+
+
 def entry_of(row: Row) -> Entry:
     values = {name: row[name] for name in _FIELDS}
     values |= {name: tuple(json.loads(row[name] or "[]")) for name in ("aliases", "tags", "steps")}

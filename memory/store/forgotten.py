@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
 from memory.messages import Role
 from memory.store.entry import Kind
-from memory.text.query_terms import QueryTerms
+from memory.text.query_terms import MAX_CACHED_QUERIES, cached_query_terms
 from memory.text.same_words import is_quoted_from
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memory.store.database import Row
     from memory.store.entry import Entry
     from memory.store.entry_rows import Read
+    from memory.text.query_terms import QueryTerms
 
 MASK = "[…]"
 """Replaces forgotten words."""
@@ -40,7 +41,7 @@ MAX_SEARCHED_MESSAGES = 200
 """Maximum number of messages around the source that are searched for an entry's quote."""
 
 _WORD = re.compile(r"\w+")
-_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
+SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,14 @@ class Mark:
     def words(self) -> str:
         return self.content[self.start : self.end]
 
-    @cached_property
+    @property
     def pattern(self) -> re.Pattern[str] | None:
         """A pattern that finds the words in other texts with any punctuation, or None if they are too few."""
         return _pattern(self.words, MIN_QUOTED_WORDS)
 
-    @cached_property
+    @property
     def telling(self) -> QueryTerms:
-        return QueryTerms(self.words)
+        return cached_query_terms(self.words)
 
     def is_before(self, message_id: int | None, said_at: datetime) -> bool:
         """Return True if a message precedes the mark, by its id or, if it was imported later, by its time."""
@@ -75,8 +76,7 @@ class Mark:
 
     def is_said_by(self, text: str, min_telling_words: int = MIN_TELLING_WORDS) -> bool:
         """Return True if a text contains all distinctive words of the mark."""
-        terms = self.telling.terms
-        return len(terms) >= min_telling_words and len(self.telling.term_counts(text)) == len(terms)
+        return len(self.telling.terms) >= min_telling_words and self.telling.coverage(text) == 1
 
 
 class ForgottenWords:
@@ -249,6 +249,7 @@ def digest_of(content: str) -> str:
     return hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+@lru_cache(maxsize=MAX_CACHED_QUERIES)
 def _pattern(words: str, min_words: int) -> re.Pattern[str] | None:
     tokens = _WORD.findall(words)
     # In scripts without spaces a single token may be a whole phrase.
@@ -271,19 +272,16 @@ def _without(text: str, mark: Mark, *, is_answer: bool = False) -> str:
     """Mask the marked words in a text, and sentences with the same distinctive words."""
     if mark.pattern is not None:
         text = mark.pattern.sub(MASK, text)
-    terms = mark.telling.terms
-    if not terms or (len(terms) < MIN_TELLING_WORDS and not is_answer):
-        return text
-    if not is_answer and len(mark.telling.term_counts(text)) < len(terms):
+    if not is_answer and not mark.is_said_by(text):
         return text
 
-    def kept(match: re.Match[str]) -> str:
+    def mask(match: re.Match[str]) -> str:
         sentence = match.group()
-        count = len(mark.telling.term_counts(sentence))
-        says = count > 0 if is_answer else count == len(terms)
-        return MASK + ("\n" if sentence.endswith("\n") else " ") if says else sentence
+        share = mark.telling.coverage(sentence)
+        is_masked = share > 0 if is_answer else share == 1
+        return MASK + ("\n" if sentence.endswith("\n") else " ") if is_masked else sentence
 
-    return _SENTENCE.sub(kept, text)
+    return SENTENCE.sub(mask, text)
 
 
 def _is_note_of(line: str, mark: Mark) -> bool:

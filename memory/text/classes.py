@@ -50,6 +50,16 @@ def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
                 yield frozenset((mark,))
 
 
+def word_classes(pieces: Iterable[str]) -> list[frozenset[str]]:
+    """Return the classes of the pieces without punctuation marks."""
+    return [names for names in classes(pieces) if "|" not in names]
+
+
+def first_classes(text: str) -> frozenset[str]:
+    """Return the classes of the first piece of a text, or an empty set if it has none."""
+    return next(classes(pieces_of(text)), _NOTHING)
+
+
 def _spelt(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
     """Return the classes of a word and of its parts, as in "l'ami" and "beau-père"."""
     results = _of_word(word, exact, stems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from memory.text.stemming import stem_of
 from memory.text.words import (
@@ -16,6 +17,8 @@ from memory.text.words import (
     plain,
     sought_parts,
 )
+
+MAX_CACHED_QUERIES = 512
 
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
@@ -57,6 +60,10 @@ class QueryTerms:
                 counts[pair] = counts.get(pair, 0) + folded.count(pair)
         return counts
 
+    def coverage(self, text: str) -> float:
+        """Return the share of the terms that a text contains, from 0 to 1. It is 0 if there are no terms."""
+        return len(self.term_counts(text)) / len(self.terms) if self.terms else 0.0
+
     def positions(self, text: str) -> list[tuple[int, str]]:
         """Return the offset and the term of each occurrence in a text, in order."""
         made_plain = plain(text)
@@ -79,3 +86,9 @@ class QueryTerms:
                 term for term, starts in self._beginnings.items() if stem == term or word.startswith(starts)
             ]
         return existing
+
+
+@lru_cache(maxsize=MAX_CACHED_QUERIES)
+def cached_query_terms(text: str) -> QueryTerms:
+    """Return the query terms of a text that is compared in most turns."""
+    return QueryTerms(text)

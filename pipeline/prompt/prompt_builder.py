@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from memory.search.formatting import AlreadyInPrompt
     from memory.search.recall import Recall
     from memory.search.search import Found
-    from memory.store.forgotten import ForgottenWords
     from pipeline.lightrag import LightRag
     from pipeline.models.model import ChatModel
     from pipeline.prompt.budget import Budget, BudgetOf
@@ -96,7 +95,6 @@ class Stable:
         unasked: The memories that are included because they are strong.
         shown: Everything from memory that the message contains.
         pool: The memories that may also be activated by the new message.
-        forgotten: The words that the user had forgotten.
         unreadable: A sentence that says why a file is missing.
         lines: All of these memories as plain lines, including MEMORY.md.
     """
@@ -106,7 +104,6 @@ class Stable:
     unasked: tuple[Activated, ...]
     shown: AlreadyInPrompt
     pool: Pool | None
-    forgotten: ForgottenWords | None
     unreadable: str | None = None
     lines: tuple[str, ...] = ()
 
@@ -190,11 +187,8 @@ class PromptBuilder:
             parts.append(skill_prompt(await self.skills.all(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
         memory, long_term = Memory("", "", ()), LongTermText("")
-        forgotten = visible.forgotten
-        if forgotten is None and self.memories is not None:
-            forgotten = await self.memories.recall.forgotten(session.owner)
         if self.files is not None:
-            memory = await self.files.read(session.owner, self.clock(), forgotten)
+            memory = await self.files.read(session.owner, self.clock(), visible.forgotten)
             unreadable = memory.unreadable
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
@@ -227,7 +221,7 @@ class PromptBuilder:
             parts.append(f"{SUMMARY_HEADER}\n{budget.cut(summary, budget.relevant)}")
         message = Message(Role.SYSTEM, "\n\n".join(parts), self.clock())
         lines += [*strong, *rules]
-        return Stable(message, baseline, unasked, already_in_prompt, pool, forgotten, unreadable, tuple(lines))
+        return Stable(message, baseline, unasked, already_in_prompt, pool, unreadable, tuple(lines))
 
     async def _fit_files(
         self, session: Session, memory: Memory, visible: Transcript, budget: Budget
@@ -286,7 +280,7 @@ class PromptBuilder:
         asked = asks(question) or bool(asked_in(question))
         earlier_tokens = tokens if asked else tokens // STATEMENT_DIVISOR
         passages = await asyncio.gather(
-            self._recall_earlier(lookup, visible, stable, shown, earlier_tokens), self._search_graph(session, question)
+            self._recall_earlier(lookup, visible, shown, earlier_tokens), self._search_graph(session, question)
         )
         context: tuple[Activated, ...] = ()
         if memories is not None and stable.pool is not None:
@@ -356,19 +350,11 @@ class PromptBuilder:
                 shown = shown.with_lines(format_line(entry.content))
         return lines, shown
 
-    async def _recall_earlier(
-        self, lookup: Found, visible: Transcript, stable: Stable, shown: AlreadyInPrompt, tokens: int
-    ) -> Passage:
+    async def _recall_earlier(self, lookup: Found, visible: Transcript, shown: AlreadyInPrompt, tokens: int) -> Passage:
         if (memories := self.memories) is None:
             return Passage("")
-        return await memories.recall.relevant(
-            lookup,
-            visible,
-            tokens,
-            besides=shown,
-            whole_exchanges=not self.style.plain,
-            forgotten=stable.forgotten,
-        )
+        whole = not self.style.plain
+        return await memories.recall.relevant(lookup, visible, tokens, besides=shown, whole_exchanges=whole)
 
     async def _search_graph(self, session: Session, question: str) -> Passage:
         if self.graph is None or session.private:  # LightRAG stores queries.

@@ -133,7 +133,7 @@ class AutoCapture:
             outcome = await self._keep(turn, message, sharer)
             if objects(message.content):
                 outcome.doubted = await self.lookup.stated_in(
-                    await self._find_answer(turn), turn.session.owner, MAX_OFFERED_MEMORIES
+                    _find_answer(turn, await self._visible_messages(turn)), turn.session.owner, MAX_OFFERED_MEMORIES
                 )
             written = [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += written
@@ -152,13 +152,8 @@ class AutoCapture:
             notices = _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
             turn.notices += [replace(notice, alone=True) for notice in notices]
 
-    async def _find_answer(self, turn: Turn) -> str:
-        """Return the answer that a message objects to: the one that it quotes, or else the last one."""
-        quoted = [arrival.quoted.text for arrival in turn.arrivals if arrival.quoted is not None]
-        if quoted:
-            return quoted[-1]
-        messages = (await self.sessions.transcript(turn.session.id)).messages
-        return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
+    async def _visible_messages(self, turn: Turn) -> list[Message]:
+        return (await self.sessions.transcript(turn.session.id)).messages
 
     async def _keep(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
         """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""
@@ -236,9 +231,9 @@ class AutoCapture:
         return await self.corrections.from_message(turn.session.id, text) if text is not None else []
 
     async def _correction_context(self, turn: Turn) -> _CorrectionContext:
-        messages = (await self.sessions.transcript(turn.session.id)).messages
+        messages = await self._visible_messages(turn)
         typed = [message.id for message in messages if is_typed(message) and message.id is not None]
-        answer = await self._find_answer(turn)
+        answer = _find_answer(turn, messages)
         stated = await self.lookup.stated_in(answer, turn.session.owner) if answer else []
         return _CorrectionContext(
             tuple(typed[-MAX_CORRECTABLE_MESSAGES:]),
@@ -295,6 +290,14 @@ class AutoCapture:
             if entry.id != learned.entry.id:
                 await change.put_aside(entry, learned.entry, Doubt.OUTDATED)
         outcome.learned.append(replace(learned, superseded=former))
+
+
+def _find_answer(turn: Turn, messages: Sequence[Message]) -> str:
+    """Return the answer that a message objects to: the one that it quotes, or else the last one."""
+    quoted = [arrival.quoted.text for arrival in turn.arrivals if arrival.quoted is not None]
+    if quoted:
+        return quoted[-1]
+    return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
 
 def _find_told_secret(text: str) -> str | None:

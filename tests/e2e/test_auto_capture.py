@@ -449,13 +449,16 @@ async def test_merged_messages_capture_only_typed_statements(app: App, model: Mo
     assert [kind for _, kind, _ in await memories(app)] == [Kind.POLICY, Kind.PREFERENCE]
 
 
-async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None:
+async def say_in_group(app: App, speaker: str, text: str) -> None:
     group = Address("telegram", "-100")
+    await app.runner.submit(Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker))
+    await app.runner.idle(group.session_id)
+    await app.jobs.capture.idle()
+
+
+async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None:
     for speaker, text in (("Ann", "I prefer green tea in the morning"), ("Ben", "Always answer in one sentence")):
-        said = Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker)
-        await app.runner.submit(said)
-        await app.runner.idle(group.session_id)
-        await app.jobs.capture.idle()
+        await say_in_group(app, speaker, text)
     found = await app.database.rows("SELECT content FROM entries ORDER BY id")
     assert [row["content"] for row in found] == [
         "Ann: I prefer green tea in the morning",
@@ -465,16 +468,12 @@ async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None
 
 async def test_group_fact_about_a_thing_belongs_to_no_speaker(app: App, model: ModelServer) -> None:
     model.second_look = lambda _: Says('{"1": {"verdict": "follows"}}')
-    group = Address("telegram", "-100")
     for text in (
         "The stopcock is under the kitchen sink",
         "Der Schlüssel liegt unter der Matte",
         "My cat is called Pixel",
     ):
-        said = Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker="Ann")
-        await app.runner.submit(said)
-        await app.runner.idle(group.session_id)
-        await app.jobs.capture.idle()
+        await say_in_group(app, "Ann", text)
     found = await app.database.rows("SELECT content FROM entries ORDER BY id")
     assert [row["content"] for row in found] == [
         "The stopcock is under the kitchen sink",

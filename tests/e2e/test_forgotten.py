@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import App
+    from memory.files.notes import Memory
     from tests.conftest import OpenApp
     from tests.support.fakes import FakeClock
     from tests.support.servers.model import ChatRequest, ModelServer
@@ -65,6 +66,11 @@ async def undo_fact(app: App, person: Person) -> None:
 
 async def edit_fact(app: App, person: Person) -> None:
     assert "says now" in await person.says(f"/edit #{await id_of(app, person, 'Ternopil')} My sister lives abroad")
+
+
+async def read_notes(app: App, person: Person, clock: FakeClock) -> Memory:
+    transcript = await app.sessions.transcript(person.address.session_id)
+    return await app.memory.daily_notes.read(person.address.owner, clock(), transcript.forgotten)
 
 
 WAYS = pytest.mark.parametrize("forget", [remove_fact, undo_fact, edit_fact])
@@ -162,13 +168,13 @@ async def test_forgotten_words_are_left_out_of_later_notes_only(
     await learned(person, model)
     await remove_fact(app, person)
     clock.forward(days=1)
-    notes = await app.memory.daily_notes.read(person.address.owner, clock())
+    notes = await read_notes(app, person, clock)
     text = str(notes.recent)
     assert "Ternopil" not in text
     assert "Aurora" in text
     clock.forward(minutes=2)
     await person.says(STATED)
-    notes = await app.memory.daily_notes.read(person.address.owner, clock())
+    notes = await read_notes(app, person, clock)
     assert "Ternopil" in notes.today
 
 

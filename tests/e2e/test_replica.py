@@ -70,6 +70,14 @@ async def sync_all(app: App) -> None:
     assert await get_replication(app).wait_for_sync(TIMEOUT_SECONDS)
 
 
+async def contents_after_takeover(place: Path, folder: Path, clock: Clock) -> list[str]:
+    """Take over the replica as another machine and return the contents of all entries."""
+    database = await Database.open(await take_over(place, folder, clock) / "mneme.db")
+    entries = [str(row["content"]) for row in await database.rows("SELECT content FROM entries")]
+    await database.close()
+    return entries
+
+
 async def take_over(place: Path, folder: Path, clock: Clock, *, replace: bool = True) -> Path:
     """Take over the replica as another machine and return its data directory."""
     replica = Replica(ReplicaPlace(str(place)), folder, clock)
@@ -157,10 +165,7 @@ async def test_second_machine_starts_only_after_a_takeover(
         assert await get_replication(first).wait_for_sync(TIMEOUT_SECONDS)
     async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replicating(app, clock):
         await sync_all(app)
-    database = await Database.open(await take_over(place, tmp_path / "fourth", clock) / "mneme.db")
-    entries = [row["content"] for row in await database.rows("SELECT content FROM entries")]
-    await database.close()
-    assert entries == ["The hive stands in Poltava."]
+    assert await contents_after_takeover(place, tmp_path / "fourth", clock) == ["The hive stands in Poltava."]
 
 
 async def test_replica_is_restored_again_after_an_unused_takeover(
@@ -170,15 +175,11 @@ async def test_replica_is_restored_again_after_an_unused_takeover(
         await Person(app).says("/remember The hive stands in Poltava.")
         await sync_all(app)
     for name in ("second", "third", "fourth"):
-        database = await Database.open(await take_over(place, tmp_path / name, clock) / "mneme.db")
-        assert await database.value("SELECT content FROM entries") == "The hive stands in Poltava."
-        await database.close()
+        assert await contents_after_takeover(place, tmp_path / name, clock) == ["The hive stands in Poltava."]
     async with start(mneme_data_dir=tmp_path / "fourth", replica_url=str(place)) as app, replicating(app, clock):
         await Person(app).says("/remember The second hive stands in Lviv.")
         await sync_all(app)
-    database = await Database.open(await take_over(place, tmp_path / "fifth", clock) / "mneme.db")
-    assert await database.value("SELECT count(*) FROM entries") == 2
-    await database.close()
+    assert len(await contents_after_takeover(place, tmp_path / "fifth", clock)) == 2
 
 
 async def test_restore_says_which_folder_of_the_replica_it_read(
@@ -219,9 +220,7 @@ async def test_drill_leaves_the_replica_to_the_running_bot(
         await get_replication(app).check_lease(refresh=True)
         await Person(app).says("/remember The second hive stands in Lviv.")
         await sync_all(app)
-    database = await Database.open(await take_over(place, tmp_path / "other", clock) / "mneme.db")
-    assert await database.value("SELECT count(*) FROM entries") == 2
-    await database.close()
+    assert len(await contents_after_takeover(place, tmp_path / "other", clock)) == 2
 
 
 async def test_bot_that_lost_the_replica_to_another_ends(place: Path, tmp_path: Path, model: ModelServer) -> None:

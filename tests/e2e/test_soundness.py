@@ -78,6 +78,13 @@ async def test_large_database_is_checked_in_the_background(
     assert "notices" in said[0]["reason"]
 
 
+async def assert_search_works(person: Person) -> None:
+    assert "Aurora" in await person.says("/recall boat")
+    assert "Hydra" in await person.says("/recall sailed")
+    await person.says("/remember the gate is green")
+    assert "green" in await person.says("/recall gate")
+
+
 @pytest.mark.parametrize(
     "table",
     ["search_data", "search_idx", "search_docsize", "search_config", "search_parts_data", "vectors", "endpoints"],
@@ -87,11 +94,7 @@ async def test_damaged_derived_tables_are_rebuilt_at_the_start(start: OpenApp, t
     spoil(path, table)
     with capture_logs() as logs:
         async with start() as app:
-            person = Person(app)
-            assert "Aurora" in await person.says("/recall boat")
-            assert "Hydra" in await person.says("/recall sailed")
-            await person.says("/remember the gate is green")
-            assert "green" in await person.says("/recall gate")
+            await assert_search_works(Person(app))
     assert {"index_damaged", "derived_tables_damaged"} & {entry["event"] for entry in logs}
     assert damaged_tables(path) == []
     # The repair is complete.
@@ -130,11 +133,7 @@ async def test_start_with_damaged_index_record_rebuilds_the_index(
     assert inspect_database(path).in_step is False
     with capture_logs() as logs:
         async with start() as app:
-            person = Person(app)
-            assert "Aurora" in await person.says("/recall boat")
-            assert "Hydra" in await person.says("/recall sailed")
-            await person.says("/remember the oars are in the shed")
-            assert "oars" in await person.says("/recall shed")
+            await assert_search_works(Person(app))
     assert "index_damaged" in {entry["event"] for entry in logs}
     assert damaged_tables(path) == []
     assert inspect_database(path).in_step
