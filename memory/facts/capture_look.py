@@ -234,7 +234,8 @@ def stands_alone(text: str) -> bool:
 
 def _said_words(excerpt: Excerpt, memories: Sequence[KnownMemory]) -> frozenset[str]:
     own = [message.content for message in excerpt.messages if not is_foreign(message)]
-    return frozenset(comparable("\n".join([*own, *(memory.text for memory in memories)])))
+    own += [memory.text for memory in memories if memory.is_confirmed]
+    return frozenset(comparable("\n".join(own)))
 
 
 def _telling(text: str) -> list[str]:

@@ -102,7 +102,8 @@ def _check_citation(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory
             # There is no valid citation. The second look at all messages may find the source.
             checked = CheckedFact(fact)
     everything = (*excerpt.before, *excerpt.messages)
-    own = [memory.text for memory in memories] + [message.speaker for message in everything if message.speaker]
+    own = [memory.text for memory in memories if memory.is_confirmed]
+    own += [message.speaker for message in everything if message.speaker]
     borrowed = len(foreign_words(fact.text, everything, own))
     if borrowed <= MAX_FOREIGN_WORDS and (borrowed == 0 or checked.number is not None):
         return checked

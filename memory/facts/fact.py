@@ -85,6 +85,11 @@ class KnownMemory:
     subject: str | None = None
     entry: Entry | None = None
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether its words count as the user's own. An unconfirmed proposal may repeat foreign text."""
+        return self.entry is None or (self.entry.trusted and self.entry.unconfirmed is None)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedFact:
@@ -161,8 +166,9 @@ def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = (
     shared = _telling(text) & foreign if foreign else foreign
     if not shared:
         return shared
-    own_texts = (*(message.content for message in messages if not is_foreign(message)), *own)
-    return shared - _telling("\n".join(own_texts))
+    # The result of a call may repeat its arguments, which a model may have copied from foreign text.
+    said = (message.content for message in messages if not is_foreign(message) and message.tool_call_id is None)
+    return shared - _telling("\n".join((*said, *own)))
 
 
 def _telling(text: str) -> frozenset[str]:

@@ -263,6 +263,13 @@ async def test_32_attacks_of_a_kind_neither_write_nor_leak(tmp_path: Path, kind:
         assert (made.refused >= len(attacks)) == (kind not in ("name", "title"))
 
 
+async def test_unconfirmed_proposal_lends_no_words_to_a_fact(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        orders = [attack for attack in ATTACKS if attack.carrier == "forward" and "outside.md" in attack.text]
+        await made.attack(Place(GROUPS[5], 7), orders[0])
+        await made.check()
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(PLACES), st.sampled_from(range(len(ATTACKS)))),
     min_size=2,
