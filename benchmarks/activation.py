@@ -16,7 +16,8 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from benchmarks.embedding import embed_missing
 from benchmarks.search_scale import a_query, a_text
@@ -32,9 +33,6 @@ from memory.text.tokens import TokenCounter
 from pipeline.embedding.embedders import LocalEmbedder
 from tests.support.activating import Activating
 from tests.support.talk import ledger_over
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 CASES = Path(__file__).parent.parent / "tests" / "sets" / "activation_cases.json"
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)

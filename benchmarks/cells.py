@@ -16,15 +16,12 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ANN = 1001
 TURNS_PER_BOT = 5

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from memory.search.search import Search
 from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Embedding, Vectors
-
-if TYPE_CHECKING:
-    from memory.search.search import Search
-    from memory.search.vectors import Embedder
-    from memory.store.database import Database
+from memory.search.vectors import Embedder, Embedding, Vectors
+from memory.store.database import Database
 
 
 async def embed_missing(database: Database, search: Search, embedder: Embedder) -> VectorSearch:

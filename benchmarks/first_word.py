@@ -10,16 +10,12 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.small_learning import with_weights
-from bot.app import open_app
+from bot.app import App, open_app
 from bot.console.console import ConsoleChannel, console_address, typed_arrival
 from config.logs import configure_logging
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from config.settings import Settings
+from config.settings import Settings
 
 MESSAGES = (
     "Hi! My name is Olena and I keep bees in Poltava.",

@@ -12,24 +12,20 @@ import argparse
 import itertools
 import json
 import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, read_labels
+from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, Labelled, read_labels
 from benchmarks.fitting import find_threshold, fit, quantize, rarity, table
 from memory.capture.capture import parsed, requested
 from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, buckets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from benchmarks.capture import Labelled
-
     Floats = NDArray[np.float64]
 
 MIN_PRECISION = 0.952

@@ -13,11 +13,13 @@ import argparse
 import asyncio
 import tempfile
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
@@ -25,22 +27,19 @@ import memory.search.weights
 from benchmarks.embedding import embed_missing
 from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
 from benchmarks.paraphrases import FITTING, chats, find_translations, read_paraphrases
-from memory.search.features import Features, Question
-from memory.search.ranking import neighbourhood, share_of_words
+from memory.search.features import Question
+from memory.search.neighbourhood import neighbourhood
+from memory.search.ranking import share_of_words
 from memory.search.recall import MIN_CANDIDATES
-from memory.search.search import MESSAGE_KIND, NOT_COMPARED, Filter, Search
+from memory.search.search import Search
+from memory.search.types import MESSAGE_KIND, NOT_COMPARED, Features, Filter
+from memory.search.vector_search import VectorSearch
+from memory.search.vectors import Embedder
 from memory.search.weights import BY_MEANING, ORIGINS, RANKING, WITH_VECTORS
 from memory.store.database import Database
 from pipeline.embedding.embedders import NAME, LocalEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from memory.search.vector_search import VectorSearch
-    from memory.search.vectors import Embedder
-
     Weights = NDArray[np.float64]
 
 FORMS = tuple(Form)

@@ -20,14 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 ROOT = Path(__file__).parent.parent
 CHATS, ROUNDS = 100, 5

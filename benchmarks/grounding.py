@@ -18,23 +18,18 @@ import json
 import os
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from memory.facts.checker import FactChecker
-from memory.facts.fact import Citation, Excerpt, Fact
-from memory.facts.second_look import SecondLook
+from memory.facts.fact import CheckedFact, Citation, Excerpt, Fact
+from memory.facts.second_look import PromptFn, SecondLook
 from memory.messages import Completion, Message, Provenance, Role
 from memory.store.entry import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from memory.facts.fact import CheckedFact
-    from memory.facts.second_look import PromptFn
 
 CONVERSATIONS = Path(__file__).parent.parent / "tests" / "sets" / "grounding" / "holdout.json"
 STATES = ("confirmed", "unconfirmed", "refused")

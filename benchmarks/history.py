@@ -10,13 +10,10 @@ import json
 import random
 import zipfile
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from tests.support import exports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 LENGTHS = range(6, 45)
 """Number of words in a message."""

@@ -16,21 +16,16 @@ import resource
 import tempfile
 import time
 import zipfile
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bot.app import open_app
+from bot.app import App, open_app
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.log.sessions import Address
 from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Role
 from tests.support import exports
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from bot.app import App
 
 MINE, OTHER = Address("console", "mine"), Address("console", "other")
 LARGE = 100_000

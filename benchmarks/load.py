@@ -19,18 +19,13 @@ import statistics
 import sys
 import tempfile
 import time
+from asyncio.subprocess import Process
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.support.processes import bot_environment, running_bot
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ChatRequest, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from asyncio.subprocess import Process
-
-    from tests.support.servers.model import ChatRequest
 
 FIRST_CHAT = 10_001
 THINKING_SECONDS = 2.0

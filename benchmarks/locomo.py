@@ -47,7 +47,8 @@ from memory.search.activation import Activation
 from memory.search.memory_reader import MemoryReader, ReadRequest
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
-from memory.search.search import MESSAGE_KIND, Filter, Search
+from memory.search.search import Search
+from memory.search.types import MESSAGE_KIND, Filter
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.query_terms import QueryTerms

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from memory.clock import system_clock
-from memory.log.sessions import Address, SessionService
+from memory.log.sessions import Address, Session, SessionService
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from memory.log.sessions import Session
-    from memory.store.database import Database
+from memory.store.database import Database
 
 CATEGORIES = {1: "several places", 2: "time", 3: "inference", 4: "one place"}
 """LoCoMo's categories of questions with an answer. The fifth category has none."""

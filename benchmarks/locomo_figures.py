@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import random
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from benchmarks.locomo_data import CATEGORIES, Form
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEPTHS = (5, 10, 20)
 DRAWS = 1_000

@@ -10,22 +10,18 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks.locomo_data import Dialogue, Question, Said
 from benchmarks.locomo_figures import DEPTHS, Answered
-from memory.search.vectors import embedded_form
+from memory.search.vectors import Embedder, Vector, embedded_form
 from memory.text.words import query_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from benchmarks.locomo_data import Dialogue, Question, Said
-    from memory.search.vectors import Embedder, Vector
-
     Ranks = Callable[[str], Awaitable[list[str]]]
     """Returns the keys of the best messages for a question."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
@@ -15,8 +16,6 @@ from xml.sax.saxutils import escape
 from benchmarks.locomo_figures import DEPTHS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Figures = dict[str, list[float]]
     """Mean and interval of each figure, in percent."""
 

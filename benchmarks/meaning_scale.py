@@ -14,23 +14,21 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import aiosqlite
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 
 from benchmarks.search_scale import a_query, a_text
 from memory.search.ranking import Ranker, RankingRequest
-from memory.search.search import PASSAGE_KINDS, Filter, Search
+from memory.search.search import Search
+from memory.search.types import PASSAGE_KINDS, Filter
 from memory.search.vector_search import VectorSearch
 from memory.search.vectors import Vectors, quantised
 from memory.store.database import Database
 from memory.store.index import rebuild
 from pipeline.embedding.embedders import LocalEmbedder
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 OTHERS = 90
 """Number of owners who share the remaining messages."""

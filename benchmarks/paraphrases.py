@@ -11,29 +11,25 @@ import json
 import random
 import re
 import tempfile
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.embedding import embed_missing
 from memory.clock import system_clock
-from memory.log.sessions import Address, SessionService
+from memory.log.sessions import Address, Session, SessionService
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
-from memory.search.search import MESSAGE_KIND, Filter, Search
+from memory.search.search import Search
+from memory.search.types import MESSAGE_KIND, Filter
+from memory.search.vector_search import VectorSearch
+from memory.search.vectors import Embedder
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.talk import in_utc
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from memory.log.sessions import Session
-    from memory.search.vector_search import VectorSearch
-    from memory.search.vectors import Embedder
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 HELD, FITTING = HALVES = ("held", "fitting")

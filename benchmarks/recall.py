@@ -13,10 +13,10 @@ import asyncio
 import json
 import statistics
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import track
@@ -28,9 +28,6 @@ from benchmarks.locomo_figures import Answered, summary
 from benchmarks.recall_chats import KINDS, read_chats
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FIRST_TOKENS = 300
 """Size of the memory section in a small context window."""

@@ -34,14 +34,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.support.processes import bot_environment
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ChatRequest, ModelServer, Reply, Says
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from tests.support.servers.model import ChatRequest, Reply
 
 ANN = 1001
 END = "so it is."

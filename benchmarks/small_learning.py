@@ -12,15 +12,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bot.app import open_app
+from bot.app import App, open_app
 from config.logs import configure_logging
 from config.settings import Settings, load_settings
 from tests.support.fakes import Person
-
-if TYPE_CHECKING:
-    from bot.app import App
 
 
 @dataclass(frozen=True, slots=True)

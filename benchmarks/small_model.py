@@ -16,9 +16,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import Progress
@@ -27,18 +27,13 @@ from rich.table import Table
 from benchmarks.small_model_cases import CONVERSATIONS, Conversation, Question
 from bot.app import open_app
 from config.logs import configure_logging
-from config.models import load_catalogue
+from config.models import LocalModel, ModelCatalogue, load_catalogue
 from config.settings import Settings, load_settings
 from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path, with_real_size
 from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer, Says
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from config.models import LocalModel, ModelCatalogue
 
 FORBIDDEN_PARTS = (
     "# memory",

@@ -38,12 +38,10 @@ from benchmarks.power_cut import PowerCut
 from benchmarks.storm_deeds import IMPORTING, SHARING, TOOL, Deeds
 from tests.support.damage import spoil
 from tests.support.processes import bot_environment, running_bot
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import Calls, ChatRequest, ModelServer, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 
 if TYPE_CHECKING:
-    from tests.support.servers.model import ChatRequest, Reply
-
     JsonObject = dict[str, object]
 
 CHATS = [1001, 1002, 1003, 1004, 1005]

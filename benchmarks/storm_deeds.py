@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import collections
 import json
+import random
 import re
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.support.mcp_servers import Servers
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
 
 if TYPE_CHECKING:
-    import random
-    from pathlib import Path
-
-    from tests.support.servers.telegram import BotApiServer
-
     JsonObject = dict[str, Any]
 
 IMPORTING, SHARING = 1007, 1008

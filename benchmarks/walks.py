@@ -9,21 +9,18 @@ import asyncio
 import sys
 import tempfile
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from bot.app import open_app
 from bot.console.console import console_address
 from config.logs import configure_logging
 from config.settings import Settings
-from memory.search.search import Filter
+from memory.search.types import Filter
 from tests.support.consolidating import answered
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer, Says
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from types import FrameType
 
 ROOT = Path(__file__).parent.parent
 OURS = tuple(f"{ROOT / package}/" for package in ("bot", "pipeline", "memory", "config"))

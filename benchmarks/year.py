@@ -18,10 +18,10 @@ import sqlite3
 import statistics
 import tempfile
 import time
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.year_life import ANSWERS, BEGIN, EN, Attribute, Life, Line, Purpose, make_life
 from bot.app import App, open_app
@@ -31,9 +31,6 @@ from memory.text.naming import name_key
 from tests.support.agreement import agreement
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ChatRequest, ModelServer, Says
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
 
 CHECKPOINTS = (30, 90, 180, 365)
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  # Only for a temporary folder in it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,11 +40,11 @@ from bot.services import MemoryServices, create_replica
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
-from bot.web import page_address
-from config.models import load_catalogue
+from bot.web import InboundRoute, page_address
+from config.models import ModelCatalogue, load_catalogue
 from config.settings import Settings, check_together
 from memory.access import AccessList
-from memory.clock import system_clock
+from memory.clock import Clock, system_clock
 from memory.consolidation.capture_review import CaptureReview
 from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR, ConsolidationService
@@ -55,6 +56,7 @@ from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
+from memory.log.sessions import SessionService
 from memory.reminders.offer_look import OfferLook
 from memory.runtime.usage import Quota, UsageLog
 from memory.search.activation import use_half_life
@@ -62,7 +64,10 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
+from pipeline.media.files import MediaSources
+from pipeline.media.speech import Speech
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
+from pipeline.models.model import ChatModel
 from pipeline.models.routing import ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.prompt_builder import Memories, PromptBuilder
@@ -94,18 +99,9 @@ from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from bot.jobs.replication import Replication
-    from bot.web import InboundRoute
     from bot.web.metrics import Metrics
-    from config.models import ModelCatalogue
-    from memory.clock import Clock
-    from memory.log.sessions import SessionService
     from pipeline.lightrag import LightRag
-    from pipeline.media.files import MediaSources
-    from pipeline.media.speech import Speech
-    from pipeline.models.model import ChatModel
 
 log = structlog.get_logger(__name__)
 
@@ -205,7 +201,7 @@ async def open_app(
         usage = UsageLog(database, clock, settings.zone, price_lookup(settings, catalogue), quota, memory.zone_of)
         if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
             log.warning("cost_limit_incomplete", reason=trouble)
-        models = create_models(settings, catalogue, memory, clock, stack)
+        models = create_models(settings, catalogue, memory.endpoints, memory.traces, clock, stack)
         await housekeeping.remove_traces()  # Now that everything that holds traces is registered
         metrics = None
         if settings.metrics_port is not None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import structlog
 
 from config.texts import SOURCE, known_language
 from memory.errors import StoreError
-from memory.runtime.preferences import Preferences
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.runtime.preferences import PreferenceStore
-    from pipeline.arrival import Arrival
+from memory.runtime.preferences import Preferences, PreferenceStore
+from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from config.errors import ConfigurationError
-from config.hub_files import HUB_FOLDER, parse_hub_file
-from config.models import CatalogueError, LocalModel, own_model
+from config.hub_files import HUB_FOLDER, HubFile, parse_hub_file
+from config.models import CatalogueError, EmbeddedModel, LocalModel, ModelCatalogue, own_model
+from config.settings import Settings
 from pipeline.local.model_files import is_present, weights_path, with_real_size
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from config.hub_files import HubFile
-    from config.models import EmbeddedModel, ModelCatalogue
-    from config.settings import Settings
 
 PULLED_STYLE = "small"
 PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")

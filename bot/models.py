@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -10,9 +12,17 @@ from urllib.parse import urlsplit
 import structlog
 
 from bot.jobs.background import Quiet, always_quiet
-from config.prices import FREE
+from config.models import ModelCatalogue
+from config.prices import FREE, Price
+from config.settings import Settings
+from memory.clock import Clock
 from memory.consolidation.extractor import Contract
-from memory.search.vectors import EmbedderError
+from memory.imports.importing import ForeignImport
+from memory.media.media import MediaStore
+from memory.runtime.endpoints import EndpointStore
+from memory.runtime.usage import PriceOf
+from memory.search.vectors import Embedder, EmbedderError
+from memory.store.erasure import PendingErasures
 from pipeline.media.files import MediaSources, Transcriber
 from pipeline.media.reading import MediaReader
 from pipeline.media.speech import Speech
@@ -21,24 +31,11 @@ from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import ModelDefaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models, YieldingModel
+from pipeline.prompt.budget import BudgetOf
 from pipeline.prompt.prompts import STYLES, PromptStyle
 
 if TYPE_CHECKING:
-    import contextlib
-    from collections.abc import Collection
-
     from pydantic import HttpUrl, SecretStr
-
-    from bot.services import MemoryServices
-    from config.models import ModelCatalogue
-    from config.prices import Price
-    from config.settings import Settings
-    from memory.clock import Clock
-    from memory.imports.importing import ForeignImport
-    from memory.media.media import MediaStore
-    from memory.runtime.usage import PriceOf
-    from memory.search.vectors import Embedder
-    from pipeline.prompt.budget import BudgetOf
 
 log = structlog.get_logger(__name__)
 
@@ -82,13 +79,14 @@ def endpoint_and_model(settings: Settings, name: str) -> tuple[Endpoint, str]:
 def create_models(
     settings: Settings,
     catalogue: ModelCatalogue,
-    memory: MemoryServices,
+    endpoints: EndpointStore,
+    erasures: PendingErasures,
     clock: Clock,
     stack: contextlib.AsyncExitStack,
 ) -> Models:
     """Create the configured models. `stack` closes them."""
     if not settings.has_endpoint:
-        return _create_embedded(settings, catalogue, memory, stack)
+        return _create_embedded(settings, catalogue, erasures, stack)
 
     existing: dict[str, EndpointCapabilities] = {}
 
@@ -104,7 +102,7 @@ def create_models(
 
         # Shared by all roles of a model, so that each limitation is discovered only once
         facts = existing.setdefault(
-            name, EndpointCapabilities(served_name, memory.endpoints, clock, asks=settings.llm_context_tokens is None)
+            name, EndpointCapabilities(served_name, endpoints, clock, asks=settings.llm_context_tokens is None)
         )
         created = OpenAIModel(
             name,
@@ -193,7 +191,7 @@ def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
 
 
 def _create_embedded(
-    settings: Settings, catalogue: ModelCatalogue, memory: MemoryServices, stack: contextlib.AsyncExitStack
+    settings: Settings, catalogue: ModelCatalogue, erasures: PendingErasures, stack: contextlib.AsyncExitStack
 ) -> Models:
     # Imported late, since bots with an endpoint don't need it
     from bot.local_choice import require_local
@@ -204,7 +202,7 @@ def _create_embedded(
     state = PromptState(settings.mneme_data_dir / "models" / "state", local.name)
     server = EmbeddedServer(local, choice.weights, state=state)
     stack.push_async_callback(server.stop)
-    memory.traces.add_place(server.forget)
+    erasures.add_place(server.forget)
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key, server.why_lost)

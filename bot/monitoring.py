@@ -7,20 +7,16 @@ import contextlib
 import os
 import socket
 import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.sessions import SessionQueues
 from bot.tasks import BackgroundTasks
 from config.waiting import wait_at_most
 from memory.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from bot.sessions import SessionQueues
-    from memory.store.database import Database
+from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 

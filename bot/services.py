@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
+from memory.clock import Clock
 from memory.condition import ConditionReport
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
@@ -20,7 +19,7 @@ from memory.forgetting import Forgetting
 from memory.imports.importing import ForeignImport
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
-from memory.ledger.page import LongTermMemory
+from memory.ledger.long_term import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import SessionService
@@ -43,18 +42,16 @@ from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.search.uses import MemoryUses
 from memory.search.vectors import Embedding, Vectors
-from memory.store.decay import TYPE_WEIGHTS, Decay, Reinforcement
+from memory.store.database import Database
+from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.erasure import PendingErasures
 from memory.store.file_copies import FileCopies
 from memory.store.notices import PendingNotices
+from memory.store.reinforcement import Reinforcement
+from memory.text.tokens import TokenCounter
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
 from memory.transfer.replica import Replica, ReplicaPlace
-
-if TYPE_CHECKING:
-    from memory.clock import Clock
-    from memory.store.database import Database
-    from memory.text.tokens import TokenCounter
 
 
 class MemoryServices:

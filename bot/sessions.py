@@ -6,29 +6,22 @@ import asyncio
 import contextlib
 import secrets
 from collections import deque
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.commands.command import Answer, RunAgain, parse_command
+from bot.commands.command import Answer, Command, CommandRunner, RunAgain, parse_command
+from bot.languages import Languages
 from config.texts import _, use_language
+from memory.clock import Clock
 from memory.errors import MnemeError, StoreError
-from memory.log.sessions import SessionState
+from memory.log.sessions import Session, SessionService, SessionState
+from memory.log.turn_log import TurnLog
 from memory.messages import Provenance
-from pipeline.arrival import inbox_ids
+from pipeline.arrival import Arrival, inbox_ids
+from pipeline.runner import Pipeline, TurnLimiter
 from pipeline.turn import Turn
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-
-    from bot.commands.command import Command, CommandRunner
-    from bot.languages import Languages
-    from memory.clock import Clock
-    from memory.log.sessions import Session, SessionService
-    from memory.log.turn_log import TurnLog
-    from pipeline.arrival import Arrival
-    from pipeline.runner import Pipeline, TurnLimiter
 
 log = structlog.get_logger(__name__)
 

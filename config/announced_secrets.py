@@ -10,12 +10,10 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from config.secret_words import ANY_LINK, HAN_LIGHT, LANGUAGES, LIGHT, QUALITIES, Language
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 CUE_CONTEXT_CHARS = 60
 """How far around a cue a name is searched. This covers the longest name with its lookbehind and lookahead."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 MAX_HEADER_BYTES = 1_000_000
 """Only this much of the file is read. The window is stored before the vocabulary, which is much longer."""

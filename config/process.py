@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import resource
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 DISTRIBUTION = "mneme-bot"
 """The name of the package. The command is `mneme`."""

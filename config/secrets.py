@@ -11,14 +11,12 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from config.announced_secrets import find_announced
 from config.secret_words import NEVER_IN_SEEDS, SEED_CUES, SEED_NAMES
 from config.texts import N_
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 MASK = "[secret]"
 _STRETCH_CHARS = 17_000

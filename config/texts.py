@@ -10,13 +10,10 @@ import contextlib
 import gettext
 import io
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 LANGUAGES = {
     "en": "English",

@@ -9,6 +9,7 @@ take more time and memory.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -19,8 +20,6 @@ from typing import TYPE_CHECKING
 from config.prices import FREE, Price, Rates, format_name, format_rates, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from genai_prices.types import MatchLogic, ModelInfo, ModelPrice, Provider
 
 LIST_FILE = Path(__file__).with_name("model_prices.tsv")

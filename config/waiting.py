@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 MAX_PAUSE_SECONDS = 10.0
 """The default limit of a backoff. It is short, so that users don't wait for long after an outage."""

@@ -5,15 +5,13 @@ An SVG can't measure text, so widths are estimated for common sans-serif fonts, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from docs.record_telegram import Shown
+from docs.record_telegram import Shown
 
 WIDTH = 480
 HEADER = 52  # The height of the white bar in HEAD.

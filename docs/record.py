@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from config.logs import configure_logging
 from docs.chat_picture import drawn
@@ -17,9 +17,6 @@ from docs.telegram_scenes import CallbackHandler, Sends, Step, Waits, Writes, co
 from tests.support import exports
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FOLDER = Path(__file__).parent
 CONVERSATION: tuple[Step, ...] = (

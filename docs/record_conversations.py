@@ -13,20 +13,15 @@ import json
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.small_learning import with_weights
 from config.logs import configure_logging
+from config.settings import Settings
 from docs.record_telegram import ANN, Clock, Recording, running, scripted, section
-from docs.telegram_scenes import CallbackHandler, Writes
+from docs.telegram_scenes import CallbackHandler, Step, Writes
 from tests.support.agreement import agreement
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ChatRequest, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from config.settings import Settings
-    from docs.telegram_scenes import Step
-    from tests.support.servers.model import ChatRequest
 
 PAGE = Path(__file__).with_name("conversations.md")
 SPOKEN = ("en", "de", "es")

@@ -9,22 +9,17 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bot.app import App
 from config.logs import configure_logging
 from docs.record_telegram import ANN, Clock, running, scripted
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ChatRequest, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bot.app import App
-    from tests.support.servers.model import ChatRequest
-    from tests.support.servers.telegram_chats import BotMessage
+from tests.support.servers.telegram_chats import BotMessage
 
 PAGE = Path(__file__).with_name("family.md")
 OLGA, MARK, LENA, TIM, HOME = ANN, 2002, 3003, 4004, -1005005

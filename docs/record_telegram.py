@@ -10,28 +10,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bot.app import open_app
+from bot.app import App, open_app
 from bot.telegram.service import run_telegram
 from config.logs import configure_logging
 from config.settings import Settings
 from config.texts import LANGUAGES, _, use_language
-from docs.telegram_scenes import LEARNED, LOOK, SCENES, CallbackHandler, Comes, Sends, Waits, Writes
+from docs.telegram_scenes import LEARNED, LOOK, SCENES, CallbackHandler, Comes, Sends, Step, Waits, Writes
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_chats import BotMessage
 from tests.support.servers.telegram_files import document
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
-
-    from bot.app import App
-    from docs.telegram_scenes import Step
-    from tests.support.servers.telegram_chats import BotMessage
-    from tests.support.servers.telegram_text import Entity
+from tests.support.servers.telegram_text import Entity
 
 PAGE = Path(__file__).with_name("telegram.md")
 SPOKEN = ("en", "de")

@@ -13,11 +13,10 @@ from weakref import WeakKeyDictionary
 
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import MnemeError
+from memory.store.database import Database
 
 if TYPE_CHECKING:
     import aiosqlite
-
-    from memory.store.database import Database
 
 CODE_LIFETIME = timedelta(hours=24)
 CODE_ATTEMPTS = 5

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from config.texts import in_line
 from memory.clock import from_text
 from memory.log.sessions import message_of
-from memory.store.entry import Kind
+from memory.messages import Message
+from memory.store.database import Database, Row
+from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from memory.messages import Message
-    from memory.store.database import Database, Row
-    from memory.store.entry import Entry
 
 PAGE_SIZE = 30
 """Number of entries, conversations or changes on one page."""

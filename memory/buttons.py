@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from config.texts import _
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 MAX_SUBJECT_CHARS = 24
 """Characters of the subject on a button. A phone shows about 30 in all."""

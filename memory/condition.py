@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from memory.facts.corrections import may_contradict
-from memory.store.entry import TYPED_KINDS
+from memory.clock import Clock
+from memory.facts.corrections import Corrections, may_contradict
+from memory.files.markdown import MarkdownFiles
+from memory.store.database import Database
+from memory.store.decay import Decay
+from memory.store.entry import TYPED_KINDS, Entry
 from memory.store.entry_rows import LIVE, sql_list
-
-if TYPE_CHECKING:
-    from memory.clock import Clock
-    from memory.facts.corrections import Corrections
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.database import Database
-    from memory.store.decay import Decay
-    from memory.store.entry import Entry
 
 FULL_SHARE = 0.95
 """MEMORY.md counts as full from this share of its limit. The program itself fills less of it."""

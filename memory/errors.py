@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from config.secrets import without_shapes
 from config.texts import _, in_english
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class MnemeError(Exception):

@@ -6,16 +6,12 @@ import asyncio
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MnemeError, StoreError
-from memory.store.erasure import ROWS_PER_WRITE, mark_for_erasure, record_erasure
-
-if TYPE_CHECKING:
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.database import Database
-    from memory.store.erasure import Forget, PendingErasures
+from memory.files.markdown import MarkdownFiles
+from memory.store.database import Database
+from memory.store.erasure import ROWS_PER_WRITE, Forget, PendingErasures, mark_for_erasure, record_erasure
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from memory.text import validity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
 
 storable = validity.storable
 """Re-exported, since most stored texts are messages."""

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from memory.clock import now_text
-from memory.files.markdown import locked, text_of, write_atomically
+from memory.clock import Clock, now_text
+from memory.files.markdown import MarkdownFiles, locked, text_of, write_atomically
+from memory.store.database import Database, Row
 from memory.store.entry_rows import find_owner_id
 from memory.store.forgotten import MASK, SENTENCE, mark_spans
 from memory.text.query_terms import QueryTerms
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.database import Database, Row
 
 MESSAGES_PER_READ = 1_000
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -57,7 +51,7 @@ class NamingTracer:
         """Mask the sentences of the log that contain the name, and the name in the files. This can't be undone."""
         terms = QueryTerms(name)
         found = await self._find_messages(owner, terms)
-        owner_id = await find_owner_id(self._database, owner)
+        owner_id = await find_owner_id(self._database.rows, owner)
         for start in range(0, len(found), MESSAGES_PER_READ):
             async with self._database.transaction() as connection:
                 for message, content in found[start : start + MESSAGES_PER_READ]:

@@ -5,25 +5,20 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import Protocol
 
 from config.texts import N_, _
+from memory.buttons import Keyboard
 from memory.log.sessions import Address
-from memory.messages import Provenance, storable
+from memory.media.media import MediaFile
+from memory.messages import Document, Passage, Provenance, storable
+from memory.reminders.delivery import TaskRun
 from memory.reminders.reminder import TaskSound
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from contextlib import AbstractAsyncContextManager
-    from datetime import datetime
-
-    from memory.buttons import Keyboard
-    from memory.media.media import MediaFile
-    from memory.messages import Document, Passage
-    from memory.reminders.delivery import TaskRun
-    from memory.store.button_rows import OutgoingReply
-
+from memory.store.button_rows import OutgoingReply
 
 MAX_MESSAGE_CHARS = 1_000_000
 """Maximum length of a message in the log. The model may see less of it, since its window is smaller."""

@@ -6,11 +6,9 @@ import contextlib
 import json
 import subprocess
 import sys
-from typing import IO, TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
 
 
 class JsonChild:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import httpx
 import structlog
@@ -15,10 +15,6 @@ from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
 from memory.text.validity import valid_text
 from pipeline.models.client import is_on_this_machine, tls_context
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
 
 log = structlog.get_logger(__name__)
 

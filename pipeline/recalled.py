@@ -5,7 +5,7 @@ from __future__ import annotations
 from config.texts import _
 from memory.search.query_splitting import is_question
 from memory.search.recall import Recall
-from memory.search.search import Filter, Hit
+from memory.search.types import Filter, Hit
 from pipeline.models.model import ModelError
 from pipeline.turn import Turn
 

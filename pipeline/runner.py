@@ -8,24 +8,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 
 import structlog
 
 from config.texts import _, in_english
 from config.waiting import Gate
 from memory.errors import MnemeError
-from memory.log.turn_log import Outcome
+from memory.log.turn_log import FinishedTurn, Outcome
 from pipeline.models.model import DailyLimitReached
 from pipeline.order import ORDER, OnFailure, Phase, Step
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
-
-    from memory.log.turn_log import FinishedTurn
-    from pipeline.turn import System, Turn
+from pipeline.turn import System, Turn
 
 log = structlog.get_logger(__name__)
 

@@ -13,18 +13,15 @@ import shutil
 import tempfile
 import unicodedata
 import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from config.texts import _, in_line
 from memory.errors import MnemeError
 from memory.text.validity import valid_text, visible_text
 from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 FOLDER = "skills"
 SKILL_FILE = "SKILL.md"

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import Protocol
 
+from memory.buttons import Notice
+from memory.consolidation.capture_review import Heard
 from memory.facts.fact import MAX_FOREIGN_WORDS, foreign_words
+from memory.log.sessions import Session, Transcript
+from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Provenance, Role, worst
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from memory.buttons import Notice
-    from memory.consolidation.capture_review import Heard
-    from memory.log.sessions import Session, Transcript
-    from memory.log.turn_log import FinishedTurn, Outcome
-    from memory.reminders.delivery import TaskRun
-    from memory.search.activation import Activated
-    from pipeline.arrival import Arrival, ReplyChannel
-    from pipeline.models.model import ChatModel
-    from pipeline.prompt.budget import Budget
+from memory.reminders.delivery import TaskRun
+from memory.search.activation import Activated
+from pipeline.arrival import Arrival, ReplyChannel
+from pipeline.models.model import ChatModel
+from pipeline.prompt.budget import Budget
 
 
 @dataclass(slots=True)

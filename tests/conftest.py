@@ -7,10 +7,13 @@ import contextlib
 import logging
 import os
 import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import aiosqlite.core
 import hypothesis
@@ -23,11 +26,6 @@ from config.settings import Settings
 from memory.store.database import Database
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
 # a slow machine is no failure, and nothing is written outside of a test's own folder
 hypothesis.settings.register_profile("mneme", deadline=None, database=None)

@@ -6,17 +6,14 @@ import asyncio
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from bot.cli.start import load_settings_with_logging
 from memory.errors import MnemeError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pipeline.tools.mcp.config import Preset, ServerConfig
+from pipeline.tools.mcp.config import Preset, ServerConfig
 
 mcp_cli = typer.Typer()  # Without a subcommand it serves memory, see bot/cli/main.py
 

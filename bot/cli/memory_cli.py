@@ -10,26 +10,22 @@ import contextlib
 import json
 import re
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path  # Typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from bot.cli.start import load_settings_with_logging
+from bot.services import MemoryServices
 from config.numbers import NUMBER
+from config.settings import Settings
 from config.texts import in_line
 from memory.clock import system_clock, to_text
-from memory.store.entry import Kind, NewEntry, Priority
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from bot.services import MemoryServices
-    from config.settings import Settings
-    from memory.ledger.entries import EntryStore
-    from memory.search.search import Hit
-    from memory.store.entry import Entry
+from memory.ledger.entries import EntryStore
+from memory.search.types import Hit
+from memory.store.entry import Entry, Kind, NewEntry, Priority
 
 memory_cli = typer.Typer(help="What is remembered: list, show, change, undo.", no_args_is_help=True)
 
@@ -108,7 +104,7 @@ def _parse_tags(values: list[str] | None) -> tuple[str, ...]:
 
 
 def _known_kind_or_message(kind: str | None) -> str | None:
-    from memory.search.search import MESSAGE_KIND
+    from memory.search.types import MESSAGE_KIND
 
     kinds = [*map(str, Kind), MESSAGE_KIND]
     if kind is not None and kind not in kinds:
@@ -243,7 +239,7 @@ def recall(
     """Search conversations and entries, in one owner's memory by what they mean too if EMBEDDING_MODEL is set."""
 
     async def work(opened: OpenMemory) -> None:
-        from memory.search.search import Filter
+        from memory.search.types import Filter
         from memory.text.spans import span_of
 
         begins, ends = span_of(since, until, opened.settings.zone)

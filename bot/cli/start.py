@@ -5,10 +5,7 @@ Slow imports happen when a command runs, so that `--help` is fast.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from config.settings import Settings
+from config.settings import Settings
 
 
 def load_settings_with_logging(*, quiet: bool = False) -> Settings:

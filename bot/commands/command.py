@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import structlog
 
+from bot.languages import Languages
 from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
 from config.texts import N_, _, in_line, use_language
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
-from memory.log.sessions import SessionState
-from memory.messages import Provenance
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-
-    from bot.languages import Languages
-    from memory.log.sessions import Session, SessionService
-    from memory.messages import Document, Message
-    from memory.store.effects import Effects
-    from pipeline.arrival import Arrival
+from memory.log.sessions import Session, SessionService, SessionState
+from memory.messages import Document, Message, Provenance
+from memory.store.effects import Effects
+from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, RunAgain, WrongArgument, command
 from bot.commands.settings import all_settings
+from bot.commands.status import Status
+from bot.jobs.background import BackgroundConsolidation
+from bot.services import MemoryServices
+from bot.sessions import SessionQueues
 from config.numbers import parse_number
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, rows_of
-
-if TYPE_CHECKING:
-    from bot.commands.status import Status
-    from bot.jobs.background import BackgroundConsolidation
-    from bot.services import MemoryServices
-    from bot.sessions import SessionQueues
-    from memory.log.compaction import CompactionService
-    from memory.log.sessions import Session
+from memory.log.compaction import CompactionService
+from memory.log.sessions import Session
 
 STOP = "stop"
 PRIVATE = "private"

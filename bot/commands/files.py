@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
 from bot.commands.memory_browser import can_be_skill
+from bot.jobs.background import BackgroundImportLearning
+from bot.services import MemoryServices
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, undo_button
 from memory.imports.importing import describe, format_left_out
 from memory.imports.memories import is_list
 from memory.imports.source import on_disk
 from memory.messages import Role
-from pipeline.skills import make_package, read_package
-
-if TYPE_CHECKING:
-    from bot.jobs.background import BackgroundImportLearning
-    from bot.services import MemoryServices
-    from pipeline.media.files import MediaSources
-    from pipeline.skills import SkillPackage, Skills
+from pipeline.media.files import MediaSources
+from pipeline.skills import SkillPackage, Skills, make_package, read_package
 
 LIST_NAME = "list.txt"
 LEARN = "learn"

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.services import MemoryServices
 from config.texts import N_, _, in_line, ngettext
-from memory.buttons import Button, Notice, edit_button, in_rows, page_button, right_or_wrong, rows_of, share_button
-from memory.search.activation import Layer, format_record
-from memory.search.formatting import NoSuchPage
+from memory.buttons import (
+    Button,
+    Keyboard,
+    Notice,
+    edit_button,
+    in_rows,
+    page_button,
+    right_or_wrong,
+    rows_of,
+    share_button,
+)
+from memory.ledger.entries import EntryStore
+from memory.log.sessions import Session
+from memory.search.activation import ActivationReason, Layer, format_record
+from memory.search.formatting import NoSuchPage, ResultPage
 from memory.search.memory_reader import ReadRequest
-from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Kind
+from memory.search.named_memories import NamedMemory
+from memory.search.types import Filter, Hit
+from memory.store.entry import TYPED_KINDS, Author, Entry, Kind
 from memory.text.same_words import same_words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bot.services import MemoryServices
-    from memory.buttons import Keyboard
-    from memory.ledger.entries import EntryStore
-    from memory.log.sessions import Session
-    from memory.search.activation import ActivationReason
-    from memory.search.formatting import ResultPage
-    from memory.search.named_memories import NamedMemory
-    from memory.search.search import Hit
-    from memory.store.entry import Entry
 
 PAGE_SIZE = 10
 MAX_RESULTS = 100

@@ -5,26 +5,21 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
 from bot.commands.memory_browser import forget_keyboard, hint_at_entry, parse_quoted_name
+from bot.services import MemoryServices
 from config.numbers import NUMBER
 from config.texts import N_, _, in_line, ngettext
 from memory.buttons import Button, edit_button, undo_button
+from memory.clock import Clock
 from memory.errors import MemoryRefused
-from memory.ledger.undo import UNDO_PERIOD
+from memory.forgetting import Extent
+from memory.ledger.undo import UNDO_PERIOD, Undone
 from memory.messages import Document
 from memory.search.named_memories import is_proper_name
-from memory.store.entry import Author, NewEntry
+from memory.store.entry import Author, Entry, NewEntry
 from memory.transfer.archive import TooLarge
-
-if TYPE_CHECKING:
-    from bot.services import MemoryServices
-    from memory.clock import Clock
-    from memory.forgetting import Extent
-    from memory.ledger.undo import Undone
-    from memory.store.entry import Entry
 
 ALL = "all"
 CONFIRMATION = "confirm"

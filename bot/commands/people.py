@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.commands.status import format_cost
 from config.numbers import parse_number, parse_reference
 from config.texts import N_, _, number
+from memory.access import AccessList
 from memory.buttons import Button
-
-if TYPE_CHECKING:
-    from memory.access import AccessList
-    from memory.facts.sharing import Sharing
-    from memory.runtime.usage import UsageLog
+from memory.facts.sharing import Sharing
+from memory.runtime.usage import UsageLog
 
 FAMILY = "family"
 GUEST = "guest"

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.commands.command import CommandCall, WrongArgument, command
 from config.texts import N_, _, in_line
-from memory.reminders.reminder import ReminderState
-from memory.reminders.reminders import parse_snooze
+from memory.reminders.reminder import Reminder, ReminderState
+from memory.reminders.reminders import Reminders, parse_snooze
 from memory.reminders.wording import day_and_hour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.reminders.reminder import Reminder
-    from memory.reminders.reminders import Reminders
 
 MAX_LISTED = 20
 

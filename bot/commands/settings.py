@@ -8,24 +8,19 @@ import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.services import MemoryServices
 from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
-from memory.buttons import Button, in_rows
+from memory.buttons import Button, Keyboard, in_rows
+from memory.clock import Clock
+from memory.log.sessions import Session
 from memory.reminders.wording import day_and_hour
-from memory.runtime.preferences import Notices, VoiceReplies
-
-if TYPE_CHECKING:
-    from bot.services import MemoryServices
-    from memory.buttons import Keyboard
-    from memory.clock import Clock
-    from memory.log.sessions import Session
-    from memory.runtime.preferences import PreferenceStore
-    from memory.runtime.usage import PriceOf
-    from pipeline.models.model import ChatModel
-    from pipeline.models.routing import ModelChoice
+from memory.runtime.preferences import Notices, PreferenceStore, VoiceReplies
+from memory.runtime.usage import PriceOf
+from pipeline.models.model import ChatModel
+from pipeline.models.routing import ModelChoice
 
 BUTTONS_PER_ROW = 2
 RICH = {True: N_("laid out by Telegram"), False: N_("as text")}

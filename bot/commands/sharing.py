@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
 from bot.commands.memory_browser import parse_quoted_name
 from bot.commands.memory_changes import format_undo
+from bot.services import MemoryServices
 from config.texts import N_, _, in_line
 from memory.buttons import Button, undo_button
-
-if TYPE_CHECKING:
-    from bot.services import MemoryServices
-    from memory.store.entry import Entry
+from memory.store.entry import Entry
 
 MAX_LISTED = 30
 

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from bot.commands.figures import Group
+from bot.commands.tools import ToolReport
+from bot.jobs.background import BackgroundEmbedding
+from bot.services import MemoryServices
+from bot.sessions import SessionQueues
 from config.texts import _, in_line, ngettext, number, unstopped
 from config.texts import dollars as in_dollars
-from memory.runtime.usage import Quota
+from memory.clock import Clock
+from memory.condition import Condition
+from memory.log.compaction import CompactionService
+from memory.log.sessions import Session
+from memory.runtime.usage import Quota, Spent, UsageLog
 from memory.search.activation import Layer
 from memory.store.entry import Kind
+from pipeline.models.routing import ModelChoice
+from pipeline.prompt.prompt_builder import PromptBuilder
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from bot.commands.tools import ToolReport
-    from bot.jobs.background import BackgroundEmbedding
     from bot.jobs.replication import Replication
-    from bot.services import MemoryServices
-    from bot.sessions import SessionQueues
-    from memory.clock import Clock
-    from memory.condition import Condition
-    from memory.log.compaction import CompactionService
-    from memory.log.sessions import Session
-    from memory.runtime.usage import Spent, UsageLog
-    from pipeline.models.routing import ModelChoice
-    from pipeline.prompt.prompt_builder import PromptBuilder
 
 MIN_SHOWN_COST = 0.01
 MAX_RULE_CHARS = 80
 """Characters of a rule that a note quotes."""
-
-WIDTH_CELLS = 28
-"""Width of a line in cells. Phones show about 32 monospace characters."""
-# Room for ` 100%`.
-_SHARE_CELLS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,34 +232,3 @@ def _format_duration(seconds: int) -> str:
         (remaining, ngettext("{n} s", "{n} s", remaining)),
     )
     return " ".join([text for amount, text in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    title: str
-    rows: tuple[tuple[str, str], ...] = ()
-    share: float | None = None  # A fraction from 0 to 1, shown as a bar
-    notes: tuple[str, ...] = ()  # Sentences below the figures or instead of them
-
-    def __str__(self) -> str:
-        lines = [] if self.share is None else [bar(self.share)]
-        lines += [align(label, value) for label, value in self.rows]
-        figures = ["```", *lines, "```"] if lines else []
-        return "\n".join([f"**{self.title}**", *figures, *self.notes])
-
-
-def bar(share: float) -> str:
-    cells = WIDTH_CELLS - _SHARE_CELLS
-    filled = round(min(1.0, max(0.0, share)) * cells)
-    return "█" * filled + "░" * (cells - filled) + f"{share:.0%}".rjust(_SHARE_CELLS)
-
-
-def align(label: str, value: str) -> str:
-    """Align a label to the left and its value to the right, with at least one space between them."""
-    return label + " " * max(1, WIDTH_CELLS - _cells(label) - _cells(value)) + value
-
-
-def _cells(text: str) -> int:
-    """Return the monospace width of a text: East Asian characters take two cells, combining marks none."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) + wide - sum(bool(unicodedata.combining(character)) for character in text)

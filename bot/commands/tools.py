@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bot.commands.command import Access, Command, CommandCall, WrongArgument, command, tapped_number
-from bot.commands.status import Group
+from bot.commands.figures import Group
 from config.texts import N_, _, ngettext, number
-from pipeline.tools.mcp.approval import Answer
-
-if TYPE_CHECKING:
-    from memory.log.sessions import Session
-    from pipeline.models.routing import ModelChoice
-    from pipeline.tools.mcp.approval import Approvals
-    from pipeline.tools.mcp.tools import McpTools
+from memory.log.sessions import Session
+from pipeline.models.routing import ModelChoice
+from pipeline.tools.mcp.approval import Answer, Approvals
+from pipeline.tools.mcp.tools import McpTools
 
 RESET = "reset"
 

@@ -8,23 +8,19 @@ import itertools
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
+from bot.app import App
 from bot.commands.command import parse_command
 from config.texts import _, use_language
+from memory.buttons import Keyboard
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
-from memory.messages import Provenance
+from memory.messages import Document, Provenance
 from pipeline.arrival import Arrival, Channel, ReplyChannel, task_arrival
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from bot.app import App
-    from memory.buttons import Keyboard
-    from memory.messages import Document
 
 CHANNEL = "console"
 MAX_JUDGING_SECONDS = 10.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -17,6 +18,7 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
+from bot.app import App
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plain_text, find_language, run_due_tasks, take_due_tasks, typed_arrival
@@ -24,18 +26,14 @@ from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, pri
 from bot.jobs.scheduled import start_reminders
 from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
+from memory.log.sessions import Address
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
-
     from prompt_toolkit.completion import CompleteEvent, Completion
     from prompt_toolkit.document import Document
     from prompt_toolkit.formatted_text import AnyFormattedText
     from prompt_toolkit.key_binding import KeyPressEvent
-
-    from bot.app import App
-    from memory.log.sessions import Address
-    from pipeline.arrival import Arrival
 
 PROMPT = "> "
 CONTINUATION = "  "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,15 +15,12 @@ from prompt_toolkit.application.current import get_app_or_none
 from bot.commands.command import parse_command
 from bot.console.console import ConsoleChannel
 from config.texts import _
+from memory.buttons import Keyboard
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from markdown_it import MarkdownIt
     from rich.console import Console, RenderableType
-
-    from memory.buttons import Keyboard
-    from pipeline.arrival import Arrival
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8

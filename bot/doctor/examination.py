@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import structlog
 from pydantic import SecretStr
@@ -16,10 +17,6 @@ from config.secrets import without_shapes
 from config.settings import Settings, load_settings
 from memory.clock import system_clock
 from memory.store.integrity import inspect_database
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 log = structlog.get_logger(__name__)
 

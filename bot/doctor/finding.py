@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from config.settings import Settings
-    from memory.clock import Clock
-    from memory.store.integrity import DatabaseState
+from config.settings import Settings
+from memory.clock import Clock
+from memory.store.integrity import DatabaseState
 
 
 class Verdict(StrEnum):

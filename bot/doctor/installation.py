@@ -6,12 +6,13 @@ import os
 import platform
 import shutil
 import stat
+from collections.abc import Iterable
 from datetime import timedelta
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import available_timezones
 
-from bot.doctor.finding import Finding, failed, failed_with_error, note, ok, warning
+from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, warning
 from config.process import program_version
 from config.settings import settings_file, system_zone
 from memory.clock import from_text
@@ -20,12 +21,6 @@ from memory.store.integrity import sqlite_version
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import PREFIX, SUFFIX, manifest_of
 from pipeline.skills import Skill, Skills, skill_prompt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from bot.doctor.finding import DoctorContext
 
 MAX_BACKUP_AGE = timedelta(days=3)
 """Maximum age of the last backup. A nightly backup may miss a night or two if the machine is off."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
-from bot.doctor.finding import note, ok, warning
+from bot.doctor.finding import DoctorContext, Finding, note, ok, warning
 from bot.services import MemoryServices
 from memory.errors import StoreError
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
-
-if TYPE_CHECKING:
-    from bot.doctor.finding import DoctorContext, Finding
 
 LOCK_TIMEOUT_SECONDS = 2.0
 SHORTEN_FILE = "Shorten the lines that were typed into it, or raise MEMORY_MAX_SIZE."

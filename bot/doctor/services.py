@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import AsyncIterator, Collection
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -13,15 +14,16 @@ from urllib.parse import urlsplit
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
 from bot.app import create_lightrag
-from bot.doctor.finding import Finding, failed, failed_with_error, note, ok, sentence, warning
+from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, sentence, warning
 from bot.jobs.replication import MAX_AGE
 from bot.local_choice import choose_local
 from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, endpoint_and_model
 from bot.services import create_replica
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
-from config.models import CatalogueError, LocalModel, load_catalogue
-from config.settings import check_together
+from config.models import CatalogueError, LocalModel, ModelCatalogue, load_catalogue
+from config.settings import Settings, check_together
+from memory.clock import Clock
 from memory.errors import StoreError
 from memory.runtime.endpoints import EndpointStore
 from memory.search.vectors import Vectors
@@ -31,23 +33,14 @@ from pipeline.local.model_files import is_present
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.chat_completions import tool_name
 from pipeline.models.model import ModelError
-from pipeline.models.probe import probe
-from pipeline.tools.mcp.config import read_config
+from pipeline.models.probe import ProbeResult, Trial, probe
+from pipeline.tools.mcp.config import ServerConfig, read_config
 from pipeline.tools.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-
     import httpx
     from telegram import WebhookInfo
     from telegram.ext import ExtBot
-
-    from bot.doctor.finding import DoctorContext
-    from config.models import ModelCatalogue
-    from config.settings import Settings
-    from memory.clock import Clock
-    from pipeline.models.probe import ProbeResult, Trial
-    from pipeline.tools.mcp.config import ServerConfig
 
 TELEGRAM_TIMEOUT_SECONDS = 10.0
 MAX_CLOCK_OFFSET_SECONDS = 60

@@ -6,28 +6,24 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.languages import Languages
+from bot.tasks import BackgroundTasks
 from config.texts import N_, _, ngettext, use_language
 from config.waiting import Backoff, wait_at_most
 from memory.buttons import Button, Notice
+from memory.consolidation.consolidation import ConsolidationService
+from memory.consolidation.outcome import Consolidated
 from memory.errors import MnemeError, Postponed
-from memory.imports.learning import request_learning
-
-if TYPE_CHECKING:
-    from bot.languages import Languages
-    from bot.tasks import BackgroundTasks
-    from memory.consolidation.consolidation import ConsolidationService
-    from memory.consolidation.outcome import Consolidated
-    from memory.imports.learning import ImportLearning
-    from memory.log.compaction import Compacted
-    from memory.log.sessions import Session
-    from memory.runtime.jobs import JobLog
-    from memory.search.vectors import Embedded, Embedding
-    from memory.store.database import Database
-    from memory.store.notices import PendingNotices
+from memory.imports.learning import ImportLearning, request_learning
+from memory.log.compaction import Compacted
+from memory.log.sessions import Session
+from memory.runtime.jobs import JobLog
+from memory.search.vectors import Embedded, Embedding
+from memory.store.database import Database
+from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.jobs.background import Quiet
+from bot.languages import Languages
+from bot.tasks import BackgroundTasks
 from config.texts import use_language
 from config.waiting import Backoff
+from memory.consolidation.capture_review import CaptureReview, Heard
 from memory.errors import Postponed
-
-if TYPE_CHECKING:
-    from bot.jobs.background import Quiet
-    from bot.languages import Languages
-    from bot.tasks import BackgroundTasks
-    from memory.consolidation.capture_review import CaptureReview, Heard
-    from memory.store.notices import PendingNotices
+from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

@@ -8,9 +8,9 @@ import shutil
 import sys
 import tempfile
 import time
-from datetime import timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import structlog
@@ -18,19 +18,13 @@ import structlog
 from bot.tasks import BackgroundTasks
 from config.errors import ConfigurationError
 from config.waiting import Backoff
+from memory.clock import Clock
 from memory.errors import StoreError
+from memory.runtime.jobs import JobLog
+from memory.store.database import Database
+from memory.store.file_copies import FileCopies
 from memory.store.snapshots import litestream_folder
-from memory.transfer.replica import SETTINGS_ON_STDIN, ReplicaUnreachable, litestream
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from datetime import datetime
-
-    from memory.clock import Clock
-    from memory.runtime.jobs import JobLog
-    from memory.store.database import Database
-    from memory.store.file_copies import FileCopies
-    from memory.transfer.replica import Replica
+from memory.transfer.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, litestream
 
 log = structlog.get_logger(__name__)
 

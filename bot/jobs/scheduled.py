@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import structlog
 
+from bot.languages import Languages
+from bot.tasks import BackgroundTasks
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
+from memory.clock import Clock
+from memory.consolidation.weekly import WeeklyConsolidation
 from memory.errors import Postponed, StoreError
+from memory.ledger.ledger import Ledger
+from memory.mail.pruning import Pruning
+from memory.reminders.dates import NearDates
 from memory.reminders.reminder import Repeat, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from zoneinfo import ZoneInfo
-
-    from bot.languages import Languages
-    from bot.tasks import BackgroundTasks
-    from memory.clock import Clock
-    from memory.consolidation.weekly import WeeklyConsolidation
-    from memory.ledger.ledger import Ledger
-    from memory.mail.pruning import Pruning
-    from memory.reminders.dates import NearDates
-    from memory.runtime.jobs import JobLog
-    from memory.store.erasure import PendingErasures
-    from memory.store.integrity import IntegrityCheck
-    from memory.store.notices import PendingNotices
+from memory.runtime.jobs import JobLog
+from memory.store.erasure import PendingErasures
+from memory.store.integrity import IntegrityCheck
+from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -12,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from bot.app import App
 from bot.mcp_server.server import memory_server, served_owner
 from bot.mcp_server.tools import MemoryTools
 from bot.web import host_header
@@ -19,14 +21,10 @@ from bot.web.limits import admit, allow_body
 from bot.web.server import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mcp.server.lowlevel.server import Server
     from pydantic import HttpUrl
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from bot.app import App
 
 PATH = "/mcp"
 MAX_REQUEST_BYTES = 1_000_000

@@ -29,26 +29,22 @@ from mcp.types import (
 from mcp.types import Tool as ListedTool
 
 from bot.console.console import console_address
-from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES
+from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES, MemoryTools
+from bot.services import MemoryServices
 from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError
 from config.numbers import parse_number
 from config.process import program_version
-from config.settings import MemoryScope
+from config.settings import MemoryScope, Settings
 from config.texts import SOURCE, use_language
 from memory.access import AccessList
 from memory.clock import system_clock
 from memory.errors import MnemeError
 from memory.log.sessions import SHARED_OWNER, Address
-from pipeline.tools.toolbox import ToolContext
+from pipeline.tools.toolbox import Tool, ToolContext
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
-
-    from bot.mcp_server.tools import MemoryTools
-    from bot.services import MemoryServices
-    from config.settings import Settings
-    from pipeline.tools.toolbox import Tool
 
     Request = ServerRequestContext[Any]
 

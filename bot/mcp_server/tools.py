@@ -8,39 +8,33 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import quote as percent_encoded
 
 from pydantic import AliasChoices, Field
 
 from bot.cli.memory_cli import entry_json
+from bot.services import MemoryServices
 from config.numbers import NUMBER
 from config.secrets import without_secrets
 from memory.errors import MnemeError, Postponed
 from memory.facts.checker import FactChecker
-from memory.facts.fact import Citation, Doubt, Fact
+from memory.facts.fact import CheckedFact, Citation, Doubt, Fact, KnownMemory
+from memory.facts.fact_learner import Learned
 from memory.log.quoted import QuotedMessages
 from memory.search.formatting import excerpt
 from memory.search.memory_reader import MAX_RESULTS, ReadRequest
-from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
+from memory.search.recall import RecallResult
+from memory.search.types import Filter, Hit
+from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, NewEntry
 from memory.store.entry_rows import MAX_CONTENT_CHARS, refuse_secret
 from memory.text.query_terms import QueryTerms
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import stats_tool
 from pipeline.tools.memory_recall import MAX_QUERIES
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bot.services import MemoryServices
-    from memory.facts.fact import CheckedFact, KnownMemory
-    from memory.facts.fact_learner import Learned
-    from memory.search.recall import RecallResult
-    from memory.search.search import Hit
-    from memory.store.entry import Entry
 
 MAX_QUERY_CHARS = 2_000
 """Maximum length of a query, a name or a quote. Longer ones only take more time."""

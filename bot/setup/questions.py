@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import typer
@@ -16,9 +16,6 @@ from pydantic import HttpUrl, TypeAdapter, ValidationError
 from rich.console import Console
 
 from config.numbers import parse_number
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def say(text: str) -> None:

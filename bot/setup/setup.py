@@ -10,7 +10,8 @@ import asyncio
 import io
 import re
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import typer
@@ -30,17 +31,11 @@ from memory.clock import system_clock
 from memory.errors import MnemeError, StoreError
 from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
-from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
+from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, LocalServer, find_local_servers
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError
 from pipeline.models.probe import ProbeResult, list_models, probe
 from pipeline.tools.mcp.config import PRESETS, read_config
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from pipeline.local.local_servers import LocalServer
 
 MAX_UNMEASURED_MODELS = 3
 MAX_NAMED_MODELS = 3

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,32 +17,25 @@ from telegram.error import TelegramError
 
 from bot.commands.command import parse_command
 from bot.commands.people import admission_buttons
+from bot.languages import Languages
+from bot.sessions import SessionRunner
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.calls import SendFailed, describe_error, get_chat_id, readable, send_part
+from bot.telegram.calls import PollingBot, SendFailed, describe_error, get_chat_id, readable, send_part
+from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
+from bot.telegram.updates import IncomingMessage
 from config.texts import N_, _, use_language
-from memory.access import CODE_ATTEMPTS, Tally
-from memory.buttons import Button
+from memory.access import CODE_ATTEMPTS, AccessList, Tally
+from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Address
+from memory.mail.chat_migration import ChatMigration
 from memory.messages import Provenance
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from datetime import timedelta
-
     from telegram import ChatMember, Update, User
-
-    from bot.languages import Languages
-    from bot.sessions import SessionRunner
-    from bot.tasks import BackgroundTasks
-    from bot.telegram.calls import PollingBot
-    from bot.telegram.outbox import OutboxSender
-    from bot.telegram.updates import IncomingMessage
-    from memory.access import AccessList
-    from memory.buttons import Keyboard
-    from memory.mail.chat_migration import ChatMigration
-    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 

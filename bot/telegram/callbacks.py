@@ -9,24 +9,21 @@ import structlog
 from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
-from bot.telegram.access import GroupUnknown
+from bot.sessions import SessionRunner
+from bot.tasks import BackgroundTasks
+from bot.telegram.access import AccessControl, GroupUnknown
 from bot.telegram.calls import build_markup, edit_markup, get_chat_id
+from bot.telegram.updates import IncomingMessage
 from config.texts import N_, _, use_language
+from memory.buttons import PlacedKeyboard
 from memory.log.sessions import Address
+from memory.mail.mailbox import InboxItem, Mailbox
 from memory.messages import Provenance
-from memory.store.button_rows import ClaimResult
+from memory.store.button_rows import ClaimResult, PressedButton
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
     from telegram import Bot
-
-    from bot.sessions import SessionRunner
-    from bot.tasks import BackgroundTasks
-    from bot.telegram.access import AccessControl
-    from bot.telegram.updates import IncomingMessage
-    from memory.buttons import PlacedKeyboard
-    from memory.mail.mailbox import InboxItem, Mailbox
-    from memory.store.button_rows import PressedButton
-    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -34,22 +36,17 @@ from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
 from bot.telegram.features import edit_ephemeral, ephemeral_parameters, is_ephemeral, message_key
-from bot.telegram.rendering import Chunk, File, VoiceNote, split_plain
+from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED, RawUpdate
 from config.texts import _, in_line
 from config.waiting import Backoff
+from memory.buttons import PlacedButton, PlacedKeyboard
+from memory.log.sessions import Address
+from memory.media.media import Media
 from pipeline.media.files import MediaUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-    from datetime import timedelta
-
     from telegram import Bot
-
-    from bot.telegram.rendering import Part
-    from memory.buttons import PlacedButton, PlacedKeyboard
-    from memory.log.sessions import Address
-    from memory.media.media import Media
 
 log = structlog.get_logger(__name__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -12,31 +13,25 @@ import structlog
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
+from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
+from bot.telegram.access import AccessControl
 from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, send_part
-from bot.telegram.features import is_ephemeral
+from bot.telegram.features import ServerFeatures, is_ephemeral
+from bot.telegram.outbox import OutboxSender
 from bot.telegram.preview import Pace, Preview, Reactions
-from bot.telegram.rendering import Chunk, render, split_reply, with_caption
+from bot.telegram.rendering import Chunk, Part, render, split_reply, with_caption
+from bot.telegram.speech import VoiceMessages
 from config.texts import N_, _, use_language
+from memory.buttons import Keyboard
 from memory.errors import StoreError
+from memory.mail.mailbox import Mailbox
+from memory.messages import Document
 from memory.store.button_rows import OutgoingReply
-from pipeline.arrival import ReplyChannel, inbox_ids
+from pipeline.arrival import Arrival, ReplyChannel, inbox_ids
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
     from telegram import Bot
-
-    from bot.tasks import BackgroundTasks
-    from bot.telegram.access import AccessControl
-    from bot.telegram.features import ServerFeatures
-    from bot.telegram.outbox import OutboxSender
-    from bot.telegram.rendering import Part
-    from bot.telegram.speech import VoiceMessages
-    from memory.buttons import Keyboard
-    from memory.mail.mailbox import Mailbox
-    from memory.messages import Document
-    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from telegram.error import BadRequest, EndPointNotFound, TelegramError
 
+from memory.clock import Clock
 from memory.errors import StoreError
+from memory.runtime.menu_cache import MenuCache
 
 if TYPE_CHECKING:
     from telegram import Bot, Message
-
-    from memory.clock import Clock
-    from memory.runtime.menu_cache import MenuCache
 
 _EPHEMERAL_PREFIX = "alone"
 

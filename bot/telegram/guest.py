@@ -10,26 +10,23 @@ import structlog
 from telegram import InlineQueryResultArticle, InputTextMessageContent, LinkPreviewOptions
 
 from bot.commands.command import parse_command
+from bot.sessions import SessionRunner
+from bot.tasks import BackgroundTasks
+from bot.telegram.access import AccessControl
 from bot.telegram.calls import SendFailed, Trouble, entities_or_plain
 from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, render
+from bot.telegram.updates import IncomingMessage
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
+from memory.buttons import Keyboard
 from memory.errors import StoreError
 from memory.log.sessions import GUEST, Address
-from memory.messages import Provenance
-from pipeline.arrival import Channel, ReplyChannel
+from memory.messages import Document, Provenance
+from memory.store.private import PrivateTalks
+from pipeline.arrival import Arrival, Channel, ReplyChannel
 
 if TYPE_CHECKING:
     from telegram import Bot
-
-    from bot.sessions import SessionRunner
-    from bot.tasks import BackgroundTasks
-    from bot.telegram.access import AccessControl
-    from bot.telegram.updates import IncomingMessage
-    from memory.buttons import Keyboard
-    from memory.messages import Document
-    from memory.store.private import PrivateTalks
-    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 

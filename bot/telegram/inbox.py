@@ -5,42 +5,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
+from bot.sessions import SessionRunner
+from bot.tasks import BackgroundTasks
+from bot.telegram.access import AccessControl
+from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import get_chat_id
-from bot.telegram.updates import UpdateParser, as_new_message
+from bot.telegram.channel import TelegramChannel
+from bot.telegram.receiving import Albums
+from bot.telegram.updates import IncomingMessage, UpdateParser, as_new_message
 from config.texts import N_, _, use_language
 from config.waiting import wait_at_most
-from memory.buttons import Button
+from memory.buttons import Button, Keyboard
 from memory.errors import StoreError
+from memory.facts.corrections import Corrections
 from memory.log.sessions import Address
+from memory.log.speakers import Speakers
+from memory.mail.mailbox import InboxItem, Mailbox
 from memory.messages import Provenance
-from memory.reminders.delivery import is_task
+from memory.reminders.delivery import Tasks, is_task
 from memory.runtime.jobs import MAX_ATTEMPTS
 from pipeline.arrival import Arrival, explain_given_up, inbox_ids, task_arrival
 from pipeline.models.client import load_sdk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from bot.sessions import SessionRunner
-    from bot.tasks import BackgroundTasks
-    from bot.telegram.access import AccessControl
-    from bot.telegram.callbacks import CallbackHandler
-    from bot.telegram.channel import TelegramChannel
-    from bot.telegram.receiving import Albums
-    from bot.telegram.updates import IncomingMessage
-    from memory.buttons import Keyboard
-    from memory.facts.corrections import Corrections
-    from memory.log.speakers import Speakers
-    from memory.mail.mailbox import InboxItem, Mailbox
-    from memory.reminders.delivery import Tasks
 
 log = structlog.get_logger(__name__)
 

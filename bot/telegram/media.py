@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,6 @@ from config.texts import N_, in_line
 from memory.media.media import MediaFile, MediaKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from telegram import Contact, Location, Message, MessageOrigin, Poll, Update
 
 

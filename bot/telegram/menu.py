@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,19 +18,14 @@ from telegram import (
 from telegram.constants import BotCommandScopeType
 from telegram.error import TelegramError
 
-from bot.commands.command import Access
-from bot.telegram.features import Feature
+from bot.commands.command import Access, Command
+from bot.telegram.features import Feature, ServerFeatures
 from config.texts import LANGUAGES, N_, SOURCE, _, use_language
 from memory.errors import StoreError
+from memory.runtime.menu_cache import MenuCache
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
     from telegram import Bot, BotCommandScope
-
-    from bot.commands.command import Command
-    from bot.telegram.features import ServerFeatures
-    from memory.runtime.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
 

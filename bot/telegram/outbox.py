@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import structlog
 from telegram.error import TelegramError
 
+from bot.languages import Languages
 from bot.telegram.calls import (
     Markup,
     SendFailed,
@@ -20,26 +22,21 @@ from bot.telegram.calls import (
     send_part,
     to_send_failure,
 )
-from bot.telegram.features import Feature, is_ephemeral
-from bot.telegram.rendering import Chunk, split_reply, with_caption
+from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
+from bot.telegram.rendering import Chunk, Part, split_reply, with_caption
 from bot.telegram.rich import SEND, Rich, as_rich, send_rich
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.sessions import Address
+from memory.mail.mailbox import Mailbox, OutboxItem
+from memory.runtime.preferences import PreferenceStore
 from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from telegram import Bot
 
     from bot.jobs.replication import Replication
-    from bot.languages import Languages
-    from bot.telegram.features import ServerFeatures
-    from bot.telegram.rendering import Part
-    from memory.mail.mailbox import Mailbox, OutboxItem
-    from memory.runtime.preferences import PreferenceStore
 
     Follow = Callable[[int, int], Awaitable[bool]]
 

@@ -7,6 +7,7 @@ import contextlib
 import math
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,23 +16,18 @@ from telegram import ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
+from bot.tasks import BackgroundTasks
 from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, in_doubt, send_part, to_send_failure
-from bot.telegram.features import Feature, is_ephemeral
-from bot.telegram.rendering import MAX_TEXT_UNITS, last_part, render
+from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
+from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, last_part, render
 from config.waiting import wait_at_most
 from memory.errors import StoreError
 from memory.log.sessions import Address
+from memory.mail.mailbox import Mailbox
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from telegram import Bot
-
-    from bot.tasks import BackgroundTasks
-    from bot.telegram.features import ServerFeatures
-    from bot.telegram.rendering import Chunk
-    from memory.mail.mailbox import Mailbox
-    from pipeline.arrival import Arrival
 
     Keep = Callable[[str], Awaitable[None]]
 

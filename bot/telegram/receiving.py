@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
+from bot.sessions import SessionRunner
+from bot.telegram.access import AccessControl
+from bot.telegram.callbacks import CallbackHandler
+from bot.telegram.channel import TelegramChannel
 from bot.telegram.features import is_ephemeral
-from bot.telegram.updates import MAX_INTEGER, UpdateParser, identify_sender
+from bot.telegram.guest import GuestMode
+from bot.telegram.updates import MAX_INTEGER, IncomingMessage, RawUpdate, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
-from memory.mail.mailbox import Received
+from memory.clock import Clock
+from memory.mail.mailbox import Mailbox, Received
+from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from telegram import Update
 
     from bot.jobs.replication import Replication
-    from bot.sessions import SessionRunner
-    from bot.telegram.access import AccessControl
-    from bot.telegram.callbacks import CallbackHandler
-    from bot.telegram.channel import TelegramChannel
-    from bot.telegram.guest import GuestMode
-    from bot.telegram.updates import IncomingMessage, RawUpdate
-    from memory.clock import Clock
-    from memory.mail.mailbox import Mailbox
-    from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
@@ -14,12 +15,9 @@ from telegram import MessageEntity
 from telegramify_markdown import RenderConfig, convert, utf16_len
 
 from config.texts import _
+from memory.messages import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from memory.messages import Document
-
     Event = tuple[str | Mapping[str, object], Mapping[str, int]]
 
 log = structlog.get_logger(__name__)

@@ -9,15 +9,12 @@ import pyromark
 from telegram import Message
 from telegram.error import TelegramError
 
-from bot.telegram.calls import get_chat_id, message_parameters, readable, to_send_failure
-from bot.telegram.rendering import OPTIONS, code_spans, convert_formulas, escape_invisible
+from bot.telegram.calls import Markup, get_chat_id, message_parameters, readable, to_send_failure
+from bot.telegram.rendering import OPTIONS, Event, code_spans, convert_formulas, escape_invisible
+from memory.log.sessions import Address
 
 if TYPE_CHECKING:
     from telegram import Bot
-
-    from bot.telegram.calls import Markup
-    from bot.telegram.rendering import Event
-    from memory.log.sessions import Address
 
 SEND = "sendRichMessage"
 MAX_CHARS = 32_768

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
+from bot.app import App
 from bot.jobs.scheduled import start_reminders
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
@@ -32,6 +34,7 @@ from bot.telegram.updates import UpdateParser
 from bot.web import page_address
 from config.errors import ConfigurationError
 from config.process import connections, loading_for_good
+from config.settings import Settings
 from memory.access import AccessList
 from memory.capture.capture import captured
 from memory.errors import StoreError
@@ -41,12 +44,7 @@ from memory.runtime.menu_cache import MenuCache
 from pipeline.models.client import is_on_this_machine, tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     import httpx
-
-    from bot.app import App
-    from config.settings import Settings
 
     OnResponse = Callable[[httpx.Response], Awaitable[None]]
 

@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import json
 import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
@@ -16,21 +17,26 @@ from urllib.parse import urlsplit
 import structlog
 from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.telegram.calls import ALLOWED_UPDATES, MAX_UPDATES, Unreadable, describe_error, readable, to_send_failure
+from bot.monitoring import Heartbeat
+from bot.telegram.calls import (
+    ALLOWED_UPDATES,
+    MAX_UPDATES,
+    PollingBot,
+    Unreadable,
+    describe_error,
+    readable,
+    to_send_failure,
+)
 from bot.telegram.updates import RawUpdate
 from bot.web import InboundRoute
 from config.waiting import Backoff
 from memory.errors import StoreError
+from memory.runtime.menu_cache import MenuCache
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
     from telegram import Bot
 
     from bot.jobs.replication import Replication
-    from bot.monitoring import Heartbeat
-    from bot.telegram.calls import PollingBot
-    from memory.runtime.menu_cache import MenuCache
 
 log = structlog.get_logger(__name__)
 

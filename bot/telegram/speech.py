@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from memory.errors import StoreError
 from memory.messages import Document
-from memory.runtime.preferences import VoiceReplies
-
-if TYPE_CHECKING:
-    from bot.telegram.outbox import OutboxSender
-    from memory.runtime.preferences import PreferenceStore
-    from pipeline.arrival import Arrival
-    from pipeline.media.speech import Speech
+from memory.runtime.preferences import PreferenceStore, VoiceReplies
+from pipeline.arrival import Arrival
+from pipeline.media.speech import Speech
 
 log = structlog.get_logger(__name__)
 

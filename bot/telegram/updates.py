@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,16 +17,12 @@ from bot.telegram import CHANNEL
 from bot.telegram.features import is_ephemeral, message_key
 from bot.telegram.media import get_files, get_origin, get_text, parse_content, plain_name, rich_text
 from memory.log.sessions import Address
+from memory.media.media import MediaFile
 from memory.messages import Passage, Provenance, storable
-from pipeline.arrival import Arrival
+from pipeline.arrival import Arrival, Channel
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from telegram import Bot, CallbackQuery, User
-
-    from memory.media.media import MediaFile
-    from pipeline.arrival import Channel
 
 MAX_INTEGER = 2**63 - 1
 """The largest integer that SQLite stores."""

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import resource
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -20,8 +21,6 @@ from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from uvicorn.config import Config
     from uvicorn.server import ServerState

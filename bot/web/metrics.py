@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -13,24 +13,22 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from bot.app import App
+from bot.monitoring import Health
+from bot.sessions import SessionQueues
+from bot.web import InboundRoute
 from bot.web.limits import admit, allow_body
 from bot.web.server import serve_web
 from memory.errors import StoreError
 from memory.mail.pruning import table_counts
+from memory.runtime.usage import TokenUse
+from memory.store.database import Database
+from pipeline.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from starlette.requests import Request
 
-    from bot.app import App
     from bot.jobs.replication import Replication
-    from bot.monitoring import Health
-    from bot.sessions import SessionQueues
-    from bot.web import InboundRoute
-    from memory.runtime.usage import TokenUse
-    from memory.store.database import Database
-    from pipeline.turn import Turn
 
 CostOf = Callable[["TokenUse"], "float | None"]
 """Returns the cost of a model call in US dollars, or None if it is unknown."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -17,16 +18,13 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from bot.app import App
 from bot.web import PAGE, host_header
 from bot.web.limits import BACKLOG, Connections, LimitedProtocol, RequestLimits, max_connections
 from config.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from pydantic import HttpUrl
-
-    from bot.app import App
 
 log = structlog.get_logger(__name__)
 

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from memory.capture.classifier import CaptureKind, classifier
-from memory.capture.phrases import HAN, STRAIGHT, phrases_of
+from memory.capture.phrases import HAN, STRAIGHT, Phrases, phrases_of
 from memory.capture.sentences import clauses, first_sentence, sentences
 from memory.text.classes import classes, first_classes, pieces_of, word_classes
 from memory.text.words import is_small_talk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from memory.capture.phrases import Phrases
 
 MAX_CAPTURE_CHARS = 500
 """A longer sentence is left to the model."""

@@ -6,15 +6,10 @@ candidate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from memory.capture.capture import captured, parsed
+from memory.capture.capture import Captured, ParsedSentence, captured, parsed
 from memory.capture.classifier import classifier
 from memory.text.classes import pieces_of, word_classes
 from memory.text.words import is_small_talk
-
-if TYPE_CHECKING:
-    from memory.capture.capture import Captured, ParsedSentence
 
 MAX_CERTAIN_CHARS = 300
 """A longer message was likely pasted, so nothing in it is certain."""

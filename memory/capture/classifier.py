@@ -12,15 +12,12 @@ import itertools
 import json
 import math
 import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memory.text.classes import ASKS, MASK, STOPS, classes, pieces_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 WEIGHTS = Path(__file__).with_name("classifier.weights")
 """A line of JSON (Header), then the compressed weights: those of the judgement, then those of each kind."""

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from memory.capture.capture import restated
+from memory.capture.capture import Captured, restated
 from memory.capture.classifier import CaptureKind
-from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry, Priority
+from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, NewEntry, Priority
 from memory.text.speaking import is_of_speaker
-
-if TYPE_CHECKING:
-    from memory.capture.capture import Captured
-    from memory.store.entry import Entry
 
 
 def kind_of(captured: Captured) -> tuple[Kind, Priority | None]:

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PHRASES = Path(__file__).with_name("phrases.txt")
 HAN = "\u3400-\u9fff"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from memory.capture.phrases import HAN, STRAIGHT, is_abbreviation
 from memory.text.classes import MASK, classes, first_classes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_MESSAGE_CHARS = 4_000
 """The rest of a longer message was most likely pasted, and 100 kB of it would take seconds."""

@@ -7,44 +7,36 @@ out of the prompts until the judgement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import _, unstopped
 from memory.buttons import Notice
-from memory.capture.capture import captured
+from memory.capture.capture import Captured, captured
 from memory.capture.certainty import is_certain_statement
 from memory.capture.classifier import CaptureKind
 from memory.capture.new_entry import new_entry
 from memory.capture.values import with_value
+from memory.clock import TimezoneLookup
 from memory.errors import MemoryRefused
-from memory.facts.capture_look import stands_alone
+from memory.facts.capture_look import CaptureLook, CaptureVerdict, stands_alone
+from memory.facts.corrections import Corrections
 from memory.facts.fact import Excerpt, KnownMemory
+from memory.facts.fact_learner import Learned
 from memory.facts.learned_notices import learned_notices
+from memory.facts.learning import Learning
+from memory.facts.sharing import Sharing
+from memory.ledger.change import Change
+from memory.ledger.ledger import Ledger
 from memory.log.quoted import messages_around
-from memory.store.entry import Author, Kind, Nature, Operation, Priority, Proposal
-from memory.store.entry_rows import entries_where
+from memory.messages import Message
+from memory.store.database import Database
+from memory.store.entry import Author, Entry, Kind, Nature, NewEntry, Operation, Priority, Proposal
+from memory.store.entry_rows import Read, entries_where
 from memory.store.erasure import IS_KEPT
 from memory.store.forgotten import forgotten_words, forgotten_words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.capture.capture import Captured
-    from memory.clock import TimezoneLookup
-    from memory.facts.capture_look import CaptureLook, CaptureVerdict
-    from memory.facts.corrections import Corrections
-    from memory.facts.fact_learner import Learned
-    from memory.facts.learning import Learning
-    from memory.facts.sharing import Sharing
-    from memory.ledger.change import Change
-    from memory.ledger.ledger import Ledger
-    from memory.messages import Message
-    from memory.store.database import Database
-    from memory.store.entry import Entry, NewEntry
-    from memory.store.entry_rows import Read
 
 log = structlog.get_logger(__name__)
 

@@ -5,25 +5,18 @@ This happens if a model has added lines without an entry. Lines that people type
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from datetime import datetime, timedelta
 
 import structlog
 
 from config.texts import N_, _
-from memory.clock import system_clock
+from memory.clock import Clock, system_clock
 from memory.errors import ContentFiltered, MemoryRefused
-from memory.facts.second_look import answered
+from memory.facts.second_look import PromptFn, answered
+from memory.ledger.ledger import Ledger
 from memory.messages import storable
 from memory.store.entry import Author, Operation
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
-
-    from memory.clock import Clock
-    from memory.facts.second_look import PromptFn
-    from memory.ledger.ledger import Ledger
 
 log = structlog.get_logger(__name__)
 

@@ -8,41 +8,33 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.consolidation.extractor import raw_fallback
+from memory.clock import Clock
+from memory.consolidation.compression import Compression
+from memory.consolidation.consolidation_answer import ConsolidationAnswer
+from memory.consolidation.extractor import Extractor, raw_fallback
+from memory.consolidation.fact_writer import FactWriter
 from memory.consolidation.outcome import Consolidated
 from memory.consolidation.parts import Part, may_be_affirmed, parts
 from memory.consolidation.unread import Unread
 from memory.errors import Postponed, StoreError
+from memory.facts.checker import FactChecker
 from memory.facts.fact import Citation, Doubt, Excerpt, Fact
+from memory.files.history import HistoryFiles
 from memory.log.quoted import messages_around
-from memory.log.sessions import message_of
-from memory.messages import Role
-from memory.store.entry import Kind
+from memory.log.sessions import Session, SessionService, message_of
+from memory.messages import Message, Role
+from memory.store.database import Database
+from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import entries_where
 from memory.store.erasure import IS_KEPT
 from memory.store.forgotten import forgotten_words
 from memory.text.same_words import same_words
 from memory.text.words import is_small_talk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.clock import Clock
-    from memory.consolidation.compression import Compression
-    from memory.consolidation.consolidation_answer import ConsolidationAnswer
-    from memory.consolidation.extractor import Extractor
-    from memory.consolidation.fact_writer import FactWriter
-    from memory.facts.checker import FactChecker
-    from memory.files.history import HistoryFiles
-    from memory.log.sessions import Session, SessionService
-    from memory.messages import Message
-    from memory.store.database import Database
-    from memory.store.entry import Entry
 
 log = structlog.get_logger(__name__)
 

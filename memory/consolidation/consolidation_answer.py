@@ -5,18 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from memory.facts.fact import Citation, Fact
-from memory.messages import storable
+from memory.messages import Completion, storable
 from memory.store.entry import Kind, Nature
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from memory.messages import Completion
 
 MAX_FACTS = 12
 """Maximum number of facts per answer. More are usually noise."""

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import structlog
 
 from memory.capture.capture import candidates
-from memory.consolidation.consolidation_answer import parse_answer
+from memory.clock import Clock, TimezoneLookup
+from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
+from memory.consolidation.parts import Part
 from memory.consolidation.selection import parse_selection, selection_prompt, statements
 from memory.errors import ContentFiltered
 from memory.facts.fact import is_foreign, is_typed, one_line, transcript
-from memory.facts.second_look import always, answered
+from memory.facts.fact_learner import FactLearner
+from memory.facts.second_look import PromptFn, always, answered
 from memory.messages import Message, Role, speaker_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
-    from memory.clock import Clock, TimezoneLookup
-    from memory.consolidation.consolidation_answer import ConsolidationAnswer
-    from memory.consolidation.parts import Part
-    from memory.facts.fact_learner import FactLearner
-    from memory.facts.second_look import PromptFn
-    from memory.store.entry import Entry
-    from memory.text.tokens import TokenCounter
+from memory.store.entry import Entry
+from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
 

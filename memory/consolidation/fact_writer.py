@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import structlog
 
+from memory.consolidation.consolidation_answer import Forget
 from memory.consolidation.extractor import speakers
 from memory.consolidation.outcome import Consolidated
+from memory.consolidation.page_view import PageView
+from memory.consolidation.parts import Part
 from memory.errors import MemoryRefused
 from memory.facts.checker import Forgetting
-from memory.facts.fact import KnownMemory
+from memory.facts.fact import CheckedFact, Fact, KnownMemory
+from memory.facts.fact_learner import FactLearner, Learned
+from memory.ledger.change import Change
+from memory.ledger.ledger import Ledger
 from memory.ledger.page import replacing
-from memory.store.entry import Author, Operation
+from memory.store.entry import Author, Entry, Operation
 from memory.text.speaking import is_of_speaker, names_user
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from memory.consolidation.consolidation_answer import Forget
-    from memory.consolidation.page_view import PageView
-    from memory.consolidation.parts import Part
-    from memory.facts.fact import CheckedFact, Fact
-    from memory.facts.fact_learner import FactLearner, Learned
-    from memory.ledger.change import Change
-    from memory.ledger.ledger import Ledger
-    from memory.store.entry import Entry
 
 log = structlog.get_logger(__name__)
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from config.texts import _, listed, ngettext
-from memory.buttons import Notice, edit_button, right_or_wrong, undo_button
+from memory.buttons import Button, Keyboard, Notice, edit_button, right_or_wrong, undo_button
 from memory.facts.fact import Doubt
+from memory.facts.fact_learner import Learned
 from memory.ledger.undo import MEMORY_FILE
-
-if TYPE_CHECKING:
-    from memory.buttons import Button, Keyboard
-    from memory.facts.fact_learner import Learned
-    from memory.store.entry import Entry
+from memory.store.entry import Entry
 
 MAX_UNSURE_SHOWN = 3
 """Maximum number of unconfirmed facts in a notice. /memory unsure lists all."""

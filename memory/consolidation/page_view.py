@@ -6,22 +6,17 @@ consolidations, lines are removed only if necessary, so that the beginning of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
 from memory.errors import MemoryRefused
+from memory.ledger.change import Change
 from memory.ledger.page import appending, format_line
 from memory.store.decay import Decay
-from memory.store.entry import Kind, Nature
+from memory.store.entry import Entry, Kind, Nature
 from memory.store.entry_rows import CURRENT, entries_where, sql_list
 from memory.text.same_words import same_words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from memory.ledger.change import Change
-    from memory.store.entry import Entry
 
 log = structlog.get_logger(__name__)
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from memory.facts.fact import is_typed, shortened
 from memory.messages import Message, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 MAX_AFFIRMATION_CHARS = 80
 """A typed message up to this length may affirm the assistant's message before it, which is then shown in full."""

@@ -6,22 +6,16 @@ The model writes no facts, so it can't invent any. The memory is the user's sent
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
 from memory.consolidation.consolidation_answer import MAX_FACT_CHARS, MAX_SUBJECT_CHARS, ConsolidationAnswer
+from memory.consolidation.parts import Part
 from memory.facts.fact import Citation, Fact, is_typed, one_line
-from memory.messages import storable
-from memory.store.entry import Kind
+from memory.messages import Completion, storable
+from memory.store.entry import Entry, Kind
 from memory.text.words import is_small_talk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.consolidation.parts import Part
-    from memory.messages import Completion
-    from memory.store.entry import Entry
 
 MAX_STATEMENTS = 40
 MAX_HISTORY_CHARS = 500

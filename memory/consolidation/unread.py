@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from memory.consolidation.parts import behind, halves, upto
-
-if TYPE_CHECKING:
-    from collections import deque
-
-    from memory.consolidation.consolidation_answer import ConsolidationAnswer
-    from memory.consolidation.parts import Part
+from memory.consolidation.consolidation_answer import ConsolidationAnswer
+from memory.consolidation.parts import Part, behind, halves, upto
 
 
 @dataclass(slots=True)

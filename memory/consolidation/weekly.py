@@ -9,12 +9,17 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from config.texts import N_, _, in_line, ngettext, unstopped
+from memory.clock import Clock
+from memory.consolidation.page_view import PageView
+from memory.ledger.change import Change
+from memory.ledger.ledger import Ledger
 from memory.search.activation import BASELINE_KINDS, BASELINE_PRIORITIES
-from memory.store.decay import MAX_REINFORCEMENTS
+from memory.store.database import Database
+from memory.store.decay import MAX_REINFORCEMENTS, Decay
 from memory.store.entry import (
     MAX_RECORDED_RUNS,
     PRIORITY_RANK,
@@ -29,16 +34,6 @@ from memory.store.entry import (
 from memory.store.entry_rows import CURRENT, LIVE, entries_where, find_owner_id, sql_list
 from memory.store.erasure import IS_KEPT
 from memory.text.naming import name_key
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from memory.clock import Clock
-    from memory.consolidation.page_view import PageView
-    from memory.ledger.change import Change
-    from memory.ledger.ledger import Ledger
-    from memory.store.database import Database
-    from memory.store.decay import Decay
 
 PROMOTION_COUNTS = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 """Minimum number of reinforcements for each minimum priority of a fact."""
@@ -121,7 +116,7 @@ class WeeklyConsolidation:
         return [row["name"] for row in rows]
 
     async def run(self, owner: str) -> Plan:
-        owner_id = await find_owner_id(self._database, owner)
+        owner_id = await find_owner_id(self._database.rows, owner)
         # Shared entries don't change.
         unshared = f"e.kind IN ({_KINDS}) AND {LIVE} AND e.shared_at IS NULL"
         where = f"e.owner_id = ? AND {unshared} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"

@@ -7,10 +7,10 @@ they are a text to translate, a request, a mood or a joke. second_look.py verifi
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from memory.facts.fact import is_foreign, one_line, shortened, transcript
+from memory.facts.fact import Excerpt, KnownMemory, is_foreign, one_line, shortened, transcript
 from memory.facts.second_look import (
     Judgement,
     PromptFn,
@@ -20,17 +20,11 @@ from memory.facts.second_look import (
     claim_fields,
     parse_verdicts,
 )
-from memory.messages import Role
+from memory.messages import Message, Role
 from memory.store.entry import Kind, Nature
 from memory.text.classes import classes, pieces_of, word_classes
 from memory.text.same_words import comparable
 from memory.text.words import STOP_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from memory.facts.fact import Excerpt, KnownMemory
-    from memory.messages import Message
 
 MAX_MESSAGE_CHARS = 1_500
 """Characters of the judged message that the model sees. A request about a pasted text is usually at its start."""

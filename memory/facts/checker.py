@@ -7,8 +7,8 @@ them. Facts that were not looked at stay unconfirmed.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from memory.capture.sentences import sentences
 from memory.facts.fact import (
@@ -19,21 +19,15 @@ from memory.facts.fact import (
     Doubt,
     Excerpt,
     Fact,
+    KnownMemory,
     find_source,
     foreign_words,
     status_of,
     typed_source,
 )
-from memory.facts.second_look import Claim, Judgement
-from memory.messages import Role
+from memory.facts.second_look import Claim, Judgement, SecondLook, Verdict
+from memory.messages import Message, Role
 from memory.text.same_words import same_words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.facts.fact import KnownMemory
-    from memory.facts.second_look import SecondLook, Verdict
-    from memory.messages import Message
 
 MAX_QUOTE_CHARS = 300
 """Characters of a message that are stored as the quote of a fact."""

@@ -8,25 +8,20 @@ other languages.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
+from memory.capture.capture import Captured
 from memory.capture.values import differ_in_value, with_value
 from memory.facts.fact import Doubt
-from memory.search.search import Filter
-from memory.store.entry import TYPED_KINDS, Author, Kind, Priority
+from memory.search.search import Search
+from memory.search.types import Filter
+from memory.store.database import Database
+from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Priority
 from memory.store.entry_rows import CURRENT, entries_where, sql_list
 from memory.text.classes import first_classes
 from memory.text.query_terms import QueryTerms
 from memory.text.same_words import comparable
 from memory.text.words import STOP_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from memory.capture.capture import Captured
-    from memory.search.search import Search
-    from memory.store.database import Database
-    from memory.store.entry import Entry
 
 MAX_COMPARABLE = 60
 """Memories that are shown to the judging model."""

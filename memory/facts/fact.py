@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from config.secrets import without_secrets
 from config.texts import N_
-from memory.messages import Provenance, Role
-from memory.store.entry import Nature
+from memory.messages import Message, Provenance, Role
+from memory.store.entry import Entry, Kind, Nature
 from memory.text.same_words import comparable, is_quoted_from, is_unspaced
 from memory.text.words import STOP_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from datetime import date
-    from zoneinfo import ZoneInfo
-
-    from memory.messages import Message
-    from memory.store.entry import Entry, Kind
 
 MAX_FOREIGN_WORDS = 1
 """Telling words that occur only in foreign text. One may be chance, such as another form of a word."""

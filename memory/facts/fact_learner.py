@@ -8,32 +8,28 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, time
+from datetime import date, datetime, time, tzinfo
 from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import _, unstopped
 from memory.errors import MemoryRefused
-from memory.facts.fact import KnownMemory
-from memory.search.search import Filter, key_of
+from memory.facts.fact import CheckedFact, Fact, KnownMemory
+from memory.ledger.change import Change
+from memory.search.search import Search
+from memory.search.types import Filter, key_of
+from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
-from memory.store.forgotten import forgotten_words_of
+from memory.store.forgotten import ForgottenWords, forgotten_words_of
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import date, tzinfo
-
-    from memory.facts.fact import CheckedFact, Fact
-    from memory.ledger.change import Change
-    from memory.search.search import Search
     from memory.search.vector_search import VectorSearch
-    from memory.store.database import Database, Row
-    from memory.store.forgotten import ForgottenWords
 
 log = structlog.get_logger(__name__)
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from config.texts import _, listed, unstopped
 from memory.buttons import Notice, edit_button, share_button, undo_button
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.facts.fact_learner import Learned
+from memory.facts.fact_learner import Learned
 
 
 def learned_notices(learned: Sequence[Learned], change: int | None, *, of_family: bool = False) -> list[Notice]:

@@ -6,14 +6,18 @@ These come from commands, tools and captures. Facts of a consolidation are writt
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.facts.fact_learner import Learned
+from memory.ledger.change import Change
+from memory.ledger.ledger import Ledger
 from memory.messages import storable
-from memory.search.search import Filter
+from memory.search.search import Search
+from memory.search.types import Filter
+from memory.store.database import Database
 from memory.store.entry import (
     PRIORITY_RANK,
     TYPED_KINDS,
@@ -28,14 +32,6 @@ from memory.store.entry import (
 from memory.store.entry_rows import entries_where, usable_content
 from memory.store.scope import usable_scope
 from memory.text.naming import wording
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.ledger.change import Change
-    from memory.ledger.ledger import Ledger
-    from memory.search.search import Search
-    from memory.store.database import Database
 
 MAX_SIMILAR = 10
 """Memories that are compared with the wording of a new one."""

@@ -10,24 +10,18 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import structlog
 
 from config.texts import in_english
 from memory.errors import ContentFiltered, Postponed
-from memory.facts.fact import Excerpt, is_foreign, one_line, shortened, transcript
+from memory.facts.fact import Excerpt, KnownMemory, is_foreign, one_line, shortened, transcript
 from memory.messages import Completion, Message, Provenance, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from memory.facts.fact import KnownMemory
 
 log = structlog.get_logger(__name__)
 

@@ -6,19 +6,15 @@ rewrites or replaces it, it is no longer shared. Every query for the other membe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from config.texts import _
 from memory.errors import MemoryRefused
+from memory.ledger.ledger import Ledger
+from memory.ledger.undo import Undo, Undone
+from memory.store.database import Database
 from memory.store.entry import Author, Entry, Operation
 from memory.store.entry_rows import LIVE, entries_where
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from memory.ledger.ledger import Ledger
-    from memory.ledger.undo import Undo, Undone
-    from memory.store.database import Database
 
 
 class Sharing:

@@ -5,22 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
 
 from config.secrets import without_secrets
 from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
-from memory.files.markdown import append, locked, text_of
+from memory.files.markdown import MarkdownFiles, append, locked, text_of
 from memory.messages import storable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.file_copies import FileCopies
+from memory.store.file_copies import FileCopies
 
 MAX_ENTRY_CHARS = 4_000
 MAX_QUERY_CHARS = 200

@@ -10,24 +10,21 @@ import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import structlog
 
 from config.secrets import secret_in
 from config.texts import _
+from memory.clock import TimezoneLookup
 from memory.errors import MemoryRefused, StoreError
 from memory.files.notes import Memory
 from memory.messages import storable
 from memory.store.entry_rows import looks_like
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from memory.clock import TimezoneLookup
 log = structlog.get_logger(__name__)
 
 GROWTH_LIMIT = 4

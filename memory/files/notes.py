@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from config.secrets import without_secrets
 from memory.messages import Message, Role, storable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import date, datetime
-    from zoneinfo import ZoneInfo
 
 MAX_USER_CHARS = 200
 """Maximum length of a user's message in a daily note (S0)."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from config.texts import N_
-from memory.imports.items import ImportedMemory, LeftOut, moment_of, plausible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from zoneinfo import ZoneInfo
-
-    from memory.imports.items import Item
-    from memory.imports.source import ImportSource
+from memory.imports.items import ImportedMemory, Item, LeftOut, moment_of, plausible
+from memory.imports.source import ImportSource
 
 # The text is untrusted, so all quantifiers are bounded or can't overlap.
 _OBSERVED = re.compile(

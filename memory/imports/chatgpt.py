@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut, moment_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memory.imports.items import Item
-    from memory.imports.source import ImportSource
+from memory.imports.items import ImportedConversation, ImportedMessage, Item, LeftOut, moment_at
+from memory.imports.source import ImportSource
 
 # The placeholder of a citation, which the page shows as a link.
 _CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")

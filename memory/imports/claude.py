@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMemory, ImportedMessage, LeftOut, moment_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from memory.imports.items import Item
-    from memory.imports.source import ImportSource
+from memory.imports.items import ImportedConversation, ImportedMemory, ImportedMessage, Item, LeftOut, moment_of
+from memory.imports.source import ImportSource
 
 _CONVERSATIONS = "item.chat_messages"
 _MEMORY = "conversations_memory"

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, LeftOut, digest_of, moment_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memory.imports.items import Item
-    from memory.imports.source import ImportSource
+from memory.imports.items import ImportedConversation, ImportedMessage, Item, LeftOut, digest_of, moment_of
+from memory.imports.source import ImportSource
 
 _RECORD = ("item.header", "item.title", "item.time", "item.products")
 _GEMINI = re.compile(r"Gemini|Bard")

@@ -9,44 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from zoneinfo import ZoneInfo
 
 from config.texts import N_, _, ngettext
-from memory.clock import to_text
+from memory.clock import TimezoneLookup, to_text
 from memory.errors import MemoryRefused
 from memory.facts.fact import Doubt
 from memory.imports.agents import HermesReader, MarkdownReader, NanobotReader, OpenClawReader
 from memory.imports.chatgpt import ChatGptReader
 from memory.imports.claude import ClaudeReader
 from memory.imports.gemini import GeminiReader
-from memory.imports.items import ImportedMemory, ImportRefused
+from memory.imports.items import ImportedMemory, ImportedMessage, ImportRefused
 from memory.imports.json_stream import TooComplex
 from memory.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
 from memory.imports.planning import CANT_BE_KEPT, CHARS_PER_WRITE, MEMORIES_PER_WRITE, ImportReport, Part, Piece, pieces
-from memory.imports.source import BROKEN, opened_source
+from memory.imports.source import BROKEN, ImportSource, Reader, opened_source
 from memory.imports.telegram import TelegramReader
 from memory.imports.whatsapp import WhatsAppReader
+from memory.ledger.ledger import Ledger
+from memory.log.sessions import Session
 from memory.messages import Provenance, Role
-from memory.store.entry import Author, Kind, NewEntry, Operation
+from memory.store.database import Database
+from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import find_owner_id, get_or_create_owner_id
 from memory.store.index import touching_conversation
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-    from zoneinfo import ZoneInfo
-
     import aiosqlite
-
-    from memory.clock import TimezoneLookup
-    from memory.imports.items import ImportedMessage, Reader
-    from memory.imports.source import ImportSource
-    from memory.ledger.ledger import Ledger
-    from memory.log.sessions import Session
-    from memory.store.database import Database
-    from memory.store.entry import Entry
 
     Progress = Callable[[int, int], None]
     """Called with the number of written messages and memories, and the total."""
@@ -179,7 +173,7 @@ class ForeignImport:
                 await change.also(entry, partial(_know_memory, writing=writing, memory=memory))
 
     async def _known(self, owner: str) -> _Known:
-        owner_id = await find_owner_id(self._database, owner)
+        owner_id = await find_owner_id(self._database.rows, owner)
         known: _Known = {}
         for row in await self._database.rows(
             "SELECT * FROM imported WHERE owner_id = ? AND NOT undone ORDER BY id", (owner_id,)

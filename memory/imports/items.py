@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
 
 from memory.errors import MnemeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memory.imports.source import ImportSource
-
 
 MAX_CHAT_MESSAGES = 500
 """Number of messages after which a chat of people is divided into another conversation."""
@@ -68,17 +62,6 @@ class LeftOut:
 
 
 Item = ImportedConversation | ImportedMemory | LeftOut
-
-
-class Reader(Protocol):
-    name: str
-    """The name of the program."""
-
-    def detects(self, source: ImportSource) -> bool:
-        """Return True if the content of a file is from this program."""
-
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        """Yield the items of a file. Raise ImportRefused or ValueError if it is damaged."""
 
 
 class Digest:

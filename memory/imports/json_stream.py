@@ -6,10 +6,8 @@ at once. So each chunk is checked before ijson reads it, with methods of bytes, 
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
 
 MAX_DEPTH = 64
 """Maximum nesting of lists and objects. Exports have fewer than 20."""

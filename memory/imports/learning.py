@@ -7,30 +7,23 @@ Facts without a citation and doubtful ones are left out. Such a conversation add
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.consolidation.parts import parts
-from memory.facts.fact import Doubt, Excerpt
+from memory.consolidation.extractor import Extractor
+from memory.consolidation.parts import Part, parts
+from memory.facts.checker import FactChecker
+from memory.facts.fact import CheckedFact, Doubt, Excerpt
+from memory.facts.fact_learner import FactLearner
+from memory.ledger.ledger import Ledger
 from memory.log.sessions import message_of
-from memory.messages import Provenance, Role
+from memory.messages import Message, Provenance, Role
+from memory.store.database import Database
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import find_owner_id
 from memory.store.forgotten import forgotten_words
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from memory.consolidation.extractor import Extractor
-    from memory.consolidation.parts import Part
-    from memory.facts.checker import FactChecker
-    from memory.facts.fact import CheckedFact
-    from memory.facts.fact_learner import FactLearner
-    from memory.ledger.ledger import Ledger
-    from memory.messages import Message
-    from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +56,7 @@ async def request_learning(database: Database, owner: str) -> int:
         " AND NOT i.undone AND i.learning_tries = 0 AND i.learned_through <"
         " (SELECT max(m.id) FROM messages m WHERE m.conversation_id = i.conversation_id)"
         " ORDER BY c.ended_at DESC LIMIT ?)",
-        (MAX_TRIES, await find_owner_id(database, owner), CONVERSATIONS_PER_REQUEST),
+        (MAX_TRIES, await find_owner_id(database.rows, owner), CONVERSATIONS_PER_REQUEST),
     )
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from config.texts import N_
-from memory.imports.items import MAX_ID_CHARS, ImportedMemory, LeftOut, moment_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memory.imports.items import Item
-    from memory.imports.source import ImportSource
+from memory.imports.items import MAX_ID_CHARS, ImportedMemory, Item, LeftOut, moment_of
+from memory.imports.source import ImportSource
 
 _ENTRY = re.compile(r"(?:[-*]\s*)?\[(?P<day>\d{4}-\d\d-\d\d|unknown|date unknown)\]\s*[-–—:]\s*(?P<text>.+)")
 _FENCE = re.compile(r"\s*```")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from config.secrets import without_secrets
 from config.texts import N_, _, number
@@ -14,18 +15,14 @@ from memory.imports.items import (
     Digest,
     ImportedConversation,
     ImportedMemory,
+    ImportedMessage,
     ImportRefused,
+    Item,
     LeftOut,
     digest_of,
 )
 from memory.store.entry_rows import MAX_CONTENT_CHARS
 from memory.text.validity import valid_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from memory.imports.items import ImportedMessage, Item
 
 MESSAGES_PER_WRITE = 40
 CHARS_PER_WRITE = 20_000

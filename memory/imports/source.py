@@ -12,18 +12,17 @@ import io
 import os
 import tempfile
 import zipfile
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from config.texts import N_, _
-from memory.imports.items import ImportRefused
+from memory.imports.items import ImportRefused, Item
 from memory.imports.json_stream import CHUNK_BYTES, TooComplex, events, values
 from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
     from _typeshed import WriteableBuffer
 
 MAX_PARTS = 20_000
@@ -150,6 +149,17 @@ class ImportSource:
     def _check_open(self) -> None:
         if self._is_closed:
             raise ValueError("the import has ended")
+
+
+class Reader(Protocol):
+    name: str
+    """The name of the program."""
+
+    def detects(self, source: ImportSource) -> bool:
+        """Return True if the content of a file is from this program."""
+
+    def read(self, source: ImportSource) -> Iterator[Item]:
+        """Yield the items of a file. Raise ImportRefused or ValueError if it is damaged."""
 
 
 class _Part(io.RawIOBase):

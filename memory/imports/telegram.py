@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from config.texts import N_
-from memory.imports.items import MAX_ID_CHARS, ChatParts, ImportedMessage, LeftOut, moment_at
+from memory.imports.items import MAX_ID_CHARS, ChatParts, ImportedMessage, Item, LeftOut, moment_at
 from memory.imports.json_stream import ValueBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memory.imports.items import Item
-    from memory.imports.source import ImportSource
+from memory.imports.source import ImportSource
 
 _ONE_CHAT = ("messages.item.date_unixtime", "messages.item.from_id")
 _ALL_CHATS = "chats.list.item"

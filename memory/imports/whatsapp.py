@@ -7,8 +7,10 @@ order. The package whatstk reads the format too, but depends on pandas.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from config.texts import N_, _
 from memory.imports.items import (
@@ -16,17 +18,12 @@ from memory.imports.items import (
     ChatParts,
     ImportedMessage,
     ImportRefused,
+    Item,
     LeftOut,
     digest_of,
     plausible,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from zoneinfo import ZoneInfo
-
-    from memory.imports.items import Item
-    from memory.imports.source import ImportSource
+from memory.imports.source import ImportSource
 
 _FIRST_LINES = 20
 # Direction marks at the beginning of lines, and special spaces such as that before AM.

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
-from memory.ledger.page import appending, format_line, line_of, replacing
+from memory.ledger.page import Page, appending, format_line, line_of, replacing
 from memory.messages import storable
-from memory.store.decay import MAX_REINFORCEMENTS, reinforce
+from memory.store.database import Row
+from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import (
     MAX_RECORDED_RUNS,
     Action,
@@ -23,6 +26,7 @@ from memory.store.entry import (
     Entry,
     Kind,
     Nature,
+    NewEntry,
     Priority,
     Proposal,
     default_priority,
@@ -43,18 +47,12 @@ from memory.store.entry_rows import (
     usable_content,
     usable_name,
 )
+from memory.store.reinforcement import reinforce
 from memory.store.scope import usable_scope
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-
     import aiosqlite
-
-    from memory.ledger.page import Page
-    from memory.store.database import Row
-    from memory.store.entry import NewEntry
 
 
 class Change:

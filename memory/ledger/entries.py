@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from config.texts import _
 from memory.errors import MemoryRefused
+from memory.ledger.ledger import Ledger
 from memory.ledger.page import line_digest, without_line
+from memory.store.database import Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import LIVE, entries_where, find, find_owner_id, holder
-from memory.store.forgotten import forgotten_words
+from memory.store.forgotten import ForgottenWords, forgotten_words
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     import aiosqlite
-
-    from memory.ledger.ledger import Ledger
-    from memory.store.database import Database
-    from memory.store.forgotten import ForgottenWords
 
     Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
@@ -119,10 +116,10 @@ class EntryStore:
 
     async def get(self, owner: str, name: str) -> Entry:
         """Return the entry with that name or alias. Raise MemoryRefused with similar names if nothing is found."""
-        return await find(self._database.rows, await find_owner_id(self._database, owner), name)
+        return await find(self._database.rows, await find_owner_id(self._database.rows, owner), name)
 
     async def holder(self, owner: str, name: str) -> Entry | None:
-        return await holder(self._database.rows, await find_owner_id(self._database, owner), name)
+        return await holder(self._database.rows, await find_owner_id(self._database.rows, owner), name)
 
     async def get_any(self, name: str, first: str) -> Entry:
         """Return the entry of `first` with that name, or of the only other owner who has one. Raises MemoryRefused."""

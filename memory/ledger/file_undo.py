@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from memory.errors import MemoryRefused
 from memory.messages import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import aiosqlite
 
 

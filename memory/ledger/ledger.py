@@ -7,31 +7,28 @@ in the same transaction (see memory/ledger/undo.py).
 from __future__ import annotations
 
 import contextlib
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from config.texts import _
-from memory.clock import now_text, to_text
+from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import StoreError
+from memory.files.markdown import MarkdownFiles
 from memory.ledger.change import Change
 from memory.ledger.page import Page
 from memory.ledger.undo import UNDO_PERIOD
 from memory.messages import storable
+from memory.store.database import Database
 from memory.store.effects import record_causes
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import get_or_create_owner_id
+from memory.store.file_copies import FileCopies
 from memory.store.forgotten import mark_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     import aiosqlite
-
-    from memory.clock import Clock, TimezoneLookup
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.database import Database
-    from memory.store.file_copies import FileCopies
 
 STORED_VERSIONS = 50
 """Number of versions of each MEMORY.md that are always stored (S2)."""

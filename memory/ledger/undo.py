@@ -11,33 +11,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from config.texts import N_, _
-from memory.clock import now_text, to_text
+from memory.clock import Clock, now_text, to_text
 from memory.errors import MemoryRefused
+from memory.files.markdown import MarkdownFiles
 from memory.ledger.file_undo import file_change
+from memory.store.database import Database, Row
 from memory.store.effects import record_causes
-from memory.store.entry import Author, Operation
+from memory.store.entry import Author, Entry, Operation
 from memory.store.entry_rows import bind_name, entries_where, find_owner_id
+from memory.store.erasure import PendingErasures
+from memory.store.file_copies import FileCopies
 from memory.store.forgotten import mark_words, unmark
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     import aiosqlite
 
-    from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.database import Database, Row
-    from memory.store.entry import Entry
-    from memory.store.erasure import PendingErasures
-    from memory.store.file_copies import FileCopies
-
-    # The former row and names of entries by id, as JSON. None for entries that the change has added.
     States = Mapping[int, str | None]
 
 MEMORY_FILE = "MEMORY.md"
@@ -139,7 +134,7 @@ class Undo:
         Raises MemoryRefused if a name is taken by now, a later change affects the same entries, or a person has edited
         all lines of a change that is only in MEMORY.md. After the last, the next undo continues with the change before.
         """
-        owner_id = await find_owner_id(self._database, owner)
+        owner_id = await find_owner_id(self._database.rows, owner)
         if owner_id is None:
             return None
         slices = None if is_withdrawal or entry is not None else await self._undo_memories(owner_id, number)
@@ -154,7 +149,7 @@ class Undo:
     async def finish(self) -> None:
         """Complete the undo of imports that was interrupted."""
         for row in await self._database.rows(_HALF_UNDONE):
-            owner_id = await find_owner_id(self._database, row["name"])
+            owner_id = await find_owner_id(self._database.rows, row["name"])
             assert owner_id is not None, "the row is theirs"  # noqa: S101  # as the query joins them
             with contextlib.suppress(MemoryRefused):
                 slices = await self._undo_memories(owner_id, row["batch"]) or _Slices(row["batch"], (), ())

@@ -10,20 +10,16 @@ import structlog
 
 from config.secrets import without_secrets
 from config.texts import in_english
-from memory.log.sessions import Marker, insert_marker
+from memory.clock import Clock
+from memory.ledger.entries import EntryStore
+from memory.log.sessions import Marker, Session, SessionService, Transcript, insert_marker
 from memory.log.summaries import by_origin, joined
-from memory.messages import Message, Role, speaker_of, storable, worst
-from memory.store.entry import Author, Kind, NewEntry
+from memory.messages import Completion, Message, Role, speaker_of, storable, worst
+from memory.store.entry import Author, Entry, Kind, NewEntry
+from memory.text.tokens import TokenCounter
 
 if TYPE_CHECKING:
     import aiosqlite
-
-    from memory.clock import Clock
-    from memory.ledger.entries import EntryStore
-    from memory.log.sessions import Session, SessionService, Transcript
-    from memory.messages import Completion
-    from memory.store.entry import Entry
-    from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import structlog
 
 from memory.messages import Message, Role, groups
 from memory.text.tokens import TokenCounter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 log = structlog.get_logger(__name__)
 

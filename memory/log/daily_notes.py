@@ -5,26 +5,20 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
-from datetime import datetime, time
-from typing import TYPE_CHECKING
+from datetime import date, datetime, time
+from zoneinfo import ZoneInfo
 
 import structlog
 
 from config.texts import in_english
+from memory.clock import TimezoneLookup
 from memory.errors import MnemeError
-from memory.files.notes import exchange_notes
+from memory.files.markdown import MarkdownFiles
+from memory.files.notes import Memory, exchange_notes
 from memory.log.sessions import message_of
-
-if TYPE_CHECKING:
-    from datetime import date
-    from zoneinfo import ZoneInfo
-
-    from memory.clock import TimezoneLookup
-    from memory.files.markdown import MarkdownFiles
-    from memory.files.notes import Memory
-    from memory.store.database import Database
-    from memory.store.file_copies import FileCopies
-    from memory.store.forgotten import ForgottenWords
+from memory.store.database import Database
+from memory.store.file_copies import FileCopies
+from memory.store.forgotten import ForgottenWords
 
 log = structlog.get_logger(__name__)
 

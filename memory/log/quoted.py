@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from memory.facts.fact import Citation, typed_source
 from memory.log.sessions import message_of
-from memory.messages import Provenance
-from memory.search.search import MESSAGE_KIND, Filter
+from memory.messages import Message, Provenance
+from memory.search.search import Search
+from memory.search.types import MESSAGE_KIND, Filter
+from memory.store.database import Database
 from memory.text.same_words import is_quoted_from
-
-if TYPE_CHECKING:
-    from memory.messages import Message
-    from memory.search.search import Search
-    from memory.store.database import Database
 
 MESSAGES_BEFORE, MESSAGES_AFTER = 10, 30
 """Number of messages to read around the source of a fact."""

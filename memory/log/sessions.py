@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -12,18 +14,13 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.summaries import divided
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
+from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.store.forgotten import NOTHING_FORGOTTEN, forgotten_words_of_session
+from memory.store.forgotten import NOTHING_FORGOTTEN, ForgottenWords, forgotten_words_of_session
 from memory.store.index import remove_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
     import aiosqlite
-
-    from memory.store.database import Database, Row
-    from memory.store.forgotten import ForgottenWords
 
 _TRANSCRIPT = """
 SELECT c.id AS conversation, k.first_kept_message_id, m.*,

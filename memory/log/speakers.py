@@ -6,14 +6,11 @@ The log, the memory and the model identify people by their names, so a member mu
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
+from memory.store.database import Database
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.text.words import plain
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
 
 
 class Speakers:

@@ -5,12 +5,9 @@ Only the first passage may be in a system message. Both are stored as one text w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.messages import Message
+from memory.messages import Message
 
 OF_OTHERS = "[From what others wrote:]"
 """The line above the second passage. Everything after its first occurrence is untrusted."""

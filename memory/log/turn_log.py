@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,20 +15,15 @@ from memory.clock import Clock, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import message_of, open_conversation
 from memory.messages import Message, Role, storable
-from memory.search.activation import recorded
-from memory.store.button_rows import put_reply
+from memory.search.activation import Activated, recorded
+from memory.store.button_rows import OutgoingReply, put_reply
+from memory.store.database import Database
 from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
 from memory.store.private import EMPTY
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import aiosqlite
-
-    from memory.search.activation import Activated
-    from memory.store.button_rows import OutgoingReply
-    from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 

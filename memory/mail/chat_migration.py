@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memory.clock import now_text
+from memory.clock import Clock, now_text
+from memory.files.markdown import MarkdownFiles
+from memory.log.sessions import Address
 from memory.reminders.reminders import move_reminders
+from memory.runtime.preferences import PreferenceStore
+from memory.store.database import Database
 
 if TYPE_CHECKING:
     import aiosqlite
-
-    from memory.clock import Clock
-    from memory.files.markdown import MarkdownFiles
-    from memory.log.sessions import Address
-    from memory.runtime.preferences import PreferenceStore
-    from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 

@@ -6,24 +6,19 @@ import asyncio
 import contextlib
 import json
 import secrets
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from memory.buttons import Keyboard, PlacedKeyboard
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
 from memory.runtime.preferences import chat_of
 from memory.store.button_rows import ASKED, PLACED_BUTTONS, Buttons, OutgoingReply, parse_placed_buttons, put_reply
+from memory.store.database import Database, Row
 from memory.store.private import EMPTY
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from datetime import datetime
-
-    from memory.buttons import Keyboard, PlacedKeyboard
-    from memory.store.database import Database, Row
-
 
 # Skips updates with a known update id or message id. The row id must be free.
 _INSERT = """

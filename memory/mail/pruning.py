@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from memory.clock import Clock, to_text
+from memory.store.database import Database
 from memory.store.entry_rows import LIVE
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
 
 RETENTION = timedelta(days=30)
 """Telegram repeats updates for a day. The rest of the time is for the analysis of problems."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from config.texts import N_, _
 from memory.clock import Clock, now_text
+from memory.log.sessions import Session
 from memory.messages import storable
+from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.text.words import query_terms
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.log.sessions import Session
-    from memory.store.database import Database, Row
 
 MAX_NAME_CHARS = 80
 """Characters of a file name to show. The sender can choose any name."""

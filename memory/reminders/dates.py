@@ -6,29 +6,22 @@ import asyncio
 import contextlib
 import re
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING
 
 from config.texts import _, use_language
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import Address
-from memory.reminders.offer_look import MAX_CLAIMS, DateClaim
+from memory.reminders.offer_look import MAX_CLAIMS, DateClaim, OfferLook
 from memory.reminders.reminder import Repeat, Rule
-from memory.reminders.reminders import Offer
+from memory.reminders.reminders import Offer, Reminders
 from memory.reminders.request import MAX_TEXT_CHARS, ReminderRequest, usable_text
-from memory.reminders.wording import day_of
+from memory.reminders.wording import LanguageOf, day_of
+from memory.store.database import Database, Row
 from memory.store.entry import Author, Kind
 from memory.store.entry_rows import LIVE, sql_list
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from memory.reminders.offer_look import OfferLook
-    from memory.reminders.reminders import Reminders
-    from memory.reminders.wording import LanguageOf
-    from memory.store.database import Database, Row
 
 OFFER_PERIOD = timedelta(days=30)
 """How long before a date its reminder is offered."""

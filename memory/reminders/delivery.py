@@ -10,23 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from config.texts import use_language
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.log.sessions import Address
-from memory.reminders.reminder import REMINDER_ROWS, due_of, reminder_of
-from memory.reminders.wording import buttons, day_and_hour, message
+from memory.reminders.reminder import REMINDER_ROWS, Due, Reminder, due_of, reminder_of
+from memory.reminders.wording import LanguageOf, buttons, day_and_hour, message
 from memory.store.button_rows import OutgoingReply, put_reply
+from memory.store.database import Database
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import aiosqlite
-
-    from memory.reminders.reminder import Due, Reminder
-    from memory.reminders.wording import LanguageOf
-    from memory.store.database import Database
 
 Serves = Callable[[str], Awaitable[bool]]
 """Returns whether the bot may write to the session with an id."""

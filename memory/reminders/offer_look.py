@@ -7,17 +7,14 @@ just ends. Without a judgement nothing is offered.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import date
 
 from memory.facts.capture_look import first_fields
 from memory.facts.fact import one_line
 from memory.facts.second_look import Judgement, PromptFn, always, ask_for_verdicts, parse_verdicts
 from memory.text.speaking import names_user
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from datetime import date
 
 MAX_TEXT_CHARS = 200
 MAX_CLAIMS = 12

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import calendar
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from config.texts import SOURCE, _, spoken
 from memory.clock import from_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memory.store.database import Row
+from memory.store.database import Row
 
 REMINDER_ROWS = "SELECT r.*, o.name AS owner FROM reminders r JOIN owners o ON o.id = r.owner_id"
 """SQL query for the rows that `reminder_of` reads."""

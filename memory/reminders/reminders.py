@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from config.numbers import parse_reference
 from config.texts import N_, SOURCE, _, ngettext, use_language
@@ -14,21 +16,15 @@ from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import GUEST, Address
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_of
-from memory.reminders.request import read_wish
+from memory.reminders.request import ReminderRequest, read_wish
 from memory.reminders.wording import day_and_hour
+from memory.store.database import Database
 from memory.store.effects import record_causes
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.notices import keep_notice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
     import aiosqlite
-
-    from memory.reminders.request import ReminderRequest
-    from memory.store.database import Database
 
 MAX_WAITING = 100
 """Maximum number of waiting reminders of one owner."""

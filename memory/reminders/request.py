@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from memory.errors import MemoryRefused
 from memory.messages import storable
-from memory.reminders.reminder import WEEKDAYS, Repeat, Rule
+from memory.reminders.reminder import WEEKDAYS, Repeat, Rule, TaskSound
 from memory.reminders.wording import day_and_hour
 from memory.store.entry_rows import refuse_secret
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    from memory.reminders.reminder import TaskSound
 
 MAX_TEXT_CHARS = 500
 MAX_AHEAD = timedelta(days=20 * 366)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from config.texts import SOURCE, _, ngettext, spoken
-from memory.buttons import Button
-
-if TYPE_CHECKING:
-    from datetime import date
-    from zoneinfo import ZoneInfo
-
-    from memory.buttons import Keyboard
-    from memory.reminders.reminder import Due, Reminder
+from memory.buttons import Button, Keyboard
+from memory.reminders.reminder import Due, Reminder
 
 LanguageOf = Callable[[str], Awaitable[str]]
 """Returns the language of a chat (`Address.owner`)."""

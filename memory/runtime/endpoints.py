@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from memory.clock import Clock, from_text, now_text, to_text
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from memory.store.database import Database
+from memory.store.database import Database
 
 REFUSAL_LIFETIME = timedelta(days=30)
 """Refused parameters are tried again after this time, since servers are upgraded."""

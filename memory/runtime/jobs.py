@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from datetime import datetime
 
 from memory.clock import from_text, to_text
 from memory.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from datetime import datetime
-
-    from memory.store.database import Database
+from memory.store.database import Database
 
 MAX_ATTEMPTS = 2
 """A job is skipped after the program was killed this often while it ran."""

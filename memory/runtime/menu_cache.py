@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from memory.store.database import Database
+from memory.store.database import Database
 
 
 class MenuCache:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from config.texts import SOURCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from memory.store.database import Database, Row
+from memory.store.database import Database, Row
 
 
 class Notices(StrEnum):

@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
-from memory.clock import Clock, now_text, to_text
+from config.prices import Price
+from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.runtime.preferences import chat_of
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    from config.prices import Price
-    from memory.clock import TimezoneLookup
-    from memory.store.database import Database
+from memory.store.database import Database
 
 PriceOf = Callable[[str], "Price | None"]
 """Returns the price of a model by its name, or None if it is unknown."""

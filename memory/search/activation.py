@@ -10,31 +10,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from zoneinfo import ZoneInfo
 
-from memory.clock import from_text, to_text
+from memory.clock import Clock, TimezoneLookup, from_text, to_text
 from memory.ledger.page import format_line
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.ranking import by_features
-from memory.search.search import MEMORIES, NOTHING, Found, key_of
-from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
+from memory.search.search import MEMORIES
+from memory.search.types import NOTHING, Found, key_of
+from memory.store.database import Database, Row
+from memory.store.decay import Decay
+from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Entry, Kind, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, sql_list
 from memory.text.naming import wording
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from datetime import date, datetime
-    from zoneinfo import ZoneInfo
-
-    from memory.clock import Clock, TimezoneLookup
-    from memory.store.database import Database, Row
-    from memory.store.decay import Decay
-    from memory.store.entry import Entry
 
 TokenCount = Callable[[str], int]
 """Counts the tokens of a text for the model that reads it."""

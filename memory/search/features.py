@@ -6,19 +6,19 @@ words.
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import regex
 
 from memory.clock import to_text
 from memory.messages import Role
-from memory.search.search import NOT_COMPARED, Similarity, key_of
+from memory.search.neighbourhood import Neighbourhood
+from memory.search.types import NOT_COMPARED, Features, Hit, Similarities, Similarity, key_of
 from memory.text.cues import (
     ASKED,
     ASKED_PHRASES,
@@ -35,13 +35,6 @@ from memory.text.query_terms import QueryTerms
 from memory.text.stemming import stem_of
 from memory.text.words import date_words, plain
 
-if TYPE_CHECKING:
-    import datetime
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-    from memory.search.ranking import Neighbourhood
-    from memory.search.search import Hit, Similarities
-
 PREVIOUS_MESSAGE_WEIGHTS = (0.85, 0.6, 0.45)
 """Weight of a question's word that occurs one, two or three messages before the hit."""
 MIN_TEXTS = 200
@@ -52,54 +45,6 @@ _WORD = re.compile(r"[^\W_]+")
 _NAME = regex.compile(r"(?<![.!?…] )(?<!^)\b\p{Lu}\w+|[\"“«„「《][^\"”»“」》]+[\"”»“」》]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _NO_MEANING = Similarity()
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """A number for each feature. For a hit it is the feature's value, for a ranking the feature's weight.
-
-    Attributes:
-        fit: BM25 score, as a share of the best hit's score.
-        coverage: The share of the question that occurs in the hit or shortly before it.
-        surroundings: The best fit of the hits at most four messages away.
-        speaker: Whether the question names its speaker.
-        names: For questions about a person, place or choice: how many names the hit contains.
-        times: For questions about a time: whether the hit contains a time.
-        follows_question: Whether the message before is a question.
-        is_question: Whether the hit is a question.
-        length_before: Logarithm of the number of words in the message before.
-        meaning: Similarity to the question (memory/search/vector_search.py). 0 without vectors.
-        bare_meaning: Similarity to the question without names. 0 without vectors.
-        meaning_nearby: The best similarity of the surrounding messages. 0 without vectors.
-    """
-
-    fit: float
-    coverage: float = 0.0
-    surroundings: float = 0.0
-    speaker: float = 0.0
-    names: float = 0.0
-    times: float = 0.0
-    follows_question: float = 0.0
-    is_question: float = 0.0
-    length_before: float = 0.0
-    meaning: float = 0.0
-    bare_meaning: float = 0.0
-    meaning_nearby: float = 0.0
-
-    def weighted_sum(self, weights: Features) -> float:
-        return sum(map(float.__mul__, self.values, weights.values), start=0.0)
-
-    def interpolate(self, other: Features, share: float) -> Features:
-        """Interpolate: `share` of these features, and the rest of `other`."""
-        pairs = zip(self.values, other.values, strict=True)
-        return Features(*(share * mine + (1 - share) * theirs for mine, theirs in pairs))
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        return _VALUES(self)
-
-
-_VALUES: Callable[[Features], tuple[float, ...]] = attrgetter(*(feature.name for feature in fields(Features)))
 
 
 class Question:

@@ -5,29 +5,23 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from config.secrets import without_secrets
 from memory.capture.capture import requested
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
-from memory.messages import Passage, Provenance, Role, worst
+from memory.messages import Message, Passage, Provenance, Role, worst
+from memory.search.types import Hit
+from memory.store.database import Row
 from memory.text.naming import wording
+from memory.text.query_terms import QueryTerms
 from memory.text.same_words import is_quoted_from
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from datetime import date, datetime
-    from zoneinfo import ZoneInfo
-
-    from memory.messages import Message
-    from memory.search.search import Hit
-    from memory.store.database import Row
-    from memory.text.query_terms import QueryTerms
-    from memory.text.tokens import TokenCounter
+from memory.text.tokens import TokenCounter
 
 MAX_EXCERPT_CHARS = 300
 """Characters of each message or entry. Twice as many brought nothing on LoCoMo, half as many cost 10 points."""

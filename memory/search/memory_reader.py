@@ -7,15 +7,18 @@ around one. It uses recall.py to select and rank hits.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from memory.clock import from_text, to_text
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, worst
 from memory.search.formatting import (
     LINES_PER_FETCH,
+    HitFormatter,
     Line,
     NoSuchPage,
     Paging,
@@ -25,22 +28,15 @@ from memory.search.formatting import (
     quotes_in,
     said_by,
 )
-from memory.search.search import SCORE, conditions, sources
+from memory.search.recall import Recall, RecallResult
+from memory.search.search import SCORE, Search, conditions, sources
+from memory.search.types import Filter, Hit
+from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS
 from memory.store.index import IN_PART, ROW, part_of, source_of
 from memory.text.query_terms import QueryTerms
+from memory.text.tokens import TokenCounter
 from memory.text.words import mention_expressions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import date, datetime
-    from zoneinfo import ZoneInfo
-
-    from memory.search.formatting import HitFormatter
-    from memory.search.recall import Recall, RecallResult
-    from memory.search.search import Filter, Hit, Search
-    from memory.store.database import Database, Row
-    from memory.text.tokens import TokenCounter
 
 _MENTIONED = f"""
 whole AS (SELECT {ROW} AS row FROM search WHERE search MATCH :whole AND {IN_PART}),

@@ -6,20 +6,16 @@ Unlike search.py and recall.py it returns current entries and lines of MEMORY.md
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from memory.ledger.entries import EntryStore
+from memory.ledger.long_term import LongTermMemory
 from memory.ledger.page import format_line, line_digest, said_by
-from memory.search.search import Filter
+from memory.search.search import Search
+from memory.search.types import Filter
 from memory.store.entry import Kind
 from memory.text.query_terms import QueryTerms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from memory.ledger.entries import EntryStore
-    from memory.ledger.page import LongTermMemory
-    from memory.search.search import Search
 
 MAX_NAMED_MEMORIES = 4
 MIN_COVERAGE = 0.5

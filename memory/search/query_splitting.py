@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from memory.text.cues import (
     ACKNOWLEDGEMENTS,
@@ -35,9 +35,6 @@ from memory.text.words import (
     word_places,
     words_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_QUESTIONS = 4
 """Questions of a message to search for. If there are more, those at its start and its end are used."""

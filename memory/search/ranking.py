@@ -2,83 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory.search.features import Features, Question
-from memory.search.search import NOT_COMPARED, Filter, key_of
+from memory.search.features import Question
+from memory.search.neighbourhood import neighbourhood
+from memory.search.types import NOT_COMPARED, Features, Filter, Found, Hit, Ranked, Similarities, key_of
 from memory.search.weights import BY_MEANING, RANKING, WITH_VECTORS
+from memory.store.database import Database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from memory.search.search import Found, Hit, Similarities
     from memory.search.vector_search import VectorSearch
-    from memory.store.database import Database, Row
-
-REACH = 4
-"""Number of messages before and after a message that count as its surroundings."""
-_AROUND = f"""
-WITH found AS (SELECT id, conversation_id, turn_id FROM messages WHERE id IN (SELECT value FROM json_each(?))),
-before AS (
-    SELECT n.id FROM found f JOIN messages n ON n.id IN (
-        SELECT id FROM spoken WHERE conversation_id = f.conversation_id AND id <= f.id
-        ORDER BY id DESC LIMIT {REACH + 1})
-    UNION SELECT m.id FROM found f JOIN messages m ON m.turn_id = f.turn_id)
-SELECT id, conversation_id, turn_id, role, speaker, content, coalesce(provenance, 'typed') AS provenance
-FROM spoken WHERE id IN (SELECT id FROM before) ORDER BY id
-"""
-
-
-class Neighbourhood:
-    """The messages around the hits.
-
-    It holds the REACH messages before each hit, so that distances up to REACH between hits are the same as in the
-    conversation.
-    """
-
-    def __init__(self, results: Iterable[int], rows: Sequence[Row]) -> None:
-        conversations: defaultdict[int, list[Row]] = defaultdict(list)
-        self._turns: defaultdict[int, list[Row]] = defaultdict(list)
-        for row in rows:
-            conversations[row["conversation_id"]].append(row)
-            self._turns[row["turn_id"]].append(row)
-        self._places = {
-            row["id"]: (place, conversation)
-            for conversation in conversations.values()
-            for place, row in enumerate(conversation)
-        }
-        self._near: defaultdict[int, list[int]] = defaultdict(list)
-        ranked = set(results) & self._places.keys()
-        for conversation in conversations.values():
-            ids = [row["id"] for row in conversation]
-            for place, item in enumerate(ids):
-                for other in ids[max(0, place - REACH) : place]:
-                    if item in ranked and other in ranked:
-                        self._near[item].append(other)
-                        self._near[other].append(item)
-
-    def __contains__(self, message: int) -> bool:
-        return message in self._places
-
-    def until(self, message: int, most: int) -> list[Row]:
-        """Return a message and those before it, newest first, at most `most` in all."""
-        place, conversation = self._places[message]
-        return conversation[max(0, place + 1 - most) : place + 1][::-1]
-
-    def near(self, message: int) -> list[int]:
-        """Return the other hits at most REACH before or after a message."""
-        return self._near[message]
-
-    def turn(self, number: int) -> list[Row]:
-        return self._turns[number]
-
-
-async def neighbourhood(database: Database, results: Sequence[int]) -> Neighbourhood:
-    return Neighbourhood(results, await database.rows(_AROUND, (json.dumps(results),)) if results else [])
-
 
 MIN_SCORE = 0.01
 FULL_WORD_COVERAGE = 0.5
@@ -90,32 +25,6 @@ R@10 on LoCoMo's development half (group form, cross-fitted) and on held-out par
 
 _FULL_ENTRY = Features(fit=1.0, coverage=1.0).weighted_sum(RANKING)
 _FULL_MESSAGE = Features(fit=1.0, coverage=1.0, surroundings=1.0).weighted_sum(RANKING)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Hits, best first, with scores, features and surroundings.
-
-    Attributes:
-        standing_out: How far the most similar hit stands out, in standard deviations. 0 without vectors.
-        answering: The best score by words alone, as a share of a full score: one with the best fit, the best
-            surroundings and complete coverage.
-    """
-
-    hits: list[Hit]
-    scores: list[float]
-    features: list[Features]
-    around: Neighbourhood
-    standing_out: float = 0.0
-    answering: float = 0.0
-
-    def worth(self, part: float) -> list[Hit]:
-        best = max(self.scores, default=0.0)
-        return [hit for hit, score in zip(self.hits, self.scores, strict=True) if score >= best * part]
-
-    @property
-    def coverage(self) -> float:
-        return max((features.coverage for features in self.features), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from memory.clock import from_text
+from memory.clock import TimezoneLookup, from_text
+from memory.log.sessions import Transcript
 from memory.messages import Passage, Provenance, Role, worst
 from memory.search.formatting import (
     NOTHING_IN_PROMPT,
@@ -24,25 +25,18 @@ from memory.search.formatting import (
     sentence_key,
     sentences_of,
 )
+from memory.search.neighbourhood import Neighbourhood, neighbourhood
 from memory.search.query_splitting import asked_in, asks, leans, pieces_of
-from memory.search.ranking import Ranker, RankingRequest, by_features, neighbourhood
-from memory.search.search import PASSAGE_KINDS, PASSAGES, Filter
+from memory.search.ranking import Ranker, RankingRequest, by_features
+from memory.search.search import PASSAGES, Search
+from memory.search.types import PASSAGE_KINDS, Filter, Found, Hit
+from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind
-from memory.store.forgotten import forgotten_words
+from memory.store.forgotten import ForgottenWords, forgotten_words
 from memory.text.naming import wording
 from memory.text.query_terms import QueryTerms
+from memory.text.tokens import TokenCounter
 from memory.text.words import asks_for_nothing, has_telling_words, is_chatter, is_small_talk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-    from memory.clock import TimezoneLookup
-    from memory.log.sessions import Transcript
-    from memory.search.ranking import Neighbourhood
-    from memory.search.search import Found, Hit, Search
-    from memory.store.database import Database
-    from memory.store.forgotten import ForgottenWords
-    from memory.text.tokens import TokenCounter
 
 MIN_SCORE_SHARE = 0.3
 """Minimum score of a hit in the prompt, as a share of the best score."""

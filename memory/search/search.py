@@ -7,69 +7,21 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from memory.clock import from_text, to_text
 from memory.messages import Provenance
+from memory.search.types import MESSAGE_KIND, PASSAGE_KINDS, Filter, Found, Hit
+from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, kind_of
 from memory.store.index import IN_FAMILY_PART, IN_PART, ROW, part_of, source_of
 from memory.text.naming import name_key
 from memory.text.words import match_expression
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from datetime import datetime
-
-    from memory.search.ranking import Ranked
-    from memory.store.database import Database, Row
-
-    Limits = Sequence[tuple[Collection[str] | None, int | None]]
-    """Pairs of kinds and the maximum number of hits. None means all kinds, or no limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Similarity:
-    """Similarity of a hit to a question, in standard deviations from the mean of the owner's texts.
-
-    Attributes:
-        whole: Similarity to the question.
-        bare: Similarity to the question without the names of speakers.
-        nearby: The best similarity of the surrounding messages to the bare question.
-    """
-
-    whole: float = 0.0
-    bare: float = 0.0
-    nearby: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Similarities:
-    """The result of comparing vectors. It is empty if there are none, so that words alone rank.
-
-    Attributes:
-        found: Additional hits, which the index did not find.
-        of: Similarity by `key_of` the hit.
-        standing_out: How much nearer the best text is than the best of equally many random texts would be, in
-            standard deviations.
-    """
-
-    found: Sequence[Hit] = ()
-    of: Mapping[int, Similarity] = field(default_factory=dict)
-    standing_out: float = 0.0
-
-    def __bool__(self) -> bool:
-        return bool(self.of)
-
-
-NOT_COMPARED = Similarities()
-
-
-def key_of(hit: Hit) -> int:
-    """Return a unique number of a message or an entry: its row in the index, negated for an entry."""
-    return -2 * hit.id if hit.turn_id is None else 2 * hit.id + 1
-
+Limits = Sequence[tuple[Collection[str] | None, int | None]]
+"""Pairs of kinds and the maximum number of hits. None means all kinds, or no limit."""
 
 WEIGHTS = {
     "body": 1.0,
@@ -85,10 +37,6 @@ WEIGHTS = {
 }
 """Weights of the index columns. Measured on LoCoMo: neighbours as weighted columns add 14 points of R@10."""
 
-MESSAGE_KIND = "message"
-"""The kind of log messages in filters and hits."""
-PASSAGE_KINDS = (MESSAGE_KIND, Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE)
-"""Kinds that are quoted in a prompt. Typed memories activate instead (memory/search/activation.py)."""
 MEMORIES = 32
 """Maximum number of typed memories per message."""
 WORKFLOWS = 8
@@ -149,90 +97,6 @@ LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2
 """
 _SCORES = "SELECT b.* FROM best b"
 _ORDER = "ORDER BY b.score DESC, b.created_at DESC, b.row DESC"
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Filters of a search.
-
-    Attributes:
-        kinds: None means all kinds.
-        path: Only entries with a scope that contains this path.
-        tags: Only entries with all of these tags, case-insensitively.
-        since: Earliest creation time.
-        until: Latest creation time, exclusive.
-        archived: None means both archived and other entries.
-        current: Only valid entries: not superseded, not past and not unconfirmed.
-    """
-
-    kinds: Collection[str] | None = None
-    path: str | None = None
-    tags: Collection[str] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-    archived: bool | None = None
-    current: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A search result: an entry or a message.
-
-    Attributes:
-        name: None for messages.
-        score: The negated BM25. Greater is better.
-        turn_id: None for entries.
-        outcome: Only episodes have one.
-        shared_by: The family member who shared it, or None if it belongs to the owner who searches.
-    """
-
-    id: int
-    name: str | None
-    kind: Kind | str
-    content: str
-    score: float
-    created_at: datetime
-    owner: str
-    source: str
-    scope: str | None
-    conversation_id: int | None
-    turn_id: int | None
-    archived: bool
-    superseded_by: int | None
-    valid_from: datetime | None
-    superseded_at: datetime | None
-    valid_until: datetime | None
-    unconfirmed: str | None
-    provenance: Provenance
-    outcome: str | None
-    shared_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The hits for `message`, best first.
-
-    Attributes:
-        memories: Typed memories, including workflows.
-        workflows: The best workflows.
-        passages: Messages, notes and other hits that are quoted.
-        owner: The owner of the message, or None if there was no search.
-        similarities: Similarities of the hits to the message, and additional near hits.
-        answer: The ranked passages, or None if they don't answer the message.
-        asked: The results for each part of the message that was searched for separately.
-    """
-
-    memories: Sequence[Hit] = ()
-    workflows: Sequence[Hit] = ()
-    passages: Sequence[Hit] = ()
-    message: str = ""
-    owner: str | None = None
-    similarities: Similarities = NOT_COMPARED
-    answer: Ranked | None = None
-    asked: Sequence[Found] = ()
-
-
-NOTHING = Found()
 
 
 class Search:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
+from memory.store.database import Database
 from memory.store.entry import Kind
+from memory.store.reinforcement import Reinforcement
 from memory.text.query_terms import cached_query_terms
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from memory.store.database import Database
-    from memory.store.decay import Reinforcement
 
 MIN_COVERAGE = 0.5
 """Minimum share of a memory's telling words in the answer and its question for the memory to count as used."""

@@ -12,6 +12,7 @@ import math
 import re
 import time
 from collections import OrderedDict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +21,14 @@ import structlog
 
 from memory.errors import MnemeError
 from memory.messages import Role
-from memory.search.search import NOT_COMPARED, Similarities, Similarity, key_of
-from memory.search.vectors import EmbedderError
+from memory.search.search import Search
+from memory.search.types import NOT_COMPARED, Filter, Hit, Similarities, Similarity, key_of
+from memory.search.vectors import Embedder, EmbedderError, Vector, Vectors
+from memory.store.database import Row
 from memory.text.words import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from numpy.typing import NDArray
-
-    from memory.search.search import Filter, Hit, Search
-    from memory.search.vectors import Embedder, Vector, Vectors
-    from memory.store.database import Row
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 

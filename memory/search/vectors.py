@@ -7,18 +7,16 @@ derived data: triggers (memory/store/schema.sql) delete those of deleted or chan
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from memory.errors import MnemeError
+from memory.store.database import Database, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.store.database import Database, Row
-
     Vector = Sequence[float]
 
 

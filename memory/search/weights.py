@@ -1,6 +1,6 @@
 """What each feature counts in the ranking. Written by `python -m benchmarks.fit_ranking PATH --write`."""
 
-from memory.search.features import Features
+from memory.search.types import Features
 
 RANKING = Features(
     fit=3.24,

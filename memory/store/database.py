@@ -9,13 +9,14 @@ import itertools
 import os
 import sqlite3
 import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiosqlite
 
 from config.texts import _
-from memory.clock import now_text, system_clock
+from memory.clock import Clock, now_text, system_clock
 from memory.errors import StoreError, empty, explain, explained
 from memory.store.decay import decayed_score
 from memory.store.private import PrivateTalks
@@ -24,11 +25,6 @@ from memory.store.scope import has_tags, scope_matches
 from memory.store.snapshots import copy_database, litestream_folder
 from memory.text.words import date_words, indexable
 from memory.turnstile import Turnstile
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-
-    from memory.clock import Clock
 
 FUNCTIONS = (
     ("indexable", 1, indexable),

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from sqlite3 import Row
 
 from memory.clock import from_text
 from memory.store.entry import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import aiosqlite
-
-    from memory.store.database import Database, Row
-
 
 TYPE_WEIGHTS: Mapping[str, float] = {
     Kind.POLICY: 2.0,
@@ -72,30 +65,6 @@ class Decay:
     def weight(self, kind: str) -> float:
         # A newer version may have written kinds that have no weight here.
         return self.type_weights.get(kind, TYPE_WEIGHTS.get(kind, 1.0))
-
-
-class Reinforcement:
-    """Counts the uses of entries. These are not changes that /undo could take back."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def recalled(self, entry_ids: Iterable[int]) -> None:
-        used = [(MAX_REINFORCEMENTS, entry_id) for entry_id in entry_ids]
-        if used:
-            async with self._database.transaction() as connection:
-                await connection.executemany(
-                    "UPDATE entries SET reinforcement_count = min(reinforcement_count + 1, ?) WHERE id = ?", used
-                )
-
-
-async def reinforce(connection: aiosqlite.Connection, entry_id: int, now: str) -> None:
-    """Count an explicit request to remember an entry: its decay starts again, and it is no longer archived."""
-    await connection.execute(
-        "UPDATE entries SET reinforcement_count = min(reinforcement_count + 1, ?), last_reinforced_at = ?,"
-        " archived_at = NULL WHERE id = ?",
-        (MAX_REINFORCEMENTS, now, entry_id),
-    )
 
 
 def decayed_score(count: int, last_reinforced_at: str, half_life_days: float) -> float:

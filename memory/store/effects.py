@@ -7,15 +7,14 @@ as done handles the update again at the next start.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from memory.store.database import Database
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
     import aiosqlite
-
-    from memory.store.database import Database
 
 # A context variable passes the causes to the ledger through tools and commands that need not know them.
 _causes: ContextVar[tuple[str, ...]] = ContextVar("causes", default=())

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from config.texts import N_
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
 
 MAX_RECORDED_RUNS = 1_000_000
 """Cap of the success and failure counts of a workflow."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import fields
+from sqlite3 import Row
 from typing import TYPE_CHECKING
 
 from config.numbers import NUMBER
@@ -15,16 +16,11 @@ from config.texts import _, number
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
-from memory.store.entry import Entry, Kind, default_priority
+from memory.store.entry import Entry, Kind, NewEntry, default_priority
 from memory.text.naming import free_name, name_key, plain_name, telling_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import aiosqlite
-
-    from memory.store.database import Database, Row
-    from memory.store.entry import NewEntry
 
 MAX_NAME_CHARS = 120
 MAX_CONTENT_CHARS = 20_000
@@ -34,7 +30,7 @@ MAX_SUGGESTED_NAMES = 3
 _FIELDS = [field.name for field in fields(Entry)]
 _MOMENTS = ("last_reinforced_at", "created_at", "valid_from", "valid_until", "archived_at", "shared_at")
 _NUMBER = re.compile(rf"#({NUMBER})")
-Read = Callable[[str, tuple[object, ...]], Awaitable["list[Row]"]]
+Read = Callable[[str, tuple[object, ...]], Awaitable[list[Row]]]
 """Reads rows in a transaction or from the last commit."""
 
 ENTRY_ROWS = (
@@ -71,9 +67,9 @@ def kind_of(text: str) -> Kind | str:
     return Kind(text) if text in Kind._value2member_map_ else text
 
 
-async def find_owner_id(database: Database, owner: str) -> int | None:
-    number: int | None = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
-    return number
+async def find_owner_id(read: Read, owner: str) -> int | None:
+    rows = await read("SELECT id FROM owners WHERE name = ?", (owner,))
+    return int(rows[0]["id"]) if rows else None
 
 
 async def get_or_create_owner_id(connection: aiosqlite.Connection, owner: str) -> int:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
+from memory.store.database import Database
+
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import aiosqlite
-
-    from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 

@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from memory.clock import from_text
-from memory.messages import Role
-from memory.store.entry import Kind
-from memory.text.query_terms import MAX_CACHED_QUERIES, cached_query_terms
+from memory.messages import Message, Role
+from memory.store.database import Row
+from memory.store.entry import Entry, Kind
+from memory.store.entry_rows import Read
+from memory.text.query_terms import MAX_CACHED_QUERIES, QueryTerms, cached_query_terms
 from memory.text.same_words import is_quoted_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
     import aiosqlite
-
-    from memory.messages import Message
-    from memory.store.database import Row
-    from memory.store.entry import Entry
-    from memory.store.entry_rows import Read
-    from memory.text.query_terms import QueryTerms
 
 MASK = "[…]"
 """Replaces forgotten words."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError, is_of_surroundings
+from memory.store.database import Database
 from memory.store.schema import INDEXES, PART_BITS, schema
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
     import aiosqlite
-
-    from memory.store.database import Database
 
     Progress = Callable[[float], None]
     """Called with the completed share, between 0 and 1."""

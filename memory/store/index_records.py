@@ -6,10 +6,7 @@ ranking, and the end of the table that maps words to pages. If one of these is d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import sqlite3
+import sqlite3
 
 _AVERAGES = 1
 """The id of the averages in the `_data` table."""

@@ -11,6 +11,7 @@ import contextlib
 import re
 import sqlite3
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,17 +20,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memory.errors import StoreError, empty, explain, is_of_surroundings
-from memory.store.database import FUNCTIONS
+from memory.store.database import FUNCTIONS, Database
 from memory.store.index import DERIVED, is_derived, rebuild_derived, reindex, renew
 from memory.store.index_records import find_trouble
 from memory.store.schema import INDEXES, NEWEST_FORMAT, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import aiosqlite
-
-    from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 

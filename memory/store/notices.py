@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from memory.buttons import Button, Notice
+from memory.buttons import Button, Keyboard, Notice
+from memory.store.database import Database
 from memory.store.entry_rows import get_or_create_owner_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import aiosqlite
-
-    from memory.buttons import Keyboard
-    from memory.store.database import Database
 
 MAX_NOTICES_PER_REPLY = 5
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 WORD_CLASSES = Path(__file__).with_name("word_classes.txt")
 """Each line is the name of a class and its words in all languages. A star matches any ending."""

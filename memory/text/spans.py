@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from memory.errors import MnemeError
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
 
 _DATE = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[T ].*)?)?)?")
 

@@ -10,8 +10,8 @@ import functools
 import itertools
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from memory.text.cues import (
     ACKNOWLEDGEMENTS,
@@ -29,9 +29,6 @@ from memory.text.cues import (
     SMALL_TALK_PHRASES,
 )
 from memory.text.stemming import beginning_of, stem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # Scripts without spaces: Thai, Lao, Myanmar, Khmer, kana, Han and Yi, and Hangul because of its particles.
 _UNSPACED = (

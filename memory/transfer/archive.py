@@ -14,16 +14,13 @@ import os
 import stat
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Literal, Protocol
+from typing import IO, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from memory.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Self
 
 Source = Path | zipfile.Path
 """An open archive or a path in it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memory.clock import Clock, now_text
 from memory.errors import StoreError
@@ -26,9 +26,6 @@ from memory.transfer.archive import (
     require_listed,
 )
 from memory.transfer.exporting import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PREFIX = "mneme-"
 SUFFIX = ".zip"

@@ -8,24 +8,20 @@ import io
 import itertools
 import json
 import re
-from pathlib import PurePosixPath
+import sqlite3
+from collections.abc import AsyncIterator, Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from config.secrets import without_secrets
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
+from memory.store.database import Database
 from memory.store.schema import NEWEST_FORMAT
-from memory.transfer.archive import FILES, MANIFEST, FolderTarget, Manifest, ZipTarget
+from memory.transfer.archive import FILES, MANIFEST, FolderTarget, Manifest, Target, ZipTarget
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import AsyncIterator, Iterable, Iterator
-    from pathlib import Path
-
     import aiosqlite
-
-    from memory.store.database import Database
-    from memory.transfer.archive import Target
 
 _OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
 _OF_CONVERSATION = f"conversation_id IN (SELECT id FROM conversations WHERE {_OF_OWNER})"

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -26,8 +27,6 @@ from memory.store.private import FIRST_ID
 from memory.text.naming import name_key
 
 if TYPE_CHECKING:
-    from enum import StrEnum
-
     import aiosqlite
 
 Row = dict[str, object]

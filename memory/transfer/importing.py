@@ -7,25 +7,21 @@ import itertools
 import json
 import shutil
 import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
+from memory.store.database import Database
 from memory.store.index import rebuilding
-from memory.transfer.archive import FILES, Manifest, opened, parts_in, read_manifest
+from memory.transfer.archive import FILES, Manifest, Source, opened, parts_in, read_manifest
 from memory.transfer.exporting import BATCH_ROWS, make_private
-from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, checked, read_fields
+from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, Fields, checked, read_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     import aiosqlite
-
-    from memory.store.database import Database
-    from memory.transfer.archive import Source
-    from memory.transfer.import_fields import Fields
 
 
 MAX_PARTS = 100_000

@@ -18,21 +18,16 @@ import sqlite3
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
 from config.errors import ConfigurationError
-from memory.clock import from_text, now_text
+from memory.clock import Clock, from_text, now_text
 from memory.errors import StoreError, explained
 from memory.store.snapshots import sync
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from memory.clock import Clock
 
 log = structlog.get_logger(__name__)
 

@@ -7,11 +7,12 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from memory.clock import Clock
 from memory.errors import StoreError
 from memory.store.data_lock import lock_data_dir
 from memory.store.schema import unreadable
@@ -24,17 +25,10 @@ from memory.store.snapshots import (
     require_sound,
     sync,
 )
-from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, extract, opened, stays_inside
+from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, Manifest, extract, opened, stays_inside
 from memory.transfer.backup import manifest_of
 from memory.transfer.exporting import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-
-    from memory.clock import Clock
-    from memory.transfer.archive import Manifest
-    from memory.transfer.replica import Lease, Replica
+from memory.transfer.replica import Lease, Replica
 
 _SIDE_FILES = ("-wal", "-shm")
 MAX_WRITE_GAP = timedelta(minutes=15)

@@ -14,6 +14,7 @@ import importlib.util
 import math
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +22,13 @@ import structlog
 
 from config.secrets import without_secrets
 from config.settings import LOCAL_EMBEDDER
-from memory.search.vectors import EmbedderError
+from memory.search.vectors import EmbedderError, Vector
 from pipeline.child import JsonChild
 from pipeline.models.client import create_client, load_sdk, loggable
+from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import openai
-
-    from memory.search.vectors import Vector
-    from pipeline.models.endpoint import Endpoint
 
 log = structlog.get_logger(__name__)
 

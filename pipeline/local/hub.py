@@ -11,18 +11,13 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from config.hub_files import HUB, hub_endpoint
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from config.hub_files import HubFile
+from config.hub_files import HUB, HubFile, hub_endpoint
 
 MAX_TREE_BYTES = 8_000_000
 """Limit for a list of files. A repository with thousands of files has a shorter one."""

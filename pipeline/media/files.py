@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import N_, _
 from memory.errors import MnemeError
+from memory.media.media import Media
 from memory.messages import Image
 from pipeline.models.client import create_client, load_sdk, loggable
+from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     import openai
-
-    from memory.media.media import Media
-    from pipeline.models.endpoint import Endpoint
 
     Fetch = Callable[[Media], Awaitable[bytes]]
 

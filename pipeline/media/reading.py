@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import _, ngettext
 from memory.buttons import Button, Notice
-from memory.imports.importing import brief
+from memory.imports.importing import ForeignImport, brief
 from memory.imports.items import ImportRefused
+from memory.imports.planning import ImportReport
 from memory.imports.source import may_be_export, on_disk
-from memory.media.media import Media, MediaKind, Part
+from memory.log.sessions import Session
+from memory.media.media import Media, MediaKind, MediaStore, Part
 from memory.messages import Image, Message, Provenance, Role, worst
 from memory.text.tokens import IMAGE_TOKENS
+from pipeline.arrival import Arrival
 from pipeline.media.documents import DocumentReader, split_text
-from pipeline.media.files import MediaUnreadable, explain_no_vision, image_type, to_model_image
+from pipeline.media.files import (
+    MediaSources,
+    MediaUnreadable,
+    Transcriber,
+    explain_no_vision,
+    image_type,
+    to_model_image,
+)
 from pipeline.models.capabilities import Part as RequestPart
-from pipeline.skills import SkillRefused, is_zip, read_package
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.imports.importing import ForeignImport
-    from memory.imports.planning import ImportReport
-    from memory.log.sessions import Session
-    from memory.media.media import MediaStore
-    from pipeline.arrival import Arrival
-    from pipeline.media.files import MediaSources, Transcriber
-    from pipeline.models.model import ChatModel
-    from pipeline.prompt.budget import Budget, BudgetOf
-    from pipeline.skills import SkillPackage
+from pipeline.models.model import ChatModel
+from pipeline.prompt.budget import Budget, BudgetOf
+from pipeline.skills import SkillPackage, SkillRefused, is_zip, read_package
 
 log = structlog.get_logger(__name__)
 

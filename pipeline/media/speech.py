@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from pipeline.models.client import create_client, load_sdk, loggable
+from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
     import openai
-
-    from pipeline.models.endpoint import Endpoint
 
 log = structlog.get_logger(__name__)
 

@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import _, ngettext
 from config.waiting import Gate
 from memory.errors import Postponed, StoreError
-from memory.runtime.usage import TokenUse
-from memory.text.tokens import IMAGE_TOKENS, spoken
+from memory.runtime.preferences import PreferenceStore
+from memory.runtime.usage import TokenUse, UsageLog
+from memory.text.tokens import IMAGE_TOKENS, TokenCounter, spoken
 from pipeline.models.capabilities import Part
-from pipeline.models.model import ChatModel, DailyLimitReached, Finish, ModelError, Tier, Usage, WrappedModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from memory.runtime.preferences import PreferenceStore
-    from memory.runtime.usage import UsageLog
-    from memory.text.tokens import TokenCounter
-    from pipeline.models.model import ModelAnswer, ModelRequest, OnText
+from pipeline.models.model import (
+    ChatModel,
+    DailyLimitReached,
+    Finish,
+    ModelAnswer,
+    ModelError,
+    ModelRequest,
+    OnText,
+    Tier,
+    Usage,
+    WrappedModel,
+)
 
 log = structlog.get_logger(__name__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -13,8 +14,6 @@ from pipeline.models.client import is_on_this_machine, tls_context
 from pipeline.models.values import at, items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import httpx
 
 TIMEOUT_SECONDS = 2.0

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from config.models import ModelWindow
+from memory.files.notes import Memory
 from memory.log.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from config.models import ModelWindow
-    from memory.files.notes import Memory
-    from memory.text.tokens import TokenCounter
-    from pipeline.models.model import ChatModel, ToolSpec
+from memory.text.tokens import TokenCounter
+from pipeline.models.model import ChatModel, ToolSpec
 
 MAX_WINDOW_SHARE = 0.9
 """The rest of the window is a margin, since token counts are estimates until the model has reported its usage."""

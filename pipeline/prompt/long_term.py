@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.search.activation import PageLines
-    from pipeline.prompt.budget import Budget
+from memory.search.activation import PageLines
+from pipeline.prompt.budget import Budget
 
 NEW_HEADER = "## Learned This Week"
 

@@ -8,21 +8,29 @@ of the next.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import in_line
+from memory.clock import Clock, TimezoneLookup
+from memory.facts.sharing import Sharing
 from memory.files.notes import Memory, without_visible
 from memory.ledger.page import format_line
-from memory.log.sessions import GUEST
+from memory.log.daily_notes import DailyNotes
+from memory.log.sessions import GUEST, Session, Transcript
 from memory.messages import Message, Passage, Role, worst
-from memory.search.activation import UNASKED_DIVISOR
-from memory.search.formatting import NOTHING_IN_PROMPT
+from memory.reminders.delivery import TaskRun
+from memory.search.activation import UNASKED_DIVISOR, Activated, Activation, Pool
+from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.query_splitting import asked_in, asks
-from memory.search.search import NOTHING
-from pipeline.prompt.budget import fit_memory
+from memory.search.recall import Recall
+from memory.search.types import NOTHING, Found
+from pipeline.models.model import ChatModel
+from pipeline.prompt.budget import Budget, BudgetOf, fit_memory
 from pipeline.prompt.long_term import NEW_HEADER, LongTermText, with_vital, without_hidden
 from pipeline.prompt.prompts import (
     GUEST_HINT,
@@ -44,26 +52,11 @@ from pipeline.prompt.prompts import (
     plain_examples,
     plain_line,
 )
-from pipeline.skills import skill_prompt
+from pipeline.skills import Skills, skill_prompt
 from pipeline.tools.media import SKILL_TOOL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from memory.clock import Clock, TimezoneLookup
-    from memory.facts.sharing import Sharing
-    from memory.log.daily_notes import DailyNotes
-    from memory.log.sessions import Session, Transcript
-    from memory.reminders.delivery import TaskRun
-    from memory.search.activation import Activated, Activation, Pool
-    from memory.search.formatting import AlreadyInPrompt
-    from memory.search.recall import Recall
-    from memory.search.search import Found
     from pipeline.lightrag import LightRag
-    from pipeline.models.model import ChatModel
-    from pipeline.prompt.budget import Budget, BudgetOf
-    from pipeline.skills import Skills
 
 
 log = structlog.get_logger(__name__)

@@ -6,47 +6,41 @@ Other statements are only collected here. A model judges them after the turn (`b
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from config.secrets import secret_in
 from config.texts import N_, _, listed, unstopped
 from memory.buttons import Button, Notice, edit_button, share_button, undo_button
-from memory.capture.capture import is_for_all, objects, proposed, requested, resuming, to_forget
+from memory.capture.capture import Captured, is_for_all, objects, proposed, requested, resuming, to_forget
 from memory.capture.certainty import hands_over_text, is_certain_order
 from memory.capture.new_entry import new_entry
 from memory.capture.values import with_value
+from memory.clock import TimezoneLookup
 from memory.consolidation.capture_review import Heard
 from memory.errors import MemoryRefused
+from memory.facts.corrections import Corrections
 from memory.facts.fact import Doubt, is_typed
 from memory.facts.fact_learner import Learned
 from memory.facts.learned_notices import noted_text
+from memory.facts.learning import Learning
+from memory.facts.sharing import Sharing
 from memory.imports.memories import is_list
+from memory.ledger.change import Change
+from memory.ledger.ledger import Ledger
+from memory.ledger.long_term import LongTermMemory
 from memory.ledger.page import appending, format_line
-from memory.messages import Provenance, Role
-from memory.store.entry import Author, Kind, NewEntry, Operation, Proposal
+from memory.log.sessions import SessionService
+from memory.messages import Message, Provenance, Role
+from memory.search.named_memories import MemoryLookup, NamedMemory
+from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
 from memory.store.entry_rows import looks_like
 from memory.text.same_words import same_words
+from pipeline.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import date
-
-    from memory.capture.capture import Captured
-    from memory.clock import TimezoneLookup
-    from memory.facts.corrections import Corrections
-    from memory.facts.learning import Learning
-    from memory.facts.sharing import Sharing
-    from memory.ledger.change import Change
-    from memory.ledger.ledger import Ledger
-    from memory.ledger.page import LongTermMemory
-    from memory.log.sessions import SessionService
-    from memory.messages import Message
-    from memory.search.named_memories import MemoryLookup, NamedMemory
-    from memory.store.entry import Entry
-    from pipeline.turn import Turn
-
-    # A statement to store at once, and the memories that it may replace.
     _Plan = tuple[Captured, list[Entry]]
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from config.texts import ngettext
 from memory.buttons import Notice
+from memory.log.compaction import Compacted, CompactionService
+from memory.log.sessions import SessionService
 from memory.messages import Message, Role, in_one, worst
-from pipeline.prompt.prompt_builder import with_summary_of_others
+from pipeline.prompt.prompt_builder import PromptBuilder, with_summary_of_others
 from pipeline.prompt.prompts import escape_fence
-
-if TYPE_CHECKING:
-    from memory.log.compaction import Compacted, CompactionService
-    from memory.log.sessions import SessionService
-    from pipeline.prompt.prompt_builder import PromptBuilder
-    from pipeline.turn import Turn
+from pipeline.turn import Turn
 
 OnCompacted = Callable[["Compacted"], Awaitable[None]]
 """Called after each compaction, so that the removed messages can be consolidated."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -13,16 +13,11 @@ from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.messages import Message, Role
 from memory.runtime.jobs import MAX_ATTEMPTS
-from pipeline.arrival import clean, explain_given_up
+from pipeline.arrival import Arrival, clean, explain_given_up
 from pipeline.media.files import MediaUnreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from pipeline.arrival import Arrival
-    from pipeline.media.reading import Attachment, MediaReader
-    from pipeline.models.routing import ModelChoice
-    from pipeline.turn import Turn
+from pipeline.media.reading import Attachment, MediaReader
+from pipeline.models.routing import ModelChoice
+from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
 

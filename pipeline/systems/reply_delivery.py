@@ -5,29 +5,26 @@ MemoryPersist (50) and Indexing (55) run after it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import structlog
 
 from config.texts import N_, _
-from memory.buttons import THIS_TURN, Button, Notice, rows_of
-from memory.log.turn_log import FinishedTurn, Outcome, TaskResult
+from memory.buttons import THIS_TURN, Button, Keyboard, Notice, rows_of
+from memory.clock import Clock
+from memory.consolidation.capture_review import Heard
+from memory.log.daily_notes import DailyNotes
+from memory.log.turn_log import FinishedTurn, Outcome, TaskResult, TurnLog
 from memory.messages import Message, Role, in_one
 from memory.reminders.delivery import MAX_TASK_FAILURES
+from memory.search.uses import MemoryUses
+from memory.store.notices import PendingNotices
 from pipeline.arrival import inbox_ids
+from pipeline.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from memory.buttons import Keyboard
-    from memory.clock import Clock
-    from memory.consolidation.capture_review import Heard
-    from memory.log.daily_notes import DailyNotes
-    from memory.log.turn_log import TurnLog
-    from memory.search.uses import MemoryUses
-    from memory.store.notices import PendingNotices
     from pipeline.lightrag import LightRag
-    from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
 

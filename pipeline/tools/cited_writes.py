@@ -7,12 +7,13 @@ write what the user's own words say. Anything else is stored as unconfirmed unti
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from config.texts import _, use_language
 from memory.buttons import Notice, right_or_wrong
-from memory.facts.checker import Forgetting
+from memory.clock import TimezoneLookup
+from memory.facts.checker import FactChecker, Forgetting
 from memory.facts.fact import (
     MAX_FOREIGN_WORDS,
     CheckedFact,
@@ -20,22 +21,14 @@ from memory.facts.fact import (
     Doubt,
     Excerpt,
     Fact,
+    KnownMemory,
     foreign_words,
     typed_source,
 )
-from memory.store.entry import Author, Kind, NewEntry
-from pipeline.tools.toolbox import ToolFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.clock import TimezoneLookup
-    from memory.facts.checker import FactChecker
-    from memory.facts.fact import KnownMemory
-    from memory.ledger.entries import EntryStore
-    from memory.messages import Message
-    from memory.store.entry import Proposal
-    from pipeline.tools.toolbox import ToolContext
+from memory.ledger.entries import EntryStore
+from memory.messages import Message
+from memory.store.entry import Author, Kind, NewEntry, Proposal
+from pipeline.tools.toolbox import ToolContext, ToolFailed
 
 MAX_CHECK_SECONDS = 15.0
 """How long a tool waits for the verification by a model. If it takes longer, the entry stays unconfirmed."""

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact import Doubt, Fact, KnownMemory
-from memory.facts.learning import steps_of, workflow_text
+from memory.facts.fact_learner import FactLearner
+from memory.facts.learning import Learning, Procedures, steps_of, workflow_text
+from memory.files.history import HistoryFiles
+from memory.ledger.entries import EntryStore
+from memory.ledger.long_term import LongTermMemory
 from memory.ledger.page import replacing
 from memory.messages import Passage, Provenance
 from memory.search.activation import format_record
-from memory.store.entry import TYPED_KINDS, Action, Author, Kind, NewEntry, Priority, Proposal
-from pipeline.tools.cited_writes import Quote  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
+from memory.search.memory_reader import MemoryStats
+from memory.store.entry import TYPED_KINDS, Action, Author, Entry, Kind, NewEntry, Priority, Proposal
+from pipeline.tools.cited_writes import (
+    CitedWrites,
+    Quote,  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
+)
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.consolidation.weekly import WeeklyConsolidation
-    from memory.facts.fact_learner import FactLearner
-    from memory.facts.learning import Learning, Procedures
-    from memory.files.history import HistoryFiles
-    from memory.ledger.entries import EntryStore
-    from memory.ledger.page import LongTermMemory
-    from memory.search.memory_reader import MemoryStats
-    from memory.store.entry import Entry
-    from pipeline.tools.cited_writes import CitedWrites
 
 MAX_OUTCOME_CHARS = 500
 MAX_TAGS = 10

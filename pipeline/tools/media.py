@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from config.numbers import MAX_NUMBER, RowNumber
-from memory.media.media import MediaKind
+from memory.media.media import Media, MediaKind, MediaStore
 from memory.messages import Passage, Provenance
+from pipeline.media.reading import MediaReader
+from pipeline.skills import Skills
 from pipeline.tools.toolbox import Tool, ToolContext
-
-if TYPE_CHECKING:
-    from memory.media.media import Media, MediaStore
-    from pipeline.media.reading import MediaReader
-    from pipeline.skills import Skills
 
 MEDIA_TOOLS = ("photo_look", "document_search", "document_read")
 MAX_SEARCH_PARTS = 4

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import AliasChoices, Field
 
 from memory.messages import Passage  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
-from memory.search.memory_reader import ReadRequest
-from memory.search.search import MESSAGE_KIND, Filter
+from memory.search.formatting import ResultPage
+from memory.search.memory_reader import MemoryReader, ReadRequest
+from memory.search.types import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
 from memory.text.spans import span_of
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
-
-if TYPE_CHECKING:
-    from memory.search.formatting import ResultPage
-    from memory.search.memory_reader import MemoryReader
 
 MAX_QUERIES = 8
 MAX_RESULT_TOKENS = 2_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -17,22 +17,20 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.capture.capture import asks_for_reminder
+from memory.clock import Clock
 from memory.errors import MemoryRefused
+from memory.log.sessions import Session
 from memory.messages import Message, Passage, Provenance, Role
 from memory.reminders.dates import REMINDER_TIME
 from memory.reminders.reminder import Repeat, TaskSound
-from memory.reminders.reminders import Offer
+from memory.reminders.reminders import Offer, Reminders
 from memory.reminders.wording import line
-from pipeline.models.model import ModelRequest
-from pipeline.tools.cited_writes import Quote  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
+from pipeline.models.model import ChatModel, ModelRequest
+from pipeline.tools.cited_writes import (
+    CitedWrites,
+    Quote,  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
+)
 from pipeline.tools.toolbox import Tool, ToolContext
-
-if TYPE_CHECKING:
-    from memory.clock import Clock
-    from memory.log.sessions import Session
-    from memory.reminders.reminders import Reminders
-    from pipeline.models.model import ChatModel
-    from pipeline.tools.cited_writes import CitedWrites
 
 log = structlog.get_logger(__name__)
 

@@ -7,29 +7,23 @@ import contextlib
 import hashlib
 import inspect
 import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from types import CodeType
+from typing import Annotated, Any, Protocol, get_type_hints
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
 
 from config.texts import SOURCE, spoken, use_language
+from memory.buttons import Keyboard, Notice
 from memory.errors import MnemeError
-from memory.messages import Passage, worst
+from memory.messages import Message, Passage, Provenance, ToolCall, worst
+from memory.store.effects import Effects
+from memory.store.entry import Entry
 from memory.text.validity import valid_json, valid_text
-from pipeline.models.model import ToolSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from types import CodeType
-
-    from memory.buttons import Keyboard, Notice
-    from memory.messages import Message, Provenance, ToolCall
-    from memory.store.effects import Effects
-    from memory.store.entry import Entry
-    from pipeline.models.model import ChatModel
-    from pipeline.tools.mcp.tools import McpTool, McpTools
+from pipeline.models.model import ChatModel, ToolSpec
 
 log = structlog.get_logger(__name__)
 
@@ -194,10 +188,22 @@ class Tool:
         return f"{f'{where}: ' if where else ''}{first['msg']}"
 
 
-class Toolbox:
-    """The tools that a model may call: Mneme's own, and those of MCP servers, which may change at any time."""
+class RunnableTool(Protocol):
+    async def run(self, context: ToolContext, arguments: str) -> str | Passage:
+        """Run the tool with the model's JSON arguments. Errors are returned as text for the model."""
+        ...
 
-    def __init__(self, tools: Iterable[Tool], effects: Effects, others: McpTools | None = None) -> None:
+
+class ToolSource(Protocol):
+    """Further tools, which may change while the program runs."""
+
+    def get(self, name: str) -> RunnableTool | None: ...
+
+
+class Toolbox:
+    """The tools that a model may call: Mneme's own and those of another source, such as MCP servers."""
+
+    def __init__(self, tools: Iterable[Tool], effects: Effects, others: ToolSource | None = None) -> None:
         self._effects = effects
         self._tools = {tool.name: tool for tool in tools}
         self._others = others
@@ -213,7 +219,7 @@ class Toolbox:
         Args:
             earlier: The previous calls of this turn.
         """
-        tool: Tool | McpTool | None = self._tools.get(call.name)
+        tool: RunnableTool | None = self._tools.get(call.name)
         if tool is None and self._others is not None:
             tool = self._others.get(call.name)
         if tool is None:

@@ -9,18 +9,14 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.servers.model import ModelServer
 
 ROOT = Path(__file__).parents[2]
 ANN = 1001

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from config.models import load_catalogue
 from pipeline.models.windows import SaidWindow, ask_window
-from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ChatRequest, Fails, ModelServer, Says
 from tests.support.servers.web import Answer, Request, WebServer
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ChatRequest, ModelServer
 
 DEFAULT = load_catalogue().default
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -11,24 +11,18 @@ from config.models import ModelWindow
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.messages import Completion
 from memory.runtime.usage import UsageLog
+from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.model import Finish, ModelError, ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.routing import ModelRouter, Models
+from tests.conftest import OpenApp
 from tests.support.consolidating import answered
-from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Hangs, Holds, Says, Streams
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ChatRequest, Fails, Hangs, Holds, ModelServer, Reply, Says, Streams
 from tests.support.talk import UTC_ZONE, Store, user
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ChatRequest, ModelServer, Reply
 
 TIMEOUT_SECONDS = 2.0
 """Seconds that the models have together."""

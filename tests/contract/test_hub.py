@@ -6,8 +6,9 @@ import errno
 import hashlib
 import random
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,10 +21,6 @@ from config.settings import Settings
 from pipeline.local import model_files
 from pipeline.local.model_files import HubRefusal, ModelFilesError, PullProgress, is_present, pull, pull_file
 from tests.support.servers.hub import SIGNATURE, Hub, serve_hub
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 WEIGHTS = random.Random(2).randbytes(900_000)  # noqa: S311  # Any bytes.
 NAME = "Someone/Some-Model-GGUF/some-model-Q4_K_M.gguf"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +14,10 @@ from benchmarks import live
 from config.settings import Settings
 from memory.clock import system_clock
 from pipeline.models.providers import provider_at
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
+from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
 from tests.support.servers.personalities import PERSONALITIES, DeepSeek, NativeClaude, Personality
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ChatRequest, ModelServer
 
 RECALL = Calls((("memory_recall", {"query": "bees"}),))
 FACT = '{"history_entry": "They spoke of hives.", "facts": [{"fact": "The user keeps bees.", "quote": "I keep bees."}]}'

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from config.errors import ConfigurationError
 from pipeline.lightrag import LightRag
 from pipeline.prompt.prompts import RELEVANT_HEADER
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
-from tests.support.servers.web import Answer, Streamed, WebServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.web import Request
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.web import Answer, Request, Streamed, WebServer
 
 
 class LightRagServer:

@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -20,13 +20,9 @@ from memory.log.sessions import Address
 from memory.search.vectors import EmbedderError
 from pipeline.embedding.embedders import LocalEmbedder, check_packages
 from pipeline.embedding.local_child import MAX_TEXT_BYTES, readable
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
+from tests.support.servers.model import ModelServer
 
 try:
     check_packages()

@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from bot.cli.local_models import offer_local_server, pull_model, show_models
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.servers.model import ModelServer
+from tests.support.servers.model import ModelServer
 
 
 class Terminal(io.StringIO):

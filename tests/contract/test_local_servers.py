@@ -6,16 +6,13 @@ import asyncio
 import json
 import socket
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pipeline.local.local_servers import LocalServer, find_local_servers
 from tests.support.servers.web import Answer, Request, WebServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 @asynccontextmanager

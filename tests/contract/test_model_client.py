@@ -7,11 +7,12 @@ import contextlib
 import json
 import socket
 import time
+from collections.abc import AsyncIterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from config.models import ModelWindow
 from memory.messages import Completion, Message, Role, ToolCall
 from pipeline.models.capabilities import Part
@@ -19,15 +20,9 @@ from pipeline.models.endpoint import Endpoint
 from pipeline.models.memory_prompts import ModelConsolidator
 from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequest, ToolSpec, Usage
 from pipeline.models.openai_model import ModelDefaults, OpenAIModel
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, ShowsPage, Streams
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer, Reply
+from tests.support.servers.model import Calls, Fails, Garbles, Holds, ModelServer, Reply, Says, ShowsPage, Streams
 
 TOOL = ToolSpec("look", "Look something up.", '{"type": "object", "properties": {"at": {"type": "string"}}}')
 

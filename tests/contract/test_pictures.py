@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import Any
 
 from memory.messages import Image, Message, Role, ToolCall
 from pipeline.models.capabilities import Adjustments, Part
@@ -11,10 +12,6 @@ from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest, ToolSpec
 from tests.support.servers.model import pictures_of
 from tests.support.talk import NOON
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Any
 
 PICTURE = Image("image/png", b"\x89PNG one")
 LOOK = ToolSpec("photo_look", "Look.", '{"type": "object", "properties": {}}')

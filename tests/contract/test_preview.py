@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 from telegram.ext import ExtBot
@@ -12,13 +12,9 @@ from bot.telegram.features import ServerFeatures
 from bot.telegram.preview import Pace, Preview
 from memory.log.sessions import Address
 from memory.runtime.menu_cache import MenuCache
+from memory.store.database import Database
+from tests.support.fakes import FakeClock
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 GROUP = -100500
 ASKED = "7"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,9 @@ from memory.messages import Message, Role
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import NOTHING_LEARNED, Fails, Refuses, Says, Wrong
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ChatRequest, ModelServer
+from tests.support.servers.model import NOTHING_LEARNED, ChatRequest, Fails, ModelServer, Refuses, Says, Wrong
 
 QWEN = Refuses(Wrong.LATER_SYSTEM, "System message must be at the beginning.", 400)
 QWEN_LLAMA_CPP = Refuses(Wrong.LATER_SYSTEM, "raise_exception: System message must come first (jinja template)", 500)

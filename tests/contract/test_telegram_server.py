@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator, Awaitable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -35,9 +36,6 @@ from telegram.ext import ExtBot
 
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import MAX_DOWNLOAD_BYTES, Sent, document
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
 
 ANN = 1001
 GROUP = -5005

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.support.servers.model import Says
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ModelServer
+from tests.support.fakes import Person
+from tests.support.servers.model import ModelServer, Says
 
 CALL = (
     '{"name": "memory_file", "arguments": {"action": "append", "text": "- Has a red bicycle", '

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import bot.jobs.background
+from bot.app import App
 from bot.jobs.background import BackgroundConsolidation
 from bot.languages import Languages
 from bot.tasks import BackgroundTasks
@@ -17,23 +19,15 @@ from memory.errors import Postponed
 from memory.messages import Completion, Message, Role
 from memory.runtime.jobs import JobLog
 from memory.runtime.preferences import PreferenceStore
+from memory.store.database import Database
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.routing import YieldingModel
+from tests.conftest import OpenApp
 from tests.support.consolidating import Bench, answered
-from tests.support.fakes import Person
-from tests.support.servers.model import Holds, Says
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from bot.app import App
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer, Reply
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Holds, ModelServer, Reply, Says
 
 LIVES = ("home city", "The user lives in Kyiv.")
 

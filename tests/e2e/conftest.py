@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.telegram import inbox, outbox, sources
 from config.waiting import Backoff
+from tests.conftest import OpenApp
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, serving
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.conftest import OpenApp
 
 
 @pytest.fixture(autouse=True)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from bot.telegram import calls
 from config.waiting import Backoff
-from tests.support.servers.model import Holds
-from tests.support.servers.telegram import DOWNLOAD
+from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.telegram import DOWNLOAD, BotApiServer
 from tests.support.servers.telegram_files import Sent, document, photo
-from tests.support.serving import ANN, STRANGER, texts
-
-if TYPE_CHECKING:
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, STRANGER, Serve, texts
 
 BOB = {"id": 7, "is_bot": False, "first_name": "Bob"}
 PLACE = {"latitude": 50.4501, "longitude": 30.5234}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.capture.capture import MAX_CAPTURE_CHARS, Captured, requested
 from memory.capture.classifier import CaptureKind
 from memory.capture.new_entry import new_entry
@@ -15,17 +17,10 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.arrival import Arrival
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, FakeClock, Person
-from tests.support.servers.model import Fails, Holds, Says
+from tests.support.servers.model import ChatRequest, Fails, Holds, ModelServer, Reply, Says
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ChatRequest, ModelServer, Reply
 
 
 def parse_request(text: str) -> str | None:

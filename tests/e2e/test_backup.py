@@ -10,13 +10,14 @@ import shutil
 import sqlite3
 import stat
 import zipfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
+from bot.app import App
 from bot.cli.main import cli
 from memory.errors import StoreError
 from memory.store.data_lock import lock_data_dir
@@ -25,15 +26,9 @@ from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
 from memory.transfer.backup import Backup
 from memory.transfer.exporting import Portable
 from memory.transfer.restore import Restore
-from tests.support.fakes import Person
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer
 
 shell = CliRunner()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,18 +10,12 @@ from memory.access import MAX_QUESTIONS_PER_HOUR, AccessList
 from memory.buttons import Button, Notice, rows_of
 from memory.store.entry import Kind, NewEntry
 from memory.store.notices import PendingNotices
-from tests.support.servers.model import Fails, Holds, Says
-from tests.support.serving import ANN, GROUP, STRANGER, labels, press, said, texts, toasts
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock
+from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, said, texts, toasts
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
 
 GUEST = 4004
 REFUSED = "In a group such a button is for its administrators, or for whoever asked."

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from bot.app import App
 from bot.commands.command import help_text, parse_command
-from bot.commands.status import WIDTH_CELLS
+from bot.commands.figures import WIDTH_CELLS
 from memory.facts.corrections import may_contradict
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
-from tests.support.fakes import Person
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
 from tests.support.figures import figures
-from tests.support.servers.model import Fails, Says, Streams
+from tests.support.servers.model import Fails, ModelServer, Says, Streams
 from tests.support.talk import Store, ledger_over
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 
 @pytest.mark.parametrize(

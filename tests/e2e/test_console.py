@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,12 +14,9 @@ import bot
 from bot.console.console import InvalidChatName, console_address
 from tests.support.consolidating import answered
 from tests.support.figures import figures
-from tests.support.servers.model import Fails, Says
+from tests.support.servers.model import Fails, ModelServer, Says
 from tests.support.starter import run_mneme
 from tests.support.terminals import PATIENCE
-
-if TYPE_CHECKING:
-    from tests.support.servers.model import ModelServer
 
 CODE = Path(bot.__file__).parent.parent
 

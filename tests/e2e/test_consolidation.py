@@ -5,33 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.consolidation.extractor import FALLBACK_MARK, MAX_FALLBACK_CHARS, MAX_FALLBACK_MESSAGES
+from memory.consolidation.outcome import Consolidated
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Completion, Message, Provenance, Role
+from memory.store.database import Database
 from memory.store.entry import Author, Operation
+from tests.conftest import OpenApp
 from tests.support.consolidating import CRASH_POINTS, Bench, Crash, answered
-from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Holds, Says
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Fails, Holds, ModelServer, Says
 from tests.support.talk import NOON, assistant, calls, in_utc, result, user
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from bot.app import App
-    from memory.consolidation.outcome import Consolidated
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 OWNER = "telegram:12345"
 LIVES = ("home city", "The user lives in Kyiv.")

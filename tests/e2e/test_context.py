@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import os
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
 from pipeline.arrival import Arrival
-from tests.support.fakes import Person
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
 from tests.support.figures import figures
-from tests.support.servers.model import Calls, Fails, Says
+from tests.support.servers.model import Calls, Fails, ModelServer, Says
 from tests.support.talk import ledger_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 CACHED = 0.91
 """The part of a request that is to be an unchanged beginning of the next one."""

@@ -8,19 +8,14 @@ import resource
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.telegram.preview import Pace
 from config.process import connections
-from tests.support.servers.model import Says
+from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import texts
-
-if TYPE_CHECKING:
-    from tests.support.servers.model import ModelServer
-    from tests.support.serving import Serve
+from tests.support.serving import Serve, texts
 
 ROOT = Path(__file__).parents[2]
 

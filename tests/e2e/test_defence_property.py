@@ -5,31 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from bot.app import open_app
+from bot.app import App, open_app
 from bot.telegram.service import run_telegram
 from config.settings import Settings
 from memory.store.entry import Kind, NewEntry
 from tests.support.attacks import KNOWN
 from tests.support.fakes import FakeClock
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import Calls, ChatRequest, ModelServer, Reply, Says
 from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_params import JsonObject
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.app import App
-    from tests.support.servers.model import ChatRequest, Reply
-    from tests.support.servers.telegram_params import JsonObject
 
 ANN, BEN = 1001, 2002
 GROUPS = range(-100500, -100510, -1)

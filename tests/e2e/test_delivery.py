@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import httpx
 import pytest
 from telegram.error import NetworkError, TimedOut
 
 from bot.telegram.calls import Trouble, to_send_failure
 from config.waiting import MAX_PAUSE_SECONDS, Backoff
-from tests.support.serving import ANN, texts
-
-if TYPE_CHECKING:
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve, texts
 
 
 @pytest.mark.parametrize(

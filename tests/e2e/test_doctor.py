@@ -9,11 +9,11 @@ import os
 import re
 import sqlite3
 import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
@@ -33,9 +33,6 @@ from memory.transfer.replica import Replica, ReplicaPlace
 from tests.support.servers.model import Calls, ModelServer, Refuses, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import run_mneme
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")

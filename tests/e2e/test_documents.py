@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from structlog.testing import capture_logs
 
+from bot.app import App
 from tests.support.papers import locked, pdf
-from tests.support.servers.model import Calls, Fails, Says, text_of
+from tests.support.servers.model import Calls, Fails, ModelServer, Says, text_of
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import Sent, document
-from tests.support.serving import ANN, STRANGER, texts
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, STRANGER, Serve, texts
 
 CSV = "month,rent,power\nMarch,800,61\nApril,800,55\nMay,850,40\n"
 FILLING = "\n".join(["The committee met again and talked about the weather in great detail."] * 20)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from memory.store.entry import Author, Kind, NewEntry
-from tests.support.servers.model import Holds
-from tests.support.serving import ANN, GROUP, labels, press, texts
+from bot.app import App
+from memory.store.entry import Author, Entry, Kind, NewEntry
+from tests.support.fakes import FakeClock
+from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.store.entry import Entry
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
 
 OWNER = f"telegram:{ANN}"
 GUEST = 4004

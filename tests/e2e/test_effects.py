@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from bot.app import App
 from memory.messages import ToolCall
+from memory.store.database import Database
 from memory.store.effects import Effects, record_causes
 from pipeline.tools.toolbox import Tool, Toolbox, ToolContext
-from tests.support.servers.model import Calls, Holds, Says
-from tests.support.serving import ANN, texts
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.store.database import Database
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.model import Calls, Holds, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve, texts
 
 LIVE = "SELECT n.name FROM names n JOIN entries e ON e.id = n.entry_id WHERE e.deleted_at IS NULL ORDER BY n.name"
 

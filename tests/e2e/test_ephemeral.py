@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.serving import ANN, GROUP, STRANGER, labels, press, press_alone, texts
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.servers.telegram_calls import Call
-    from tests.support.serving import Serve
+from bot.app import App
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_calls import Call
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, press_alone, texts
 
 BOTH = f"{ANN},{GROUP}"
 NOT_SHOWN = "That answer was for you alone"

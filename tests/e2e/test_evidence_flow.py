@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from memory.facts.fact import Doubt
 from memory.log.sessions import Address
 from memory.messages import Completion, Message, Provenance, Role
-from memory.store.entry import Author, Kind, NewEntry
+from memory.store.database import Database
+from memory.store.entry import Author, Entry, Kind, NewEntry
 from tests.support.agreement import agreement
 from tests.support.consolidating import Bench
-from tests.support.servers.model import Says
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer, Says
 from tests.support.talk import NOON, assistant, user
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from memory.store.database import Database
-    from memory.store.entry import Entry
-    from tests.support.fakes import FakeClock, Person
-    from tests.support.servers.model import ModelServer
 
 OWNER = "telegram:12345"
 

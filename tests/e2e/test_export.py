@@ -8,26 +8,21 @@ import re
 import stat
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
+
+from bot.app import App
 from bot.commands import memory_changes as export_command
 from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
 from config.settings import DATABASE_NAME
 from config.texts import _, use_language
 from memory.store.database import Database
 from memory.transfer.importing import Importer
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Says
-from tests.support.serving import ANN, GROUP, STRANGER, texts
-
-if TYPE_CHECKING:
-    import pytest
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
 
 BOB = 300_330_033  # This number doesn't occur in an export by chance.
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tests.support.serving import ANN, GROUP, labels, press, said, texts
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from bot.app import App
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, Serve, labels, press, said, texts
 
 BOB, EVE = 5005, 6006
 KEY = "the spare key is at Olga's"

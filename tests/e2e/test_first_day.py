@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from memory.capture.capture import proposed
 from memory.consolidation.capture_review import Heard
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
 from tests.support.first_day import FACTS, REQUESTS
-from tests.support.servers.model import Fails, Says
+from tests.support.servers.model import ChatRequest, Fails, ModelServer, Reply, Says
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bot.app import App
-    from tests.support.servers.model import ChatRequest, ModelServer, Reply
 
 ALL_FACTS = frozenset(chain.from_iterable(FACTS.values()))
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bot.app import App
 from memory.store.entry import Kind, NewEntry
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.fakes import FakeClock, Person
-    from tests.support.servers.model import ModelServer
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer
 
 FACTS = (
     "Hanna is the user's sister.",

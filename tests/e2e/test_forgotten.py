@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
+from memory.files.notes import Memory
 from memory.store.entry import Kind
+from tests.conftest import OpenApp
 from tests.support import exports
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from bot.app import App
-    from memory.files.notes import Memory
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ChatRequest, ModelServer
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
 
 STATED = "My sister Hanna lives in Ternopil."
 FACT = "The user's sister Hanna lives in Ternopil."

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import resource
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot.app import App
 from bot.telegram import inbox, sources
 from config.waiting import Backoff
 from memory.errors import StoreError
+from memory.log.turn_log import FinishedTurn
 from tests.support.processes import bot_environment, forked_bot
-from tests.support.servers.model import Calls, Says
-from tests.support.serving import ANN, STRANGER, texts
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, STRANGER, Serve, texts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-    from pathlib import Path
-
-    from bot.app import App
-    from memory.log.turn_log import FinishedTurn
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
-
     Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]
 
 SESSION = f"telegram:{ANN}"

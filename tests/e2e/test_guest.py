@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from config.errors import ConfigurationError
 from memory.access import AccessList
-from tests.support.servers.model import Says
-from tests.support.serving import ANN, STRANGER, said
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.conftest import OpenApp
+from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, STRANGER, Serve, said
 
 ELSEWHERE, BESIDE = -100900, -100901
 TABLES = ("messages", "turns", "conversations", "entries", "inbox", "outbox", "sessions", "media", "reminders")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -16,14 +16,9 @@ from memory.files.markdown import MarkdownFiles
 from memory.messages import Passage
 from pipeline.tools.entries import MAX_HISTORY_RESULTS, history_search_tool
 from pipeline.tools.toolbox import ToolContext
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
+from tests.support.servers.model import Calls, ModelServer, Says
 
 ANN = "telegram:1"
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)

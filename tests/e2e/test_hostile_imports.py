@@ -7,12 +7,12 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.app import App
 from memory.errors import MnemeError
 from memory.imports.json_stream import (
     CHUNK_BYTES,
@@ -29,9 +29,6 @@ from memory.imports.json_stream import (
 from memory.imports.source import on_disk
 from tests.e2e.test_import import export_contents, run_import
 from tests.support.hostile_files import crafted_imports
-
-if TYPE_CHECKING:
-    from bot.app import App
 
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 330

@@ -6,22 +6,17 @@ import asyncio
 import contextlib
 import socket
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from memory.imports.json_stream import TooComplex
 from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, Flow, TooMuch, parse_message
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, called, until
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
+from tests.support.servers.model import Calls, ModelServer, Says
 
 SCRIPT = str(Path(__file__).parents[1] / "support" / "servers" / "hostile_mcp.py")
 MAX_GROWTH_KB = 120_000

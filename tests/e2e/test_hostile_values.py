@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -15,28 +16,22 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 from starlette.routing import Route
 
+from bot.app import App
 from bot.cli.main import main
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.web.page.mini_app import MiniApp
 from bot.web.page.server import page_app
 from memory.store.entry import NewEntry
-from pipeline.tools.toolbox import ToolContext
+from pipeline.systems.tool_loop import ToolLoop
+from pipeline.tools.toolbox import Toolbox, ToolContext
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.hostile import DATES, NUMBERS, SURROGATES, TEXTS, VALUES
 from tests.support.memory_clients import outcome
 from tests.support.mini_apps import PUBLIC_HOST, enter, mini_app
-from tests.support.serving import ANN, said, toasts
-
-if TYPE_CHECKING:
-    import logging
-
-    from bot.app import App
-    from pipeline.systems.tool_loop import ToolLoop
-    from pipeline.tools.toolbox import Toolbox
-    from tests.conftest import OpenApp
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve, said, toasts
 
 MINE = "console:local"
 # each ends the chat or begins another kind of it, and takes no argument

@@ -6,37 +6,30 @@ import asyncio
 import contextlib
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.app import App
 from memory.facts.fact import Doubt
-from memory.imports.importing import ForeignImport
+from memory.imports.importing import ForeignImport, ImportDone
 from memory.imports.items import ImportRefused
 from memory.imports.whatsapp import day_order
 from memory.ledger.undo import MEMORIES_PER_WRITE, Undo
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store import erasure
+from memory.store.database import Database
+from tests.conftest import OpenApp
 from tests.support import exports
-from tests.support.fakes import Person
-from tests.support.servers.model import Says
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
-from tests.support.serving import ANN, press, texts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from memory.imports.importing import ImportDone
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, Serve, press, texts
 
 ALL = {**exports.CONVERSATIONS, **exports.MEMORIES}
 FOLDERS = {"claude-parts", "openclaw", "nanobot", "hermes", "markdown"}

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from structlog.testing import capture_logs
 
+from bot.app import App
 from bot.telegram import inbox
-from tests.support.servers.model import Fails, Holds, Says
-from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
-
-if TYPE_CHECKING:
-    import pytest
-
-    from bot.app import App
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts
 
 LONG = "This is an answer that is long enough to be shown before it is finished."
 

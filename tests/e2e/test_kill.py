@@ -5,31 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.telegram import inbox
 from memory.runtime.jobs import JobLog
+from memory.store.database import Database
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.processes import bot_environment, forked_bot
-from tests.support.servers.model import Fails, Holds, Says
+from tests.support.servers.model import Fails, Holds, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import labels, press
+from tests.support.serving import Serve, labels, press
 from tests.support.starter import Program
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.serving import Serve
 
 ANN = 1001
 

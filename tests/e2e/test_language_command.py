@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from bot.commands.settings import find_language_code
 from config.texts import LANGUAGES
-from tests.support.serving import ANN, GROUP, labels, press, texts
-
-if TYPE_CHECKING:
-    from tests.support.fakes import Person
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.fakes import Person
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
 
 BOB = 4004
 OWN_NAMES = list(LANGUAGES.values())

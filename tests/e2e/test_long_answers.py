@@ -5,21 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING
+
+import pytest
 
 from bot.telegram import rendering
 from bot.telegram import rendering as layout
-from bot.telegram.rendering import MAX_PARTS, split_reply
-from tests.support.servers.model import Says
-from tests.support.serving import ANN, STRANGER, texts
-
-if TYPE_CHECKING:
-    import pytest
-
-    from bot.telegram.rendering import Chunk
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from bot.telegram.rendering import MAX_PARTS, Chunk, split_reply
+from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, STRANGER, Serve, texts
 
 
 async def test_very_long_answer_is_a_file_below_its_beginning(

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ChatRequest, Fails, Says
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer, Reply
+from tests.support.servers.model import Calls, ChatRequest, Fails, ModelServer, Reply, Says
 
 WINDOW = 3_300
 FACT = re.compile(r"fact-\d+")

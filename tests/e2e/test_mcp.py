@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
 
 import pytest
 from mcp import Client, MCPError
 
+from bot.app import App
 from bot.mcp_server.server import served_owner
 from config.errors import ConfigurationError
 from config.settings import Settings
@@ -19,6 +19,8 @@ from memory.access import AccessList
 from memory.facts.fact import Doubt
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry
+from tests.conftest import OpenApp
+from tests.support.fakes import Person
 from tests.support.memory_clients import (
     call,
     call_json,
@@ -29,15 +31,7 @@ from tests.support.memory_clients import (
     refused,
     served,
 )
-from tests.support.servers.model import Says
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ChatRequest, ModelServer
+from tests.support.servers.model import ChatRequest, ModelServer, Says
 
 MINE = "console:local"
 READING = {"memory_recall", "memory_get", "memory_stats", "search", "fetch"}

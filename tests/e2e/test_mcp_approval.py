@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,18 +13,12 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 from pipeline.arrival import Arrival
 from pipeline.tools.mcp import approval
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, until
-from tests.support.servers.model import Calls, Says
-from tests.support.serving import ANN, GROUP, labels, press, texts, toasts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, Serve, labels, press, texts, toasts
 
 BOB = 3003
 WRITES = (("trial__write", {"path": "list.txt", "content": "milk"}),)

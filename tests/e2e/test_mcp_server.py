@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client
 
+from bot.app import App
 from bot.cli.main import main
 from bot.mcp_server.http import MAX_REQUEST_BYTES
 from bot.mcp_server.server import memory_server
@@ -29,6 +30,7 @@ from memory.facts.checker import FactChecker
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter
+from tests.conftest import OpenApp
 from tests.support.memory_clients import (
     TOKEN,
     call,
@@ -40,14 +42,8 @@ from tests.support.memory_clients import (
     served,
 )
 from tests.support.processes import ROOT, bot_environment, forked_bot
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
 
 MINE = "console:local"
 ARGUMENTS = {

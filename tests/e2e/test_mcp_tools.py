@@ -8,27 +8,21 @@ import os
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.messages import Provenance
 from pipeline.tools.mcp import connection
-from tests.support.fakes import Person
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
 from tests.support.mcp_servers import Servers, called, told, until
 from tests.support.servers import mcp_raw, mcp_tools
-from tests.support.servers.model import Calls, RefusesTool, Says
+from tests.support.servers.model import Calls, ModelServer, RefusesTool, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 READING = ["die", "fail", "hang", "long", "look", "nothing", "odd", "page", "picture"]
 

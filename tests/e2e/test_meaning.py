@@ -10,10 +10,10 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from bot.jobs.background import BackgroundEmbedding, always_quiet
 from bot.tasks import BackgroundTasks
 from config.settings import LOCAL_EMBEDDER
@@ -23,15 +23,12 @@ from memory.search.vector_search import BARE_QUESTIONS
 from memory.search.vectors import Embedding, Vectors
 from pipeline.embedding.embedders import EndpointEmbedder
 from pipeline.models.endpoint import Endpoint
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.figures import figures
 from tests.support.servers.embedder import Fault
+from tests.support.servers.model import ModelServer
 from tests.support.starter import run_mneme
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
 
 ROOT = Path(__file__).parents[2]
 SAID = "Some dachshund named Biscuit came by this morning"

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,11 +18,9 @@ from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support import exports
 from tests.support.fakes import FakeClock
+from tests.support.servers.model import ModelServer
 from tests.support.starter import run_mneme
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from tests.support.servers.model import ModelServer
 
 ROOT = Path(__file__).parents[2]
 MINE, THEIRS = "console:local", "telegram:1"

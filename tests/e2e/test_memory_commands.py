@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from bot.app import App
 from memory.log.sessions import Address
 from memory.store.entry import Author, Kind, NewEntry
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 
 async def remember(person: Person, *texts: str) -> None:

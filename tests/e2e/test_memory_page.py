@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
 import httpx
 import pytest
+from playwright.async_api import Page
 from pydantic import HttpUrl
 
+from bot.app import App
 from bot.web import host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
@@ -21,19 +24,10 @@ from bot.web.server import HOST, serve_web
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support import exports
+from tests.support.fakes import FakeClock, Person
 from tests.support.memory_clients import free_port
 from tests.support.mini_apps import enter, mini_app, signed
-from tests.support.serving import ANN, STRANGER
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from playwright.async_api import Page
-
-    from bot.app import App
-    from tests.support.fakes import FakeClock, Person
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, STRANGER, Serve
 
 CHROMIUM = shutil.which("chromium")
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")

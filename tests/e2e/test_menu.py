@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from bot.commands.command import Access
 from bot.telegram.menu import DESCRIPTION, MAX_DESCRIPTION_CHARS, SHORT_DESCRIPTION
 from config.texts import LANGUAGES, _, use_language
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import Serve
 
 PRIVATE, GROUPS, ADMINISTRATORS = "all_private_chats", "all_group_chats", "all_chat_administrators"
 TOLD = ("setMyCommands", "setMyDescription", "setMyShortDescription")

@@ -7,9 +7,8 @@ import contextlib
 import json
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -21,15 +20,10 @@ from config.errors import ConfigurationError
 from config.logs import configure_logging
 from memory.runtime.usage import TokenUse
 from pipeline.order import ORDER
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Holds
+from tests.support.servers.model import Fails, Holds, ModelServer
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
 
 ANN = 1001
 

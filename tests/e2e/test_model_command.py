@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from memory.log.sessions import Address
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.figures import figures
-from tests.support.servers.model import Fails, Says
+from tests.support.servers.model import Fails, ModelServer, Reply, Says
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import photo
-from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer, Reply
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts
 
 MODELS = "gpt-4o-mini,gpt-4,scripted"
 

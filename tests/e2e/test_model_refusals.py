@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,16 +15,10 @@ from memory.messages import Message, Role
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import Finish, ModelRequest, ToolSpec
 from pipeline.models.openai_model import OpenAIModel
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import NOTHING_LEARNED, Fails, ModelServer, Says, Streams
+from tests.support.servers.model import NOTHING_LEARNED, ChatRequest, Fails, ModelServer, Reply, Says, Streams
 from tests.support.servers.web import Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ChatRequest, Reply
 
 POISON = "the forbidden recipe"
 TOO_LONG: dict[str, tuple[int, object]] = {

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.access import AccessList
-from memory.log.sessions import Address
+from memory.log.sessions import Address, Session
+from tests.support.fakes import FakeClock
 from tests.support.reminding import is_set, memory_of
-from tests.support.servers.model import Holds
-from tests.support.serving import ANN, STRANGER, labels, press, texts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from memory.log.sessions import Session
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, STRANGER, Serve, labels, press, texts
 
 OLD, NEW = -5005, -1005005
 BOTH = f"{ANN},{OLD}"

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from memory.clock import system_clock
 from memory.mail.pruning import Pruning
 from memory.store.entry import Author, Kind, NewEntry, Operation
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import memory_of
-from tests.support.servers.model import Fails, Says
+from tests.support.servers.model import ChatRequest, Fails, ModelServer, Reply, Says
+from tests.support.servers.telegram import BotApiServer
 from tests.support.tool_use import OWNER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ChatRequest, ModelServer, Reply
-    from tests.support.servers.telegram import BotApiServer
 
 
 async def add_fact(app: App, content: str, until: str | None = None, *, trusted: bool = True, name: str = "it") -> None:

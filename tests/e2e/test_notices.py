@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bot.app import App
 from memory.buttons import Notice
 from memory.log.sessions import Address
+from memory.store.database import Database
 from memory.store.notices import MAX_NOTICES_PER_REPLY, PendingNotices
-from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Says
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Fails, ModelServer, Says
 
 
 async def test_notices_are_ordered_and_separate_for_each_owner(database: Database, clock: FakeClock) -> None:

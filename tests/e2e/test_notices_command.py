@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
-from tests.support.fakes import Person
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import CHAT, is_set, memory_of
-from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts
 
 NOTED = "Noted as a preference"
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.telegram.updates import RawUpdate
 from memory.mail.mailbox import Mailbox
-from tests.support.serving import ANN, GROUP, texts
-
-if TYPE_CHECKING:
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.servers.telegram_params import JsonObject
-    from tests.support.serving import Serve
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_params import JsonObject
+from tests.support.serving import ANN, GROUP, Serve, texts
 
 HUGE = 2**63
 DEEP: JsonObject = {}

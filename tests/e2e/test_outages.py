@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,13 +17,10 @@ from bot.telegram.sources import MIN_REPORTED_SECONDS, PERMANENT_REFUSAL_SECONDS
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.runtime.menu_cache import MenuCache
-from tests.support.serving import ANN, texts
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from memory.store.database import Database
+from tests.conftest import OpenApp
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve, texts
 
 ROOT = Path(__file__).parents[2]
 OUTAGES: dict[str, dict[str, Any]] = {

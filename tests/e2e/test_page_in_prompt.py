@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
-from tests.support.fakes import Person
-from tests.support.servers.model import Says
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ChatRequest, ModelServer
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ChatRequest, ModelServer, Says
 
 OWNER = "console:local"
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from bot.app import App
 from bot.telegram import receiving as albums
-from tests.support.servers.model import Calls, Fails, Holds, Says, pictures_of, text_of
+from tests.support.fakes import FakeClock
+from tests.support.servers.model import Calls, ChatRequest, Fails, Holds, ModelServer, Says, pictures_of, text_of
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import JPEG, MAX_DOWNLOAD_BYTES, document, photo
-from tests.support.serving import ANN, GROUP, STRANGER, texts
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ChatRequest, ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Fails, Says
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer, Reply
+from tests.support.servers.model import Calls, Fails, ModelServer, Reply, Says
 
 # The test clock starts on Saturday, 7 February 2026, 12:15 UTC.
 

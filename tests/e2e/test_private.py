@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from bot.app import App
 from memory.store.database import Database
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Fails, Holds, Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
-from tests.support.serving import ANN, GROUP, STRANGER, labels, press, texts
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
 
 WORD = "quetzal"
 MINE = f"telegram:{ANN}"

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.messages import Provenance, worst
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from tests.support.attacks import INJECTED, KNOWN, OBEYS
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Holds, Says
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, Holds, ModelServer, Says
 from tests.support.talk import Store
 from tests.support.tool_use import CITING, OWNER, entries, use
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 
 @pytest.fixture

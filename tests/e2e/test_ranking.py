@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.embedding import embed_missing
 from benchmarks.languages import read_notes
+from memory.log.sessions import Session
 from memory.messages import Message, Role
 from memory.search.formatting import MAX_EXCERPT_CHARS
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
-from memory.search.search import MESSAGE_KIND, Filter, Search
+from memory.search.search import Search
+from memory.search.types import MESSAGE_KIND, Filter
+from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
+from tests.support.fakes import FakeClock
 from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store, assistant, in_utc, user
-
-if TYPE_CHECKING:
-    from memory.log.sessions import Session
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 UNRELATED = json.loads((Path(__file__).parent.parent / "sets" / "unrelated_messages.json").read_text(encoding="utf-8"))
 EXCHANGES = (

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from bot.app import App
 from bot.telegram import preview as reactions
-from tests.support.servers.model import Holds
+from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import photo
-from tests.support.serving import ANN, GROUP, press, texts
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, GROUP, Serve, press, texts
 
 EYES = "👀"
 

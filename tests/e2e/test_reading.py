@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
+from memory.log.sessions import Session
 from memory.messages import Message, Provenance, Role
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer
 from tests.support.talk import Store, assistant, user
 from tests.support.tool_use import OWNER, use
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.log.sessions import Session
-    from tests.support.fakes import FakeClock, Person
-    from tests.support.servers.model import ModelServer
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,10 +16,8 @@ from config.settings import setting_names
 from docs.chat_picture import drawn
 from docs.record import CONVERSATION, FOLDER, RECORDINGS, play
 from docs.record_telegram import as_lines
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
+from tests.conftest import OpenApp
+from tests.support.servers.model import ModelServer
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

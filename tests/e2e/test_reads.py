@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.fakes import Person
+from bot.app import App
+from tests.support.fakes import Person
 
 MAX_READS = 13
 # A message with few words, so it is searched together with the previous one.

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from bot.app import App
+from memory.log.sessions import Session
 from memory.messages import Message, Passage, Provenance, Role
 from memory.search.formatting import MAX_EXCERPT_CHARS
 from memory.search.recall import Recall
-from memory.search.search import Filter, Search
+from memory.search.search import Search
+from memory.search.types import Filter
+from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from pipeline.arrival import Arrival
-from tests.support.fakes import Person
-from tests.support.servers.model import Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer, Says
 from tests.support.talk import Store, assistant, calls, result, user
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.log.sessions import Session
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 KYIV = ZoneInfo("Europe/Kyiv")
 PLENTY = 10_000

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -10,16 +11,9 @@ from bot.app import open_app
 from bot.console.console import chat_once, console_address
 from config.errors import ConfigurationError
 from config.settings import Settings
-from tests.support.fakes import Person
-from tests.support.servers.model import Fails
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Fails, ModelServer
 
 HEAD = "No model answers, so I can only recall, not think. The weights of qwen2.5-coder-1.5b are not at "
 

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.log.sessions import Address
 from memory.mail.mailbox import Mailbox
 from memory.mail.pruning import Pruning
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import everybody, is_set, memory_of, reminders_in
-from tests.support.servers.model import Calls, Says
-from tests.support.serving import ANN, GROUP, STRANGER, texts
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
 from tests.support.tool_use import OWNER
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
-
 
 pytestmark = pytest.mark.usefixtures("reminded_often")
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from bot.app import App
 from memory.mail.pruning import Pruning
 from memory.messages import Provenance
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import CHAT, is_set
-from tests.support.servers.model import Calls, Fails, Says
-from tests.support.serving import ANN
+from tests.support.servers.model import Calls, Fails, ModelServer, Reply, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve
 from tests.support.tool_use import OWNER, use
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer, Reply
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
-
 
 # The answers of the tools.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,20 +16,14 @@ from memory.log.sessions import Address
 from memory.reminders.reminder import Repeat
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
+from tests.conftest import OpenApp
+from tests.e2e.conftest import WallClock
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import CHAT, everybody, hours_around_clock_changes, is_set, reminders_in
-from tests.support.serving import ANN, labels, press, texts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.e2e.conftest import WallClock
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
-
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve, labels, press, texts
 
 # The test clock starts on Saturday 2026-02-07 12:15 UTC.
 pytestmark = pytest.mark.usefixtures("reminded_often")

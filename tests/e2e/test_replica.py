@@ -8,36 +8,31 @@ import json
 import secrets
 import shutil
 import sys
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
+from bot.app import App
 from bot.cli.main import cli
+from bot.jobs.replication import Replication
 from bot.services import create_replica
 from bot.web.metrics import Metrics
 from config.errors import ConfigurationError
+from memory.clock import Clock
 from memory.errors import StoreError
 from memory.store.database import Database
 from memory.store.entry import Author
 from memory.transfer.replica import Replica, ReplicaPlace, ReplicaUnreachable
 from memory.transfer.restore import Restore
-from tests.support.fakes import Person
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
+from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, serving, texts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.app import App
-    from bot.jobs.replication import Replication
-    from memory.clock import Clock
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 TIMEOUT_SECONDS = 30
 

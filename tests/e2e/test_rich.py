@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.telegram.rich import MAX_CHARS, Rich, as_rich
-from tests.support.servers.model import Holds, Says
-from tests.support.serving import ANN, GROUP, labels, press, said, texts
-
-if TYPE_CHECKING:
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.servers.telegram_chats import ChatType
-    from tests.support.serving import Serve
+from tests.support.servers.model import Holds, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_chats import ChatType
+from tests.support.serving import ANN, GROUP, Serve, labels, press, said, texts
 
 TABLE = "Here they are:\n\n| tea | grams |\n|---|---|\n| black | 3 |\n| green | 2 |"
 

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from bot.app import App
 from memory.errors import MnemeError
 from memory.log.sessions import Address, Session, SessionState
 from memory.log.turn_log import Outcome
 from pipeline.order import ORDER, OnFailure, Phase, Step
 from pipeline.runner import MAX_PREPARING_TURNS, Pipeline, PipelineError
 from pipeline.turn import Turn
-from tests.support.fakes import FakeChannel
-from tests.support.servers.model import Fails, Says
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ModelServer
+from tests.support.fakes import FakeChannel, Person
+from tests.support.servers.model import Fails, ModelServer, Says
 
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
 ORDERED = [

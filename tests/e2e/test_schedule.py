@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from bot.app import App
 from bot.jobs.scheduled import WEEKLY, WeeklySchedule, weekly_hour
 from bot.languages import Languages
 from bot.services import MemoryServices
@@ -18,17 +19,11 @@ from memory.runtime.jobs import JobLog
 from memory.store.database import Database
 from memory.store.entry import Kind, Nature, NewEntry
 from memory.text.tokens import TokenCounter
+from tests.conftest import OpenApp
+from tests.e2e.conftest import WallClock
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Says
+from tests.support.servers.model import ModelServer, Says
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.e2e.conftest import WallClock
-    from tests.support.servers.model import ModelServer
 
 OWNER = "console:local"
 # The test clock starts on Saturday 2026-02-07 12:15. The hour is Sunday 04:00.

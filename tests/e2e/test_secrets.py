@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.app import App
 from config.logs import configure_logging
 from config.secret_words import LANGUAGES, Language
 from config.secrets import secret_in, without_secrets, without_shapes
 from memory.errors import StoreError
 from memory.transfer.exporting import Portable
-from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Says, Streams
-from tests.support.servers.web import Answer, WebServer
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.web import Request
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Fails, ModelServer, Says, Streams
+from tests.support.servers.web import Answer, Request, WebServer
 
 KEY = "aB3dE5gH7jK9mN1pQ3sT5vW7"
 """Replaces {KEY} in the test set, so that secret scanners don't report the file."""

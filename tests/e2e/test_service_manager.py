@@ -7,27 +7,21 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from bot.monitoring import Health, ServiceManager, report_status
 from bot.telegram.service import run_telegram
+from tests.conftest import OpenApp
 from tests.support.processes import forked_bot
-from tests.support.servers.model import Holds, Says
+from tests.support.servers.model import Holds, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import Program
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
 
 ANN = 1001
 ROOT = Path(__file__).parents[2]

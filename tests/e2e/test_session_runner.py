@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role
 from pipeline.arrival import Arrival
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, Person
 from tests.support.figures import figures
-from tests.support.servers.model import Calls, Fails, Holds, Says
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
+from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
 
 READ = Calls((("memory_file", {"action": "read"}),))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from telegram.ext import ExtBot
 
+from bot.app import App
 from bot.telegram.features import ServerFeatures
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import Chunk
@@ -13,12 +12,8 @@ from memory.log.sessions import Address, SessionState
 from memory.mail.mailbox import Mailbox
 from memory.runtime.menu_cache import MenuCache
 from tests.support.fakes import Person
-from tests.support.servers.model import Holds
+from tests.support.servers.model import Holds, ModelServer
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.servers.model import ModelServer
 
 
 async def get_state(app: App, address: Address) -> SessionState:

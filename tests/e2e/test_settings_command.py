@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from tests.support.serving import ANN, GROUP, labels, press, texts
-
-if TYPE_CHECKING:
-    from tests.support.fakes import Person
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.fakes import Person
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
 
 
 def shows(telegram: BotApiServer, label: str) -> bool:

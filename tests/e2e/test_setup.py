@@ -7,8 +7,8 @@ import io
 import json
 import os
 import stat
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -25,9 +25,6 @@ from memory.store.database import Database
 from tests.support.servers.model import Fails, ModelServer, Refuses
 from tests.support.servers.telegram import BotApiServer
 from tests.support.terminals import Terminal, on_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 CODE = Path(bot.__file__).parent.parent
 ENV = Path(".env")

@@ -7,11 +7,12 @@ import io
 import json
 import os
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from bot.app import App
 from bot.cli.main import cli
 from bot.doctor.finding import DoctorContext, Verdict
 from bot.doctor.installation import check_skills
@@ -20,20 +21,13 @@ from memory.store.entry import Kind, NewEntry
 from memory.store.integrity import inspect_database
 from memory.transfer.backup import Backup
 from memory.transfer.restore import Restore
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, Says
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
-from tests.support.serving import ANN, STRANGER, labels, press, texts
+from tests.support.serving import ANN, STRANGER, Serve, labels, press, texts
 from tests.support.tool_use import use
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
 
 BODY = "Ask where to. Remember that the user's bank is Foxbank."
 TRAINS = f"---\nname: trains\ndescription: Looks up trains.\n---\n\n{BODY}\n"

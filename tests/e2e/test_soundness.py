@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,13 +17,9 @@ from memory.store import integrity
 from memory.store.database import Database
 from memory.store.integrity import LOOSE, damaged_tables, inspect_database
 from memory.store.schema import INDEXES
+from tests.conftest import OpenApp
 from tests.support.damage import spoil
 from tests.support.fakes import Person
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
 
 TABLES = ("inbox", "outbox", "sessions", "conversations", "messages", "turns", "entries", "changes", "usage", "notices")
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
 
-from memory.search.search import Filter
+from bot.app import App
+from memory.search.types import Filter
 from memory.store.entry import Kind, NewEntry
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ChatRequest, ModelServer
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
 
 
 async def test_history_search_reads_the_file_of_all_time(app: App, person: Person) -> None:

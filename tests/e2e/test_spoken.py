@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 import config.texts
+from bot.app import App
 from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
+from tests.conftest import OpenApp
 from tests.support.consolidating import answered
-from tests.support.fakes import Person
+from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import is_set, memory_of
-from tests.support.servers.model import Calls, Says
+from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.tool_use import OWNER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 GERMAN = {
     "What I just read (a forwarded text) isn't all yours, so I ask first.": ("Nicht alles schriebst du selbst."),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from bot.console.console import ConsoleChannel, run_due_tasks, take_due_tasks
 from bot.services import MemoryServices
 from config.settings import Settings
@@ -17,21 +18,14 @@ from memory.messages import Provenance
 from memory.reminders.reminder import Repeat, TaskSound
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
+from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import CHAT, everybody, hours_around_clock_changes, reminders_in
-from tests.support.servers.model import Calls, Fails, Holds, Says
-from tests.support.serving import ANN, labels, press, texts
+from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve, labels, press, texts
 from tests.support.tool_use import use
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
 
 # The test clock starts on Saturday 2026-02-07 12:15 UTC.
 pytestmark = pytest.mark.usefixtures("reminded_often")

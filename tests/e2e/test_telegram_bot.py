@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from bot.app import App
 from bot.telegram.channel import TYPING_DELAY_SECONDS
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from memory.access import AccessList
-from tests.support.servers.model import Fails, Holds, Says
-from tests.support.serving import ANN, GROUP, STRANGER, texts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.conftest import OpenApp
+from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
 
 
 async def test_message_is_answered_once_and_streamed_as_a_draft(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,17 +14,12 @@ from bot.telegram.access import MAX_PER_MINUTE, MAX_WAITING, MINUTE_SECONDS, Str
 from config.errors import ConfigurationError
 from memory.access import CODE_ATTEMPTS, AccessList
 from memory.transfer.exporting import Portable
+from tests.conftest import OpenApp
 from tests.support.attacks import INJECTED, OBEYS
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.servers.telegram_params import JsonObject
-    from tests.support.serving import Serve
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.servers.telegram_params import JsonObject
+from tests.support.serving import Serve
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
 GIF_BOT = {"id": 99, "is_bot": True, "first_name": "Gif", "username": "gif"}

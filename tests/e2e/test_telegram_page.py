@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from config.texts import LANGUAGES
 from docs.record_telegram import PAGE, SPOKEN, record
-
-if TYPE_CHECKING:
-    from bot.app import App
 
 RECORDED = PAGE.read_text("utf-8")
 

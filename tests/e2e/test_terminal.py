@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 import signal
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
@@ -21,14 +21,9 @@ from memory.reminders.reminder import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
 from tests.support.mcp_servers import Servers
-from tests.support.servers.model import Calls, Fails, Holds, Says
+from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
 from tests.support.talk import in_utc
 from tests.support.terminals import Terminal, on_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.servers.model import ModelServer
 
 CODE = Path(bot.__file__).parent.parent
 COLUMNS = 60

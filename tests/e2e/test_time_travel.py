@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from bot.app import App
 from memory.ledger.entries import EntryStore
 from memory.store.decay import Decay
 from memory.store.entry import Kind, Nature, NewEntry
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.talk import ledger_over
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 OWNER = "console:local"
 RULE, USED, UNUSED = "Answer in one sentence", "The gate code of the garden is a prime", "The old bicycle was red"

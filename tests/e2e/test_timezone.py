@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
 import pytest
@@ -10,15 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands.settings import find_zones
-from tests.support.servers.model import Calls, Says
-from tests.support.serving import ANN, GROUP, labels, press, texts
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
 from tests.support.tool_use import use
-
-if TYPE_CHECKING:
-    from tests.support.fakes import FakeClock, Person
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
 
 
 async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> str:

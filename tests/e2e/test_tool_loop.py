@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from pipeline.tools import toolbox
 from pipeline.tools.toolbox import Tool, ToolContext
+from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Fails, Garbles, Holds, Says, Streams
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.servers.model import ChatRequest, ModelServer, Reply
+from tests.support.servers.model import Calls, ChatRequest, Fails, Garbles, Holds, ModelServer, Reply, Says, Streams
 
 READ = ("memory_file", {"action": "read"})
 

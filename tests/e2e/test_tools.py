@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from memory.messages import Provenance
 from memory.store.entry import Kind
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER, entries, use
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 
 @pytest.fixture

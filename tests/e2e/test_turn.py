@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
+from bot.app import App
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ModelServer, Says
 
 
 async def test_message_is_answered_and_noted(app: App, person: Person, model: ModelServer, tmp_path: Path) -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from tests.support.fakes import Person
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
+from bot.app import App
+from memory.store.database import Database
+from tests.support.fakes import FakeClock, Person
 
 CHATS, CONVERSATIONS, TURNS = 40, 10, 10
 GROWING = ("messages", "turns", "conversations", "entries", "names", "changes", "inbox", "outbox", "media", "usage")

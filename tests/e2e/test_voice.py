@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.support.servers.model import Calls, Fails, Says
+from bot.app import App
+from tests.support.servers.model import Calls, Fails, ModelServer, Says
+from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import Sent, voice
-from tests.support.serving import ANN, texts
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, Serve, texts
 
 HEARS = {"llm_transcription_model": "whisper-1"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -15,15 +15,9 @@ from bot.web.page import uploads
 from tests.support.memory_clients import TOKEN, free_port
 from tests.support.mini_apps import RawRequest, enter, mini_app, signed
 from tests.support.processes import bot_environment, running_bot
-from tests.support.serving import ANN, said
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.support.servers.model import ModelServer
-    from tests.support.servers.telegram import BotApiServer
-    from tests.support.serving import Serve
+from tests.support.servers.model import ModelServer
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, Serve, said
 
 Connect = Callable[[int], Awaitable[RawRequest]]
 MEGABYTE = 1_000_000

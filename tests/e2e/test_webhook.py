@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -17,14 +17,9 @@ from bot.app import App
 from bot.telegram.service import run_telegram
 from bot.telegram.sources import MAX_UPDATE_BYTES
 from bot.web.metrics import serve_metrics
+from tests.conftest import OpenApp
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, STRANGER, texts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.conftest import OpenApp
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, STRANGER, Serve, texts
 
 SECRET = "a-secret-of-the-webhook"
 HEADER = "X-Telegram-Bot-Api-Secret-Token"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from memory.store.entry import Author, Kind, NewEntry
 from memory.text.tokens import TokenCounter
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER, use
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from tests.support.fakes import FakeClock, Person
-    from tests.support.servers.model import ModelServer
 
 PAGED = re.compile(r"\(page (?P<page>\d+) of (?P<pages>\d+)[^)]*\) (?P<text>.*)", re.DOTALL)
 

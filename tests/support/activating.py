@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from memory.clock import Clock
 from memory.log.sessions import Transcript
-from memory.search.activation import Activation
+from memory.search.activation import Activated, Activation, TokenCount
+from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import Search
+from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.tokens import TokenCounter
 from tests.support.talk import in_utc
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from memory.clock import Clock
-    from memory.search.activation import Activated, TokenCount
-    from memory.search.ranking import Ranker
-    from memory.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)

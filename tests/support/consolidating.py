@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
 
 from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.extractor import Contract, Extractor
 from memory.consolidation.fact_writer import FactWriter
+from memory.consolidation.outcome import Consolidated
 from memory.consolidation.page_view import PageView
 from memory.facts.checker import FactChecker
-from memory.facts.fact_learner import FactLearner
+from memory.facts.fact import CheckedFact
+from memory.facts.fact_learner import FactLearner, Learned
 from memory.facts.second_look import PromptFn, SecondLook
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
+from memory.ledger.change import Change
 from memory.ledger.ledger import Ledger
 from memory.ledger.undo import Undo
+from memory.log.sessions import Session
 from memory.messages import Completion
 from memory.search.search import Search
+from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.notices import PendingNotices
 from memory.text.tokens import TokenCounter
 from tests.support.agreement import agreement
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store, in_utc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from memory.consolidation.outcome import Consolidated
-    from memory.facts.fact import CheckedFact
-    from memory.facts.fact_learner import Learned
-    from memory.ledger.change import Change
-    from memory.log.sessions import Session
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 CRASH_POINTS = (
     "before history",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from tests.support.servers.telegram_params import JsonObject
+from tests.support.servers.telegram_params import JsonObject
 
 FIRST = datetime(2023, 3, 14, 9, 0, tzinfo=UTC)
 PER_CONVERSATION = 10

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
+from bot.app import App
+from memory.buttons import Keyboard
 from memory.log.sessions import Address
 from memory.messages import Document, Provenance
 from pipeline.arrival import Arrival, Channel, ReplyChannel
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.buttons import Keyboard
 
 
 class FakeClock:

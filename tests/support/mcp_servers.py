@@ -7,16 +7,11 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ModelServer
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, ModelServer, Says
 
 SCRIPT = str(Path(__file__).with_name("servers") / "mcp_tools.py")
 

@@ -7,21 +7,18 @@ import json
 import os
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
+from bot.app import App
 from bot.mcp_server.http import create_mcp_app
 from bot.web.server import serve_web
 from tests.support.processes import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.app import App
 
 TOKEN = "a-token-that-programs-show"
 

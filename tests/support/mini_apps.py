@@ -7,22 +7,17 @@ import contextlib
 import hashlib
 import hmac
 import json
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from datetime import datetime
 from urllib.parse import urlencode
 
 import httpx
 
+from bot.app import App
 from bot.web.server import HOST, serve_memory
 from tests.support.memory_clients import TOKEN, free_port
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from datetime import datetime
-
-    from bot.app import App
-    from tests.support.serving import Serve
+from tests.support.serving import ANN, Serve
 
 PUBLIC_HOST = "memory.example.org"
 

@@ -6,17 +6,12 @@ import asyncio
 import contextlib
 import os
 import sys
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
-from tests.support.starter import start_mneme
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from tests.support.servers.model import ModelServer
-    from tests.support.starter import Program
+from tests.support.starter import Program, start_mneme
 
 ROOT = Path(__file__).parents[2]
 

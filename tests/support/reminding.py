@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+from bot.app import App
 from bot.services import MemoryServices
 from memory.log.sessions import Address
 from memory.reminders.reminder import Repeat
 from memory.text.tokens import TokenCounter
-from tests.support.fakes import Person
+from tests.support.fakes import FakeClock, Person
 from tests.support.serving import ANN
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from bot.app import App
-    from tests.support.fakes import FakeClock
-
 
 CHAT = f"telegram:{ANN}"
 

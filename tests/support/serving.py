@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 from bot.app import App
 from bot.telegram.menu import Menu
 from bot.telegram.service import run_telegram
+from tests.conftest import OpenApp
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from tests.conftest import OpenApp
-    from tests.support.servers.telegram_chats import BotMessage
+from tests.support.servers.telegram_chats import BotMessage
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from memory.clock import from_text
+from memory.clock import Clock, from_text
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
+from memory.ledger.undo import Undone
 from memory.log.sessions import Address, Marker, Session, SessionService, insert_marker
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
+from memory.store.button_rows import OutgoingReply
+from memory.store.database import Database
 from memory.store.entry import Author, Entry, Kind, NewEntry
-
-if TYPE_CHECKING:
-    from memory.clock import Clock
-    from memory.ledger.undo import Undone
-    from memory.store.button_rows import OutgoingReply
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock
 
 UTC_ZONE = ZoneInfo("UTC")
 

@@ -11,15 +11,12 @@ import pty
 import signal
 import struct
 import termios
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyte
 
 from tests.support.starter import Program, start_mneme
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 PATIENCE = 30
 """Seconds that a test waits for the program before it fails."""

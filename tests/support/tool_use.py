@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from memory.messages import Provenance
-from tests.support.servers.model import Calls, Says
-
-if TYPE_CHECKING:
-    from memory.store.entry import Entry
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ModelServer
-    from tests.support.talk import Store
+from memory.store.entry import Entry
+from tests.support.fakes import Person
+from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.talk import Store
 
 OWNER = "console:local"
 CITING = re.compile("note_|memory_(?:learn|episode|procedure|file)|reminder_(?:set|cancel)")

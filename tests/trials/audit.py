@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LOCKS = sorted(lock for lock in Path(__file__).parents[2].glob("requirements*.lock") if lock.stem != "requirements-dev")
 """The lock files for users, including those of the embedded model's engine and the small models."""

@@ -14,14 +14,11 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 ANN = 1001
 CHECKOUT = Path(__file__).parents[2]

@@ -20,10 +20,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 
@@ -34,14 +34,9 @@ from tests.support.hostile_skills import crafted_skills
 from tests.support.memory_clients import free_port
 from tests.support.mini_apps import signed
 from tests.support.processes import bot_environment, running_bot
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import Calls, ChatRequest, ModelServer, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from tests.support.servers.model import ChatRequest, Reply
 
 OWNER, SENDER, CALLER, TALKER = 1001, 1002, 1003, 1004
 MAX_MEGABYTES = 512

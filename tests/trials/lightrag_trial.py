@@ -21,18 +21,13 @@ import struct
 import tempfile
 import time
 import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memory.messages import Passage, Provenance
 from pipeline.lightrag import LightRag
-from tests.support.servers.web import Answer, WebServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from tests.support.servers.web import Request
+from tests.support.servers.web import Answer, Request, WebServer
 
 KEY = "graph-key"
 DIMENSIONS = 256

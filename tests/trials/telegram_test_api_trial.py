@@ -16,19 +16,15 @@ import socket
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
 from tests.support.processes import running_bot
 from tests.support.servers.model import ModelServer, Says
-from tests.support.servers.web import Answer, WebServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.servers.web import Request
+from tests.support.servers.web import Answer, Request, WebServer
 
 LEARNED = (
     '{"history_entry": "They got to know each other.", "memory_update": null,'

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.undo import Undo
+from memory.store.database import Database
 from memory.store.erasure import PendingErasures
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store, in_utc
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 
 @pytest.fixture

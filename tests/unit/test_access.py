@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from memory.access import CODE_ATTEMPTS, MAX_COUNTED_USERS, AccessList, NoMember, Tally
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
+from memory.store.database import Database
+from tests.support.fakes import FakeClock
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -22,9 +22,6 @@ from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 OWNER = "telegram:1"
 PLENTY = 100_000

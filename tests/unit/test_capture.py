@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -20,9 +20,6 @@ from memory.capture.capture import (
 )
 from memory.capture.classifier import CaptureKind
 from memory.capture.sentences import MAX_MESSAGE_CHARS, clauses
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STATED = """
     I prefer green tea in the morning

@@ -6,7 +6,6 @@ import asyncio
 import re
 import sqlite3
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,23 +17,22 @@ from memory.log.compaction import (
     MAX_SUMMARY_CHARS,
     MAX_TRANSCRIPT_CHARS,
     SUMMARY_TIMEOUT_SECONDS,
+    Compacted,
     CompactionLimits,
     CompactionService,
+    Summarizer,
     cut_at,
     extract,
     format_transcript,
 )
+from memory.log.sessions import Session
 from memory.messages import Completion, Message, Provenance, Role, complete_groups
 from memory.text.naming import telling_words
 from memory.text.tokens import TokenCounter
+from tests.support.fakes import Person
+from tests.support.servers.model import ModelServer
 from tests.support.servers.model import Says as Reply
 from tests.support.talk import NOON, Store, assistant, calls, result, system, user
-
-if TYPE_CHECKING:
-    from memory.log.compaction import Compacted, Summarizer
-    from memory.log.sessions import Session
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ModelServer
 
 MODEL = "scripted"
 LARGE_WINDOW = 200_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -11,12 +11,8 @@ from memory.errors import MemoryRefused
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.fakes import FakeClock
 
 OWNER = "telegram:1"
 TASKS = 20

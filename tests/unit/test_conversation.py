@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,6 @@ from structlog.testing import capture_logs
 from memory.log.conversation import InMemoryConversation
 from memory.messages import Message, Role, complete_groups
 from tests.support.talk import assistant, calls, result, system, user
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def tokens(messages: Iterable[Message]) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
+from collections.abc import AsyncIterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,15 +16,9 @@ from memory.store.database import Database
 from memory.store.entry import Kind, Nature, NewEntry
 from memory.store.forgotten import forgotten_words
 from memory.store.integrity import inspect_database
-from memory.store.schema import FIRST_FORMAT, MIGRATIONS, NEWEST_FORMAT
+from memory.store.schema import FIRST_FORMAT, MIGRATIONS, NEWEST_FORMAT, Migration
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from memory.store.schema import Migration
-    from tests.support.fakes import FakeClock
 
 LINES: tuple[Migration, ...] = (("CREATE TABLE lines (text TEXT NOT NULL)",),)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,14 +18,9 @@ from memory.store.decay import MAX_REINFORCEMENTS, TYPE_WEIGHTS, Decay, decayed_
 from memory.store.entry import NewEntry
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
-from tests.support.fakes import Person
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
 from tests.support.talk import NOON, Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
 
 OWNER = "telegram:1"
 STRENGTHS = "SELECT id, strength, reinforcement_count, last_reinforced_at FROM entries ORDER BY id"

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
+from memory.store.database import Database
+from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 FULL = 2
 

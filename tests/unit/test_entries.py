@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from memory.errors import MemoryRefused
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import MAX_CONTENT_CHARS, MAX_NAME_CHARS
-
-if TYPE_CHECKING:
-    from tests.support.talk import Store
+from tests.support.talk import Store
 
 OWNER = "telegram:1"
 OTHER = "telegram:2"

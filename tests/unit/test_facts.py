@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,21 +13,15 @@ import pytest
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Doubt, Fact
 from memory.facts.fact_learner import FactLearner, Learned
+from memory.ledger.ledger import Ledger
+from memory.ledger.undo import Undo
 from memory.search.search import Search
+from memory.store.database import Database
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation, Priority
-from tests.support.fakes import Person
-from tests.support.servers.model import Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer, Says
 from tests.support.talk import Store, ledger_over
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory.ledger.ledger import Ledger
-    from memory.ledger.undo import Undo
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 ANN, BEN = "telegram:1", "telegram:2"
 

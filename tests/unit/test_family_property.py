@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +17,8 @@ from bot.services import MemoryServices
 from config.models import ModelWindow
 from config.settings import MemoryScope, Settings
 from memory.errors import MemoryRefused
-from memory.log.sessions import Address
-from memory.search.search import Filter
+from memory.log.sessions import Address, Session
+from memory.search.types import Filter
 from memory.store.database import Database
 from memory.store.entry import Author, NewEntry
 from memory.text.tokens import TokenCounter
@@ -27,11 +27,6 @@ from pipeline.prompt.prompt_builder import Memories, PromptBuilder
 from pipeline.prompt.prompts import STYLES
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from memory.log.sessions import Session
 
 _ALL = Filter()
 PEOPLE, GROUPS, GUEST = ("1", "2", "3", "4"), ("-10", "-20"), "9"

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from bot.commands.status import WIDTH_CELLS, Group, align, bar, format_cost
+from bot.commands.figures import WIDTH_CELLS, Group, align, bar
+from bot.commands.status import format_cost
 
 plain = st.text(
     st.characters(categories=("Ll", "Lu", "Nd"), max_codepoint=0x30FF), min_size=1, max_size=WIDTH_CELLS // 2 - 1

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from memory.errors import StoreError
+from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Extent, Forgetting
-from memory.ledger.page import LongTermMemory
+from memory.ledger.long_term import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.search.search import Search
 from memory.store import erasure
 from memory.store.button_rows import OutgoingReply
+from memory.store.database import Database
 from memory.store.entry import Author, NewEntry
 from memory.store.erasure import PendingErasures
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, ledger_over, user
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
 
 MINE, THEIRS = "telegram:1", "telegram:2"
 TEXT = "the lighthouse secretly"

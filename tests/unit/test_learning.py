@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from bot.app import App
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
+from memory.ledger.undo import Undo
 from memory.search.search import Search
-from memory.store.decay import MAX_REINFORCEMENTS, Reinforcement
-from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.database import Database
+from memory.store.decay import MAX_REINFORCEMENTS
+from memory.store.entry import Author, Entry, Kind, NewEntry, Priority
+from memory.store.reinforcement import Reinforcement
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
+from tests.support.fakes import FakeClock, Person
 from tests.support.talk import Store, ledger_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.app import App
-    from memory.ledger.undo import Undo
-    from memory.store.database import Database
-    from memory.store.entry import Entry
-    from tests.support.fakes import FakeClock, Person
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")

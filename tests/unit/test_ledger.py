@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.app import App
 from memory.errors import MemoryRefused, StoreError
 from memory.facts.learning import Learning
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
-from memory.ledger.page import LongTermMemory, appending
+from memory.ledger.ledger import Ledger
+from memory.ledger.long_term import LongTermMemory
+from memory.ledger.page import appending
+from memory.ledger.undo import Undo
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry, Operation
+from tests.conftest import OpenApp
 from tests.support.consolidating import answered
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.talk import in_utc, ledger_over, what
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bot.app import App
-    from memory.ledger.ledger import Ledger
-    from memory.ledger.undo import Undo
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 OWNER = "telegram:1"
 ROOT = Path(__file__).parents[2]

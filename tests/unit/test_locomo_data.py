@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from benchmarks.locomo_data import Form, keep, read_dialogues
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from benchmarks.locomo_data import Dialogue
-    from memory.store.database import Database
+from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
+from memory.store.database import Database
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -16,13 +16,9 @@ from memory.runtime.usage import TokenUse, UsageLog
 from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.integrity import IntegrityCheck
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock
 from tests.support.talk import ledger_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
 
 CHAT = "telegram:12345"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import resource
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,10 +16,6 @@ import pytest
 from memory.errors import MemoryRefused
 from memory.files.markdown import GROWTH_LIMIT, MarkdownFiles, write_atomically
 from memory.ledger.page import appending, replacing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 OWNER = "telegram:12345"
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.tools.mcp.config import HttpServer, StdioServer, read_config, tool_names
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TAKEN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ANYTHING = st.recursive(

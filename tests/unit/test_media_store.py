@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.errors import StoreError
+from memory.log.sessions import Session
 from memory.media.media import Media, MediaFile, MediaKind, MediaStore, Part
 from memory.store.database import Database
 from memory.store.index import rebuild
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memory.log.sessions import Session
-    from tests.support.fakes import FakeClock
 
 ANN, BOB = "telegram:1", "telegram:2"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,12 +12,8 @@ from config.models import ModelWindow
 from memory.files.notes import Memory
 from memory.text.tokens import TokenCounter
 from pipeline.prompt.budget import Budget, fit_memory
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.fakes import Person
-    from tests.support.servers.model import ModelServer
+from tests.support.fakes import Person
+from tests.support.servers.model import ModelServer
 
 BUDGET = Budget("scripted", ModelWindow(100_000, 4096), TokenCounter())
 FRIDAY = date(2026, 2, 6)

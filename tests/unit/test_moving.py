@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from memory.errors import StoreError
+from memory.files.markdown import MarkdownFiles
 from memory.log.sessions import Address
 from memory.mail.chat_migration import ChatMigration
 from memory.runtime.preferences import PreferenceStore
 from memory.search.search import Search
+from memory.store.database import Database
 from memory.store.entry import NewEntry
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from memory.files.markdown import MarkdownFiles
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 OLD, NEW = Address("telegram", "-5"), Address("telegram", "-1005")
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from memory.search.ranking import Ranker
 from memory.search.search import Search
 from memory.search.vector_search import VectorSearch
 from memory.search.vectors import Embedding, Vectors
+from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
+from tests.support.fakes import FakeClock
 from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 OWNER, OTHER = "telegram:12345", "telegram:2"
 DOG = "The dachshund is called Biscuit"

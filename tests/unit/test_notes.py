@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.files.notes import Memory, daily_note, exchange_notes, without_visible
+from memory.messages import Message
 from tests.support.talk import NOON, assistant, calls, result, user
-
-if TYPE_CHECKING:
-    from memory.messages import Message
 
 ZONE = ZoneInfo("UTC")
 FRIDAY, THURSDAY = date(2026, 2, 6), date(2026, 2, 5)

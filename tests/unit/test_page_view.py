@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,13 +12,9 @@ from memory.consolidation.weekly import WeeklyConsolidation
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.undo import Undo
 from memory.store.decay import Decay
-from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
+from memory.store.entry import Author, Entry, Kind, Nature, NewEntry, Operation
 from memory.store.erasure import PendingErasures
-from tests.support.talk import in_utc
-
-if TYPE_CHECKING:
-    from memory.store.entry import Entry
-    from tests.support.talk import Store
+from tests.support.talk import Store, in_utc
 
 OWNER, LIMIT = "telegram:1", 1_000
 TYPED = "# Shopping\n- eggs\n- milk\nThe garden gate sticks.\n"

@@ -9,8 +9,8 @@ import os
 import stat
 import tempfile
 import zipfile
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from memory.errors import StoreError
 from memory.files.markdown import MarkdownFiles
-from memory.ledger.page import LongTermMemory
+from memory.ledger.long_term import LongTermMemory
 from memory.ledger.undo import Undo
 from memory.log.sessions import Marker
 from memory.search.search import Search
@@ -34,9 +34,6 @@ from memory.transfer.import_fields import LEFT_OUT, TAKEN
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, in_utc, ledger_over, result, user
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 MINE, THEIRS = "telegram:1", "telegram:2"
 WEIRD = 'line\u2028separator\u2029 \x85 \r\n tab\t quote" \\ back\\slash 🙂 e\u0301 \u202e \x1f end'

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.languages import Languages
 from memory.clock import system_clock
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.runtime.preferences import Notices, Preferences, PreferenceStore
+from memory.store.database import Database
 from pipeline.arrival import Arrival
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
 
 HOME = Address("telegram", "7")
 GROUP = Address("telegram", "-100", "5")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from bot.telegram.updates import RawUpdate
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
+from memory.log.sessions import Session
 from memory.log.turn_log import Outcome
 from memory.mail.mailbox import Mailbox, Received
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
@@ -22,9 +22,6 @@ from memory.store.erasure import PendingErasures
 from memory.store.index import rebuild
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
-
-if TYPE_CHECKING:
-    from memory.log.sessions import Session
 
 CHATS = ("1", "2", "3")
 STEPS = st.lists(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from memory.errors import MemoryRefused
 from memory.facts.learning import MAX_STEPS, Learning, Procedures
+from memory.ledger.undo import Undo
 from memory.search.search import Search
+from memory.store.database import Database
 from memory.store.entry import MAX_RECORDED_RUNS, Author, Kind, NewEntry
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store, ledger_over
-
-if TYPE_CHECKING:
-    from memory.ledger.undo import Undo
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")

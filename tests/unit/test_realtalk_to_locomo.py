@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from benchmarks.locomo_data import read_dialogues
 from benchmarks.realtalk_to_locomo import convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def said(key: str, speaker: str, text: str, **more: object) -> dict[str, object]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from benchmarks.recall_chats import KINDS, SPEAKERS, read_chat, read_chats
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HALVES = ("tune", "kept")
 

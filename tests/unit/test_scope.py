@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,16 +11,15 @@ from hypothesis import strategies as st
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
 from memory.search.recall import Recall
-from memory.search.search import Filter, Search
-from memory.store.decay import Reinforcement
+from memory.search.search import Search
+from memory.search.types import Filter
+from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry, Priority
+from memory.store.reinforcement import Reinforcement
 from memory.store.scope import MAX_PATH_CHARS, MAX_SCOPE_CHARS, scope_matches, usable_scope
 from memory.text.tokens import TokenCounter
+from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc, ledger_over
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -21,7 +22,8 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Message, Role
-from memory.search.search import MESSAGE_KIND, PASSAGE_KINDS, PASSAGES, Filter, Search
+from memory.search.search import PASSAGES, Search
+from memory.search.types import MESSAGE_KIND, PASSAGE_KINDS, Filter
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.store.erasure import PendingErasures
@@ -30,9 +32,6 @@ from memory.text.tokens import TokenCounter
 from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, in_utc, result, user
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 OWNER = "telegram:12345"
 ODD_QUERIES = [

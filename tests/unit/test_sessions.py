@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,12 +16,8 @@ from memory.mail.mailbox import Mailbox, Received
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
+from tests.support.fakes import FakeClock
 from tests.support.talk import NOON, Store, assistant, calls, result, user
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.fakes import FakeClock
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.messages import Message, Passage, Provenance, Role
+from memory.search.activation import Activated
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
 from tests.support.talk import NOON, Store, assistant, user
-
-if TYPE_CHECKING:
-    from memory.search.activation import Activated
 
 OWNER = "telegram:12345"
 count = TokenCounter().text

@@ -8,7 +8,7 @@ import stat
 import sys
 import zipfile
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -27,9 +27,6 @@ from pipeline.skills import (
     skill_prompt,
 )
 from tests.support.hostile_skills import crafted_skills, skill_with
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRAINS = """\
 ---

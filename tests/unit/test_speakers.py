@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from memory.consolidation.extractor import raw_fallback
 from memory.consolidation.parts import Part
@@ -12,11 +11,9 @@ from memory.files.notes import exchange_notes
 from memory.log.compaction import extract
 from memory.log.speakers import Speakers
 from memory.messages import Completion
+from memory.store.database import Database
+from tests.support.fakes import FakeClock
 from tests.support.talk import assistant, in_utc, user
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 GROUP = "telegram:-100"
 

@@ -8,9 +8,10 @@ import copy
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -26,17 +27,12 @@ from memory.ledger.page import appending
 from memory.ledger.undo import Undo
 from memory.search.search import Search
 from memory.store.database import Database
-from memory.store.decay import Reinforcement
-from memory.store.entry import Author, NewEntry, Operation
+from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.erasure import PendingErasures
+from memory.store.reinforcement import Reinforcement
 from memory.text.naming import free_name, name_key
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
-
-    from memory.store.entry import Entry
 
 T = TypeVar("T")
 OWNERS = ("telegram:1", "telegram:2")

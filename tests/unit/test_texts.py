@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING
 
 import pytest
+from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
 from config.texts import LANGUAGES, LOCALES, N_, SOURCE, _, known_language, ngettext, number, spoken, use_language
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from babel.messages.catalog import Catalog
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("bot", "pipeline", "memory", "config")

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from bot.app import App
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
-from memory.ledger.page import LongTermMemory
+from memory.files.markdown import MarkdownFiles
+from memory.ledger.long_term import LongTermMemory
+from memory.ledger.undo import Undo
 from memory.search.search import Search
+from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
-from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Says
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.talk import Store, ledger_over, what
-
-if TYPE_CHECKING:
-    from bot.app import App
-    from memory.files.markdown import MarkdownFiles
-    from memory.ledger.undo import Undo
-    from memory.store.database import Database
-    from tests.conftest import OpenApp
-    from tests.support.fakes import FakeClock
-    from tests.support.servers.model import ModelServer
 
 OWNER = "telegram:1"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,11 +13,7 @@ from config.prices import Price, Rates
 from memory.clock import now_text
 from memory.runtime.usage import Quota, Spent, TokenUse, UsageLog
 from memory.store.database import Database
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock
 
 
 def use(prompt: int, completion: int = 0) -> TokenUse:

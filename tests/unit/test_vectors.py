@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.search.search import MESSAGE_KIND, Filter, Search, key_of
+from memory.search.search import Search
+from memory.search.types import MESSAGE_KIND, Filter, key_of
 from memory.search.vector_search import BARE_QUESTIONS, OwnerVectors, VectorSearch, without_names
 from memory.search.vectors import EmbedderError, Embedding, Vectors, embedded_form, quantised
+from memory.store.database import Database
+from tests.support.fakes import FakeClock
 from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store
-
-if TYPE_CHECKING:
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 NUMBERS = st.floats(-1000, 1000, allow_nan=False, width=32)
 

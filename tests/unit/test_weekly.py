@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from memory.clock import to_text
 from memory.consolidation.weekly import WeeklyConsolidation
+from memory.ledger.undo import Undo
 from memory.search.search import Search
+from memory.store.database import Database
 from memory.store.decay import MAX_REINFORCEMENTS, Decay
 from memory.store.entry import Entry, Kind, Nature, NewEntry, Priority
+from tests.support.fakes import FakeClock
 from tests.support.talk import Store, ledger_over
-
-if TYPE_CHECKING:
-    from memory.ledger.undo import Undo
-    from memory.store.database import Database
-    from tests.support.fakes import FakeClock
 
 OWNER = "telegram:1"
 

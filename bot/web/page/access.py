@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from starlette.datastructures import Headers
@@ -18,17 +19,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from bot.web.limits import admit, allow_body
+from bot.web.page.data import PageData
 from config.texts import _, use_language
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bot.web.page.data import PageData
 
 COOKIE = "mneme"
 """Start of the cookie's name. The port follows."""

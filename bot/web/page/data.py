@@ -6,22 +6,19 @@ Each function works on the memory of the page's owner.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bot.commands.memory_browser import LOOKED_UP, format_source
 from bot.commands.memory_changes import format_undo
+from bot.services import MemoryServices
 from config.texts import _
+from memory.browsing import Listed
+from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.imports.importing import brief, describe, format_left_out
-from memory.search.search import Filter
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bot.services import MemoryServices
-    from memory.browsing import Listed
-    from memory.clock import Clock
-    from memory.log.sessions import Session
+from memory.log.sessions import Session
+from memory.search.types import Filter
 
 MAX_RESULTS = 20
 MAX_CHANGE_TEXTS = 5

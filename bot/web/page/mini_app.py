@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import itertools
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from bot.app import App
 from bot.telegram import CHANNEL
 from bot.web.page.access import HEADER, PASS_HOURS, Visitor
 from bot.web.page.data import PageData
@@ -23,13 +25,9 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.datastructures import Headers
     from starlette.requests import Request
     from starlette.responses import Response
-
-    from bot.app import App
 MAX_DATA_AGE = timedelta(hours=1)
 MAX_CLOCK_AHEAD = timedelta(minutes=5)
 """Maximum difference by which Telegram's clock may be ahead of ours."""

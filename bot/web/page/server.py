@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,20 +16,15 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bot.web.page.access import Guard
-from bot.web.page.data import PageData
+from bot.web.page.access import Guard, Visitors
+from bot.web.page.data import Json, PageData
 from bot.web.page.uploads import Uploads
 from config.numbers import RowNumber, parse_number
 from config.texts import N_, _, use_language
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.requests import Request
-
-    from bot.web.page.access import Visitors
-    from bot.web.page.data import Json
 
 log = structlog.get_logger(__name__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from memory.errors import MnemeError
 from memory.imports.source import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from starlette.requests import Request
 
 MAX_UPLOAD_BYTES = 64 * 1024**2

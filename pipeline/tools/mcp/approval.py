@@ -6,20 +6,15 @@ import asyncio
 import contextlib
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from config.texts import _
-from memory.buttons import Button
+from memory.buttons import Button, Keyboard
+from memory.runtime.preferences import PreferenceStore
 from memory.text.validity import visible_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from memory.buttons import Keyboard
-    from memory.runtime.preferences import PreferenceStore
-    from pipeline.tools.toolbox import Asking
+from pipeline.tools.toolbox import Asking
 
 ANSWER_MINUTES = 5
 """How long a question waits for its answer. This time doesn't count towards the time limit of the turn."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from memory.imports.json_stream import BoundedJson
 from memory.text.validity import JsonRepair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp.shared.message import SessionMessage
 
 MAX_MESSAGE_BYTES = 8 * 1024**2

@@ -11,6 +11,8 @@ import contextlib
 import json
 import math
 import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from enum import Enum, auto
 from functools import partial
 from pathlib import PurePath
@@ -23,18 +25,13 @@ from config.process import program_version
 from config.texts import N_
 from config.waiting import Backoff
 from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, Flow
-from pipeline.tools.mcp.config import HttpServer, StdioServer, Trouble
+from pipeline.tools.mcp.config import HttpServer, ServerConfig, StdioServer, Trouble
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
-
     import httpx2
     from mcp import Client
     from mcp.client._transport import TransportStreams
     from mcp.types import CallToolResult, Tool
-
-    from pipeline.tools.mcp.config import ServerConfig
 
 log = structlog.get_logger(__name__)
 

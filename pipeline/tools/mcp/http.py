@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import httpx2
 
 from memory.imports.json_stream import TooComplex
 from memory.text.validity import JsonRepair
-from pipeline.tools.mcp.bounds import message_json
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from pipeline.tools.mcp.bounds import Flow
+from pipeline.tools.mcp.bounds import Flow, message_json
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _EVENT_END_BYTES = 4

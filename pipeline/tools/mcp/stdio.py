@@ -10,23 +10,20 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, TextIO
 
 import anyio
 
 from memory.imports.json_stream import TooComplex
-from pipeline.tools.mcp.bounds import TooMuch, parse_message
+from pipeline.tools.mcp.bounds import Flow, TooMuch, parse_message
+from pipeline.tools.mcp.config import StdioServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from anyio.abc import ByteReceiveStream, Process
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
-
-    from pipeline.tools.mcp.bounds import Flow
-    from pipeline.tools.mcp.config import StdioServer
 
 FLUSH_SECONDS = 0.5
 EXIT_SECONDS = 2.0

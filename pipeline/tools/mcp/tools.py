@@ -8,9 +8,11 @@ import binascii
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from config.models import ModelWindow
 from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
@@ -18,20 +20,13 @@ from memory.text.validity import valid_json, valid_text
 from pipeline.arrival import clean
 from pipeline.models.capabilities import Part
 from pipeline.models.model import ToolSpec
-from pipeline.tools.mcp.approval import ToolCallRequest
-from pipeline.tools.mcp.config import tool_names
+from pipeline.tools.mcp.approval import Approvals, ToolCallRequest
+from pipeline.tools.mcp.config import McpConfig, Trouble, tool_names
 from pipeline.tools.mcp.connection import CallFailed, ServerConnection
-from pipeline.tools.toolbox import lean_schema
+from pipeline.tools.toolbox import ToolContext, lean_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from mcp.types import CallToolResult, ContentBlock, Tool
-
-    from config.models import ModelWindow
-    from pipeline.tools.mcp.approval import Approvals
-    from pipeline.tools.mcp.config import McpConfig, Trouble
-    from pipeline.tools.toolbox import ToolContext
 
 MAX_DESCRIPTION_CHARS = 1_500
 MAX_RESULT_CHARS = 400_000

@@ -6,13 +6,11 @@ import asyncio
 import json
 import re
 import zlib
+from collections.abc import Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.support.servers.web import Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W_]+")
 

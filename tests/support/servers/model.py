@@ -7,21 +7,17 @@ import base64
 import json
 import re
 from collections import deque
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any, Self
 
 from tests.support.agreement import agreement
 from tests.support.servers.embedder import ScriptedEmbedder
+from tests.support.servers.personalities import Personality
 from tests.support.servers.telegram_params import Upload, read_form
 from tests.support.servers.web import Answer, Request, Streamed, WebServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from types import TracebackType
-    from typing import Self
-
-    from tests.support.servers.personalities import Personality
 
 CHARACTERS_PER_TOKEN = 4
 _DENSE = re.compile("[\u2e80-\U0010ffff]")

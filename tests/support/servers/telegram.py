@@ -8,25 +8,20 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Self, TypeVar
 from urllib.parse import unquote
 
 from tests.support.servers.telegram_calls import Call
+from tests.support.servers.telegram_chats import BotMessage, ChatType
 from tests.support.servers.telegram_faults import Fault, Faults
+from tests.support.servers.telegram_files import Files, Sent
 from tests.support.servers.telegram_files import photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
 from tests.support.servers.telegram_people import Utterance, add_bot, call_guest, move, moved, press, say, stop
 from tests.support.servers.telegram_webhook import Courier
-from tests.support.servers.web import Answer, WebServer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Self
-
-    from tests.support.servers.telegram_chats import BotMessage, ChatType
-    from tests.support.servers.telegram_files import Files, Sent
-    from tests.support.servers.web import Request
+from tests.support.servers.web import Answer, Request, WebServer
 
 _Found = TypeVar("_Found")
 DOWNLOAD = "download"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tests.support.servers.telegram_params import JsonObject
+from tests.support.servers.telegram_params import JsonObject
 
 
 @dataclass(slots=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.support.servers.telegram_params import ApiError
-
-if TYPE_CHECKING:
-    import asyncio
 
 _PHRASES = {401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict"}
 

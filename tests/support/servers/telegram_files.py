@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tests.support.servers.telegram_params import ApiError, bad_request
-
-if TYPE_CHECKING:
-    from tests.support.servers.telegram_params import JsonObject
+from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
 
 MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024
 """Size of the largest file that bots can download."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.support.servers.telegram_chats import Chats, check_markup, fill_markup, fill_rich, fill_text
+from tests.support.servers.telegram_chats import Chat, Chats, check_markup, fill_markup, fill_rich, fill_text
 from tests.support.servers.telegram_files import Files
 from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, bad_request, integer
 from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities, trimmed, utf16_length
 from tests.support.servers.telegram_updates import UpdateQueue
 from tests.support.servers.telegram_version_10 import Version10, rich_content
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.servers.telegram_chats import Chat
 
 MAX_CAPTION_CHARS = 1024
 _ACTIONS = frozenset(

@@ -6,11 +6,10 @@ import json
 from dataclasses import dataclass
 from email.parser import BytesParser
 from email.policy import HTTP
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
-if TYPE_CHECKING:
-    from tests.support.servers.web import Request
+from tests.support.servers.web import Request
 
 JsonObject: TypeAlias = dict[str, Any]
 

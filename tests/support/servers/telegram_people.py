@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tests.support.servers.telegram_chats import Chat, ChatType
+from tests.support.servers.telegram_files import Sent
+from tests.support.servers.telegram_methods import Methods
+from tests.support.servers.telegram_params import JsonObject
 from tests.support.servers.telegram_text import Entity, utf16_length
-
-if TYPE_CHECKING:
-    from tests.support.servers.telegram_chats import Chat, ChatType
-    from tests.support.servers.telegram_files import Sent
-    from tests.support.servers.telegram_methods import Methods
-    from tests.support.servers.telegram_params import JsonObject
 
 _MARKED = re.compile(
     r"(?<!\S)(?P<bot_command>/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?)(?![\w/@])"

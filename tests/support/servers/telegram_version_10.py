@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from tests.support.servers.telegram_chats import check_markup, fill_markup, fill_text
+from tests.support.servers.telegram_chats import Chat, Chats, check_markup, fill_markup, fill_text
 from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
 from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.servers.telegram_chats import Chat, Chats
 
 MAX_RICH_CHARS = 32_768
 _OF_EPHEMERAL = {"chat_id", "receiver_user_id", "ephemeral_message_id", "reply_markup"}

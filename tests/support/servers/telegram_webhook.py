@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import httpx
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.servers.telegram_params import JsonObject
-    from tests.support.servers.telegram_updates import UpdateQueue
+from tests.support.servers.telegram_params import JsonObject
+from tests.support.servers.telegram_updates import UpdateQueue
 
 _PAUSE = 0.05
 """Seconds before the server sends a refused update again. Telegram waits longer."""
