@@ -11,7 +11,6 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,8 @@ from benchmarks.locomo_figures import DEPTHS, Answered
 from memory.search.vectors import Embedder, Vector, embedded_form
 from memory.text.words import query_terms
 
-if TYPE_CHECKING:
-    Ranks = Callable[[str], Awaitable[list[str]]]
-    """Returns the keys of the best messages for a question."""
+Ranks = Callable[[str], Awaitable[list[str]]]
+"""Returns the keys of the best messages for a question."""
 
 BM25 = "BM25 (FTS5)"
 COSINES = "cosines alone"

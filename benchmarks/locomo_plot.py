@@ -10,14 +10,12 @@ import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from benchmarks.locomo_figures import DEPTHS
 
-if TYPE_CHECKING:
-    Figures = dict[str, list[float]]
-    """Mean and interval of each figure, in percent."""
+Figures = dict[str, list[float]]
+"""Mean and interval of each figure, in percent."""
 
 COLOURS = ("#9ec5e8", "#4a90c8", "#1f5582")
 BAR, GAP, LEFT, TOP = 16, 14, 190, 58

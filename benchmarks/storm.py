@@ -32,7 +32,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.power_cut import PowerCut
 from benchmarks.storm_deeds import IMPORTING, SHARING, TOOL, Deeds
@@ -41,8 +41,7 @@ from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import Calls, ChatRequest, ModelServer, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 
-if TYPE_CHECKING:
-    JsonObject = dict[str, object]
+JsonObject = dict[str, object]
 
 CHATS = [1001, 1002, 1003, 1004, 1005]
 UNDOING, GROUP = 1006, -100500

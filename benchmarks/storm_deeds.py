@@ -10,14 +10,13 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.support.mcp_servers import Servers
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
 
-if TYPE_CHECKING:
-    JsonObject = dict[str, Any]
+JsonObject = dict[str, Any]
 
 IMPORTING, SHARING = 1007, 1008
 TOOL = "trial__write"

@@ -6,10 +6,10 @@ import contextlib
 import importlib.util
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
+from pydantic import HttpUrl, SecretStr
 
 from bot.jobs.background import Quiet, always_quiet
 from config.models import ModelCatalogue
@@ -33,9 +33,6 @@ from pipeline.models.openai_model import ModelDefaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models, YieldingModel
 from pipeline.prompt.budget import BudgetOf
 from pipeline.prompt.prompts import STYLES, PromptStyle
-
-if TYPE_CHECKING:
-    from pydantic import HttpUrl, SecretStr
 
 log = structlog.get_logger(__name__)
 

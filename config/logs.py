@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING
 
 import structlog
+from structlog.typing import EventDict, WrappedLogger
 
 from config.secrets import without_secrets, without_shapes
-
-if TYPE_CHECKING:
-    from structlog.typing import EventDict, WrappedLogger
 
 # Below WARNING, these libraries log URLs that contain tokens, or every step.
 _CHATTY = (

@@ -8,15 +8,13 @@ import secrets
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
+
+import aiosqlite
 
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import MnemeError
 from memory.store.database import Database
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 CODE_LIFETIME = timedelta(hours=24)
 CODE_ATTEMPTS = 5

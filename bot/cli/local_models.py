@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -14,11 +13,20 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from bot.setup.questions import write_settings
-from config.hub_files import HubFile, parse_hub_file
-from config.models import NOT_MEASURED, CatalogueError, LocalModel, ModelCatalogue, load_catalogue, own_model
-from config.settings import Settings, settings_file
-from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, LocalServer, find_local_servers
-from pipeline.local.model_files import PullProgress
+from config.hub_files import parse_hub_file
+from config.models import NOT_MEASURED, CatalogueError, LocalModel, load_catalogue, own_model
+from config.settings import settings_file
+from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from config.hub_files import HubFile
+    from config.models import ModelCatalogue
+    from config.settings import Settings
+    from pipeline.local.local_servers import LocalServer
+    from pipeline.local.model_files import PullProgress
 
 
 def show_models(settings: Settings) -> None:

@@ -8,13 +8,10 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.app import App
 from bot.cli.mcp import mcp_cli
 from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import load_settings_with_logging
@@ -23,8 +20,14 @@ from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
 from config.process import program_version, raise_handle_limit
-from config.settings import Settings
 from memory.errors import MnemeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.app import App
+    from config.settings import Settings
 
 cli = typer.Typer(
     name="mneme",

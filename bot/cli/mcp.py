@@ -6,14 +6,17 @@ import asyncio
 import json
 import re
 import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.start import load_settings_with_logging
 from memory.errors import MnemeError
-from pipeline.tools.mcp.config import Preset, ServerConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.tools.mcp.config import Preset, ServerConfig
 
 mcp_cli = typer.Typer()  # Without a subcommand it serves memory, see bot/cli/main.py
 

@@ -10,22 +10,26 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path  # Typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.start import load_settings_with_logging
-from bot.services import MemoryServices
 from config.numbers import NUMBER
-from config.settings import Settings
 from config.texts import in_line
 from memory.clock import system_clock, to_text
-from memory.ledger.entries import EntryStore
-from memory.search.types import Hit
-from memory.store.entry import Entry, Kind, NewEntry, Priority
+from memory.store.entry import Kind, NewEntry, Priority
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from bot.services import MemoryServices
+    from config.settings import Settings
+    from memory.ledger.entries import EntryStore
+    from memory.search.types import Hit
+    from memory.store.entry import Entry
 
 memory_cli = typer.Typer(help="What is remembered: list, show, change, undo.", no_args_is_help=True)
 

@@ -5,7 +5,10 @@ Slow imports happen when a command runs, so that `--help` is fast.
 
 from __future__ import annotations
 
-from config.settings import Settings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from config.settings import Settings
 
 
 def load_settings_with_logging(*, quiet: bool = False) -> Settings:

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
@@ -16,15 +15,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.start import load_settings_with_logging
-from bot.doctor.finding import Finding
 from config.errors import ConfigurationError
 from config.numbers import MAX_NUMBER
-from memory.access import AccessList
 from memory.clock import system_clock
 from memory.errors import StoreError
-from memory.transfer.archive import Manifest
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from bot.doctor.finding import Finding
+    from memory.access import AccessList
+    from memory.transfer.archive import Manifest
     from memory.transfer.restore import RestoredReplica
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)

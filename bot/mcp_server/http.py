@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import HttpUrl
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.app import App
 from bot.mcp_server.server import memory_server, served_owner
@@ -22,9 +24,6 @@ from bot.web.server import HOST
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
-    from pydantic import HttpUrl
-    from starlette.routing import BaseRoute
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PATH = "/mcp"
 MAX_REQUEST_BYTES = 1_000_000

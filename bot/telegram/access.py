@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import structlog
-from telegram import ChatMemberRestricted
+from telegram import ChatMember, ChatMemberRestricted, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
 from telegram.error import TelegramError
 
@@ -33,9 +32,6 @@ from memory.log.sessions import Address
 from memory.mail.chat_migration import ChatMigration
 from memory.messages import Provenance
 from pipeline.arrival import Arrival
-
-if TYPE_CHECKING:
-    from telegram import ChatMember, Update, User
 
 log = structlog.get_logger(__name__)
 

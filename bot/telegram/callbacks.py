@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import structlog
+from telegram import Bot
 from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
@@ -21,9 +21,6 @@ from memory.mail.mailbox import InboxItem, Mailbox
 from memory.messages import Provenance
 from memory.store.button_rows import ClaimResult, PressedButton
 from pipeline.arrival import Arrival
-
-if TYPE_CHECKING:
-    from telegram import Bot
 
 log = structlog.get_logger(__name__)
 

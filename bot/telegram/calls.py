@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import structlog
 from telegram import (
+    Bot,
     ForceReply,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
@@ -44,9 +45,6 @@ from memory.buttons import PlacedButton, PlacedKeyboard
 from memory.log.sessions import Address
 from memory.media.media import Media
 from pipeline.media.files import MediaUnreadable
-
-if TYPE_CHECKING:
-    from telegram import Bot
 
 log = structlog.get_logger(__name__)
 

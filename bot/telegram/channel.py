@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import structlog
+from telegram import Bot
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
@@ -29,9 +29,6 @@ from memory.mail.mailbox import Mailbox
 from memory.messages import Document
 from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival, ReplyChannel, inbox_ids
-
-if TYPE_CHECKING:
-    from telegram import Bot
 
 log = structlog.get_logger(__name__)
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from telegram import Bot, Message
 from telegram.error import BadRequest, EndPointNotFound, TelegramError
 
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.runtime.menu_cache import MenuCache
-
-if TYPE_CHECKING:
-    from telegram import Bot, Message
 
 _EPHEMERAL_PREFIX = "alone"
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import structlog
-from telegram import InlineQueryResultArticle, InputTextMessageContent, LinkPreviewOptions
+from telegram import Bot, InlineQueryResultArticle, InputTextMessageContent, LinkPreviewOptions
 
 from bot.commands.command import parse_command
 from bot.sessions import SessionRunner
@@ -24,9 +23,6 @@ from memory.log.sessions import GUEST, Address
 from memory.messages import Document, Provenance
 from memory.store.private import PrivateTalks
 from pipeline.arrival import Arrival, Channel, ReplyChannel
-
-if TYPE_CHECKING:
-    from telegram import Bot
 
 log = structlog.get_logger(__name__)
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from telegram import (
     Animation,
     Audio,
+    Contact,
     Document,
     Game,
     Giveaway,
     GiveawayWinners,
     Invoice,
     LivePhoto,
+    Location,
+    Message,
+    MessageOrigin,
     MessageOriginChannel,
     MessageOriginChat,
     MessageOriginHiddenUser,
@@ -23,8 +27,10 @@ from telegram import (
     PaidMediaInfo,
     PassportData,
     PhotoSize,
+    Poll,
     Story,
     TelegramObject,
+    Update,
     Video,
     VideoNote,
     Voice,
@@ -34,10 +40,6 @@ from telegram.ext import filters
 from bot.telegram import CHANNEL
 from config.texts import N_, in_line
 from memory.media.media import MediaFile, MediaKind
-
-if TYPE_CHECKING:
-    from telegram import Contact, Location, Message, MessageOrigin, Poll, Update
-
 
 MAX_SIDE_PIXELS = 1600
 """Maximum width and height in pixels of the chosen photo size. Models shrink larger ones."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import structlog
 from telegram import (
+    Bot,
     BotCommand,
+    BotCommandScope,
     BotCommandScopeAllChatAdministrators,
     BotCommandScopeAllGroupChats,
     BotCommandScopeAllPrivateChats,
@@ -23,9 +24,6 @@ from bot.telegram.features import Feature, ServerFeatures
 from config.texts import LANGUAGES, N_, SOURCE, _, use_language
 from memory.errors import StoreError
 from memory.runtime.menu_cache import MenuCache
-
-if TYPE_CHECKING:
-    from telegram import Bot, BotCommandScope
 
 log = structlog.get_logger(__name__)
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import structlog
+from telegram import Bot
 from telegram.error import TelegramError
 
 from bot.languages import Languages
@@ -34,11 +35,9 @@ from memory.runtime.preferences import PreferenceStore
 from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
-    from telegram import Bot
-
     from bot.jobs.replication import Replication
 
-    Follow = Callable[[int, int], Awaitable[bool]]
+Follow = Callable[[int, int], Awaitable[bool]]
 
 MAX_CONCURRENT_REPLIES = 20
 """Maximum number of replies that are sent at the same time, below Telegram's rate per second."""

@@ -9,10 +9,9 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import structlog
-from telegram import ReactionTypeEmoji
+from telegram import Bot, ReactionTypeEmoji
 from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
@@ -26,10 +25,7 @@ from memory.log.sessions import Address
 from memory.mail.mailbox import Mailbox
 from pipeline.arrival import Arrival
 
-if TYPE_CHECKING:
-    from telegram import Bot
-
-    Keep = Callable[[str], Awaitable[None]]
+Keep = Callable[[str], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
+from telegram import Update
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
@@ -26,8 +27,6 @@ from memory.mail.mailbox import Mailbox, Received
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
-    from telegram import Update
-
     from bot.jobs.replication import Replication
 
 log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pyromark
 import structlog
@@ -17,8 +17,7 @@ from telegramify_markdown import RenderConfig, convert, utf16_len
 from config.texts import _
 from memory.messages import Document
 
-if TYPE_CHECKING:
-    Event = tuple[str | Mapping[str, object], Mapping[str, int]]
+Event = tuple[str | Mapping[str, object], Mapping[str, int]]
 
 log = structlog.get_logger(__name__)
 

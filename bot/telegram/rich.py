@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyromark
-from telegram import Message
+from telegram import Bot, Message
 from telegram.error import TelegramError
 
 from bot.telegram.calls import Markup, get_chat_id, message_parameters, readable, to_send_failure
 from bot.telegram.rendering import OPTIONS, Event, code_spans, convert_formulas, escape_invisible
 from memory.log.sessions import Address
-
-if TYPE_CHECKING:
-    from telegram import Bot
 
 SEND = "sendRichMessage"
 MAX_CHARS = 32_768

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
+from telegram import Bot
 from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
 from bot.monitoring import Heartbeat
@@ -34,8 +35,6 @@ from memory.errors import StoreError
 from memory.runtime.menu_cache import MenuCache
 
 if TYPE_CHECKING:
-    from telegram import Bot
-
     from bot.jobs.replication import Replication
 
 log = structlog.get_logger(__name__)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from telegram import Message, MessageEntity, Update
+from telegram import Bot, CallbackQuery, Message, MessageEntity, Update, User
 from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
@@ -20,9 +20,6 @@ from memory.log.sessions import Address
 from memory.media.media import MediaFile
 from memory.messages import Passage, Provenance, storable
 from pipeline.arrival import Arrival, Channel
-
-if TYPE_CHECKING:
-    from telegram import Bot, CallbackQuery, User
 
 MAX_INTEGER = 2**63 - 1
 """The largest integer that SQLite stores."""

@@ -11,19 +11,17 @@ import contextlib
 import resource
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h11
 import structlog
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-    from uvicorn.config import Config
-    from uvicorn.server import ServerState
+from uvicorn.server import ServerState
 
 log = structlog.get_logger(__name__)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -26,8 +27,6 @@ from memory.store.database import Database
 from pipeline.turn import Turn
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
     from bot.jobs.replication import Replication
 
 CostOf = Callable[["TokenUse"], "float | None"]

@@ -11,10 +11,11 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import structlog
 import uvicorn
+from pydantic import HttpUrl
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -22,9 +23,6 @@ from bot.app import App
 from bot.web import PAGE, host_header
 from bot.web.limits import BACKLOG, Connections, LimitedProtocol, RequestLimits, max_connections
 from config.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from pydantic import HttpUrl
 
 log = structlog.get_logger(__name__)
 

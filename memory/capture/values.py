@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from memory.text.classes import first_classes
 from memory.text.same_words import comparable
-
-if TYPE_CHECKING:
-    pass
 
 _VALUES = ("0", "MONTH", "DAY", "LANG", "name")
 """Word classes of values: numbers, months, days of the week, languages, and capitalised words."""

@@ -13,8 +13,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from zoneinfo import ZoneInfo
+
+import aiosqlite
 
 from config.texts import N_, _, ngettext
 from memory.clock import TimezoneLookup, to_text
@@ -39,13 +41,10 @@ from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import find_owner_id, get_or_create_owner_id
 from memory.store.index import touching_conversation
 
-if TYPE_CHECKING:
-    import aiosqlite
-
-    Progress = Callable[[int, int], None]
-    """Called with the number of written messages and memories, and the total."""
-    _Known = dict[str, dict[str, list[Part]]]
-    """Earlier imports by program and by the id in that program."""
+Progress = Callable[[int, int], None]
+"""Called with the number of written messages and memories, and the total."""
+_Known = dict[str, dict[str, list[Part]]]
+"""Earlier imports by program and by the id in that program."""
 
 T = TypeVar("T")
 _PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"

@@ -10,7 +10,8 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.texts import _
 from memory.clock import to_text
@@ -50,9 +51,6 @@ from memory.store.entry_rows import (
 from memory.store.reinforcement import reinforce
 from memory.store.scope import usable_scope
 from memory.text.naming import name_key
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 
 class Change:

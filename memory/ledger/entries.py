@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.texts import _
 from memory.errors import MemoryRefused
@@ -15,10 +16,7 @@ from memory.store.entry_rows import LIVE, entries_where, find, find_owner_id, ho
 from memory.store.forgotten import ForgottenWords, forgotten_words
 from memory.text.naming import name_key
 
-if TYPE_CHECKING:
-    import aiosqlite
-
-    Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
+Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
 
 CONFIRMED_PER_WRITE = 20

@@ -6,14 +6,12 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.messages import storable
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.texts import _
 from memory.clock import Clock, TimezoneLookup, now_text, to_text
@@ -26,9 +27,6 @@ from memory.store.entry import Author, Operation
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.file_copies import FileCopies
 from memory.store.forgotten import mark_words
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 STORED_VERSIONS = 50
 """Number of versions of each MEMORY.md that are always stored (S2)."""

@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.texts import N_, _
 from memory.clock import Clock, now_text, to_text
@@ -30,10 +31,7 @@ from memory.store.erasure import PendingErasures
 from memory.store.file_copies import FileCopies
 from memory.store.forgotten import mark_words, unmark
 
-if TYPE_CHECKING:
-    import aiosqlite
-
-    States = Mapping[int, str | None]
+States = Mapping[int, str | None]
 
 MEMORY_FILE = "MEMORY.md"
 UNDO_PERIOD = timedelta(days=30)

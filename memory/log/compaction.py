@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import aiosqlite
 import structlog
 
 from config.secrets import without_secrets
@@ -17,9 +18,6 @@ from memory.log.summaries import by_origin, joined
 from memory.messages import Completion, Message, Role, speaker_of, storable, worst
 from memory.store.entry import Author, Entry, Kind, NewEntry
 from memory.text.tokens import TokenCounter
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 log = structlog.get_logger(__name__)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.texts import _
 from memory.clock import Clock, from_text, now_text, to_text
@@ -18,9 +19,6 @@ from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.forgotten import NOTHING_FORGOTTEN, ForgottenWords, forgotten_words_of_session
 from memory.store.index import remove_session
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 _TRANSCRIPT = """
 SELECT c.id AS conversation, k.first_kept_message_id, m.*,

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+import aiosqlite
 import structlog
 
 from memory.clock import Clock, now_text, to_text
@@ -21,9 +21,6 @@ from memory.store.database import Database
 from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
 from memory.store.private import EMPTY
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 log = structlog.get_logger(__name__)
 

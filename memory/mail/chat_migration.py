@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import aiosqlite
 import structlog
 
 from memory.clock import Clock, now_text
@@ -12,9 +11,6 @@ from memory.log.sessions import Address
 from memory.reminders.reminders import move_reminders
 from memory.runtime.preferences import PreferenceStore
 from memory.store.database import Database
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 log = structlog.get_logger(__name__)
 

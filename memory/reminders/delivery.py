@@ -11,7 +11,8 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.texts import use_language
 from memory.clock import Clock, from_text, now_text, to_text
@@ -20,9 +21,6 @@ from memory.reminders.reminder import REMINDER_ROWS, Due, Reminder, due_of, remi
 from memory.reminders.wording import LanguageOf, buttons, day_and_hour, message
 from memory.store.button_rows import OutgoingReply, put_reply
 from memory.store.database import Database
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 Serves = Callable[[str], Awaitable[bool]]
 """Returns whether the bot may write to the session with an id."""

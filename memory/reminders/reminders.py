@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
+
+import aiosqlite
 
 from config.numbers import parse_reference
 from config.texts import N_, SOURCE, _, ngettext, use_language
@@ -22,9 +23,6 @@ from memory.store.database import Database
 from memory.store.effects import record_causes
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.notices import keep_notice
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 MAX_WAITING = 100
 """Maximum number of waiting reminders of one owner."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import structlog
 
 from memory.errors import MnemeError
 from memory.store.database import Database, Row
 
-if TYPE_CHECKING:
-    Vector = Sequence[float]
+Vector = Sequence[float]
 
 
 class EmbedderError(MnemeError):

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from memory.buttons import PAGE, THIS_TURN, Keyboard, PlacedButton, PlacedKeyboard
 from memory.clock import to_text
 from memory.messages import storable
 from memory.store.database import Database, Row
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 # Ids are random, so that they can't be guessed and a database restored from a backup doesn't issue one twice.
 _ID_BYTES = 12

@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from memory.store.database import Database
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 # A context variable passes the causes to the ledger through tools and commands that need not know them.
 _causes: ContextVar[tuple[str, ...]] = ContextVar("causes", default=())

@@ -8,7 +8,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import fields
 from sqlite3 import Row
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from config.numbers import NUMBER
 from config.secrets import secret_in, without_secrets
@@ -18,9 +19,6 @@ from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import Entry, Kind, NewEntry, default_priority
 from memory.text.naming import free_name, name_key, plain_name, telling_words
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 MAX_NAME_CHARS = 120
 MAX_CONTENT_CHARS = 20_000

@@ -13,15 +13,13 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from memory.errors import MnemeError, StoreError
 from memory.store.database import Database
 from memory.store.file_copies import FileCopies
 from memory.store.index import touching_conversation
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 Forget = Callable[[], Awaitable[None]]
 """Deletes the copies of forgotten text in one place outside of the database. Raises MnemeError if some remain."""

@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import aiosqlite
 import structlog
 
 from memory.store.database import Database
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 log = structlog.get_logger(__name__)
 

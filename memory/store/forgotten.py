@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from memory.clock import from_text
 from memory.messages import Message, Role
@@ -22,9 +23,6 @@ from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import Read
 from memory.text.query_terms import MAX_CACHED_QUERIES, QueryTerms, cached_query_terms
 from memory.text.same_words import is_quoted_from
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 MASK = "[…]"
 """Replaces forgotten words."""

@@ -11,17 +11,15 @@ import contextlib
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from memory.errors import StoreError, is_of_surroundings
 from memory.store.database import Database
 from memory.store.schema import INDEXES, PART_BITS, schema
 
-if TYPE_CHECKING:
-    import aiosqlite
-
-    Progress = Callable[[float], None]
-    """Called with the completed share, between 0 and 1."""
+Progress = Callable[[float], None]
+"""Called with the completed share, between 0 and 1."""
 
 ROW = f"(rowid & {(1 << PART_BITS) - 1})"
 """SQL expression: the row number without the owner's bits."""

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import aiosqlite
 import structlog
 
 from memory.errors import StoreError, empty, explain, is_of_surroundings
@@ -24,9 +24,6 @@ from memory.store.database import FUNCTIONS, Database
 from memory.store.index import DERIVED, is_derived, rebuild_derived, reindex, renew
 from memory.store.index_records import find_trouble
 from memory.store.schema import INDEXES, NEWEST_FORMAT, unreadable
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 log = structlog.get_logger(__name__)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from memory.buttons import Button, Keyboard, Notice
 from memory.store.database import Database
 from memory.store.entry_rows import get_or_create_owner_id
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 MAX_NOTICES_PER_REPLY = 5
 

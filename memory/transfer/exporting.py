@@ -11,7 +11,9 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import aiosqlite
 
 from config.secrets import without_secrets
 from memory.errors import StoreError
@@ -19,9 +21,6 @@ from memory.files.markdown import folder_name
 from memory.store.database import Database
 from memory.store.schema import NEWEST_FORMAT
 from memory.transfer.archive import FILES, MANIFEST, FolderTarget, Manifest, Target, ZipTarget
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 _OF_OWNER = "owner_id IN (SELECT id FROM owners WHERE name = :owner)"
 _OF_CONVERSATION = f"conversation_id IN (SELECT id FROM conversations WHERE {_OF_OWNER})"

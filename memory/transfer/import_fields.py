@@ -12,8 +12,9 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
+
+import aiosqlite
 
 from memory.clock import from_text
 from memory.errors import StoreError
@@ -25,9 +26,6 @@ from memory.store.entry import Author, Nature, Operation, Priority, Proposal
 from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
 from memory.text.naming import name_key
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 Row = dict[str, object]
 Check = Callable[[object], bool]

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import aiosqlite
 
 from memory.errors import StoreError
 from memory.files.markdown import folder_name
@@ -19,10 +20,6 @@ from memory.store.index import rebuilding
 from memory.transfer.archive import FILES, Manifest, Source, opened, parts_in, read_manifest
 from memory.transfer.exporting import BATCH_ROWS, make_private
 from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, Fields, checked, read_fields
-
-if TYPE_CHECKING:
-    import aiosqlite
-
 
 MAX_PARTS = 100_000
 MAX_UNPACKED_BYTES = 4 * 1024**3

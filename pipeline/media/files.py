@@ -17,7 +17,7 @@ from pipeline.models.endpoint import Endpoint
 if TYPE_CHECKING:
     import openai
 
-    Fetch = Callable[[Media], Awaitable[bytes]]
+Fetch = Callable[[Media], Awaitable[bytes]]
 
 log = structlog.get_logger(__name__)
 

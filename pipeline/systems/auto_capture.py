@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING
 
 from config.secrets import secret_in
 from config.texts import N_, _, listed, unstopped
@@ -40,8 +39,7 @@ from memory.store.entry_rows import looks_like
 from memory.text.same_words import same_words
 from pipeline.turn import Turn
 
-if TYPE_CHECKING:
-    _Plan = tuple[Captured, list[Entry]]
+_Plan = tuple[Captured, list[Entry]]
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
 

@@ -7,7 +7,7 @@ import resource
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,8 +21,7 @@ from tests.support.servers.model import Calls, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, texts
 
-if TYPE_CHECKING:
-    Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]
+Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]
 
 SESSION = f"telegram:{ANN}"
 

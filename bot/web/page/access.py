@@ -12,20 +12,17 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.web.limits import admit, allow_body
 from bot.web.page.data import PageData
 from config.texts import _, use_language
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "mneme"
 """Start of the cookie's name. The port follows."""

@@ -9,11 +9,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, Field
-from starlette.responses import JSONResponse
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.app import App
@@ -24,10 +26,6 @@ from memory.access import AccessList
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 
-if TYPE_CHECKING:
-    from starlette.datastructures import Headers
-    from starlette.requests import Request
-    from starlette.responses import Response
 MAX_DATA_AGE = timedelta(hours=1)
 MAX_CLOCK_AHEAD = timedelta(minutes=5)
 """Maximum difference by which Telegram's clock may be ahead of ours."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -12,6 +12,7 @@ from pydantic_core import to_jsonable_python
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -22,9 +23,6 @@ from bot.web.page.uploads import Uploads
 from config.numbers import RowNumber, parse_number
 from config.texts import N_, _, use_language
 from memory.errors import MnemeError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 log = structlog.get_logger(__name__)
 

@@ -7,15 +7,14 @@ import contextlib
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
+
+from starlette.requests import Request
 
 from bot.web.limits import allow_body
 from config.texts import _
 from memory.errors import MnemeError
 from memory.imports.source import KINDS
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 MAX_UPLOAD_BYTES = 64 * 1024**2
 """Maximum size of an uploaded file. `mneme import` accepts larger ones."""
