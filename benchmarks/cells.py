@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.processes import bot_environment, running_bot
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 
 ANN = 1001

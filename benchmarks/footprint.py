@@ -23,7 +23,8 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 
 ROOT = Path(__file__).parent.parent

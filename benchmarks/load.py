@@ -24,7 +24,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.support.processes import bot_environment, running_bot
-from tests.support.servers.model import ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Says
 from tests.support.servers.telegram import BotApiServer
 
 FIRST_CHAT = 10_001

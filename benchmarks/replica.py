@@ -37,7 +37,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.processes import bot_environment
-from tests.support.servers.model import ChatRequest, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 
 ANN = 1001

@@ -33,7 +33,8 @@ from pipeline.local.embedded import EmbeddedServer
 from pipeline.local.model_files import weights_path, with_real_size
 from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 
 FORBIDDEN_PARTS = (
     "# memory",

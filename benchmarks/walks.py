@@ -20,7 +20,8 @@ from config.settings import Settings
 from memory.search.types import Filter
 from tests.support.consolidating import answered
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 
 ROOT = Path(__file__).parent.parent
 OURS = tuple(f"{ROOT / package}/" for package in ("bot", "pipeline", "memory", "config"))

@@ -30,7 +30,8 @@ from config.settings import Settings
 from memory.text.naming import name_key
 from tests.support.agreement import agreement
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Says
 
 CHECKPOINTS = (30, 90, 180, 365)
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  # Only for a temporary folder in it

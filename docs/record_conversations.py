@@ -20,7 +20,8 @@ from config.settings import Settings
 from docs.record_telegram import ANN, Clock, Recording, running, scripted, section
 from docs.telegram_scenes import CallbackHandler, Step, Writes
 from tests.support.agreement import agreement
-from tests.support.servers.model import ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Says
 from tests.support.servers.telegram import BotApiServer
 
 PAGE = Path(__file__).with_name("conversations.md")

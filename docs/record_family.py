@@ -17,7 +17,8 @@ from pathlib import Path
 from bot.app import App
 from config.logs import configure_logging
 from docs.record_telegram import ANN, Clock, running, scripted
-from tests.support.servers.model import ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_chats import BotMessage
 

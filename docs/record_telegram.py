@@ -22,7 +22,8 @@ from config.logs import configure_logging
 from config.settings import Settings
 from config.texts import LANGUAGES, _, use_language
 from docs.telegram_scenes import LEARNED, LOOK, SCENES, CallbackHandler, Comes, Sends, Step, Waits, Writes
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_chats import BotMessage
 from tests.support.servers.telegram_files import document

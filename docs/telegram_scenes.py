@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.support.servers.model import Calls, Says
+from tests.support.servers.model_replies import Calls, Says
 
 InLanguages = Mapping[str, str]
 

@@ -11,7 +11,8 @@ from config.models import load_catalogue
 from pipeline.models.windows import SaidWindow, ask_window
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ChatRequest, Fails, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Fails, Says
 from tests.support.servers.web import Answer, Request, WebServer
 
 DEFAULT = load_catalogue().default

@@ -21,7 +21,8 @@ from pipeline.models.routing import ModelRouter, Models
 from tests.conftest import OpenApp
 from tests.support.consolidating import answered
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ChatRequest, Fails, Hangs, Holds, ModelServer, Reply, Says, Streams
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Fails, Hangs, Holds, Reply, Says, Streams
 from tests.support.talk import UTC_ZONE, Store, user
 
 TIMEOUT_SECONDS = 2.0

@@ -16,7 +16,8 @@ from memory.clock import system_clock
 from pipeline.models.providers import provider_at
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Says
 from tests.support.servers.personalities import PERSONALITIES, DeepSeek, NativeClaude, Personality
 
 RECALL = Calls((("memory_recall", {"query": "bees"}),))

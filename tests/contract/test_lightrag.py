@@ -14,7 +14,8 @@ from pipeline.lightrag import LightRag
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.web import Answer, Request, Streamed, WebServer
 
 

@@ -22,7 +22,8 @@ from pipeline.models.model import ContextOverflow, Finish, ModelError, ModelRequ
 from pipeline.models.openai_model import ModelDefaults, OpenAIModel
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, Fails, Garbles, Holds, ModelServer, Reply, Says, ShowsPage, Streams
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Garbles, Holds, Reply, Says, ShowsPage, Streams
 
 TOOL = ToolSpec("look", "Look something up.", '{"type": "object", "properties": {"at": {"type": "string"}}}')
 

@@ -10,7 +10,7 @@ from pipeline.models.capabilities import Adjustments, Part
 from pipeline.models.chat_completions import ChatCompletions
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest, ToolSpec
-from tests.support.servers.model import pictures_of
+from tests.support.servers.model_replies import pictures_of
 from tests.support.talk import NOON
 
 PICTURE = Image("image/png", b"\x89PNG one")

@@ -14,7 +14,8 @@ from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import NOTHING_LEARNED, ChatRequest, Fails, ModelServer, Refuses, Says, Wrong
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import NOTHING_LEARNED, ChatRequest, Fails, Refuses, Says, Wrong
 
 QWEN = Refuses(Wrong.LATER_SYSTEM, "System message must be at the beginning.", 400)
 QWEN_LLAMA_CPP = Refuses(Wrong.LATER_SYSTEM, "raise_exception: System message must come first (jinja template)", 500)

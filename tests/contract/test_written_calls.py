@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.fakes import Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 
 CALL = (
     '{"name": "memory_file", "arguments": {"action": "append", "text": "- Has a red bicycle", '

@@ -27,7 +27,8 @@ from pipeline.models.routing import YieldingModel
 from tests.conftest import OpenApp
 from tests.support.consolidating import Bench, answered
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Holds, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds, Reply, Says
 
 LIVES = ("home city", "The user lives in Kyiv.")
 

@@ -9,7 +9,8 @@ import pytest
 
 from bot.telegram import calls
 from config.waiting import Backoff
-from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import DOWNLOAD, BotApiServer
 from tests.support.servers.telegram_files import Sent, document, photo
 from tests.support.serving import ANN, STRANGER, Serve, texts

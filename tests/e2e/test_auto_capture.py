@@ -19,7 +19,8 @@ from memory.store.entry import Author, Kind, NewEntry, Priority
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, FakeClock, Person
-from tests.support.servers.model import ChatRequest, Fails, Holds, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Fails, Holds, Reply, Says
 from tests.support.talk import Store
 
 

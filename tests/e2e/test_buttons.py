@@ -12,7 +12,8 @@ from memory.store.entry import Kind, NewEntry
 from memory.store.notices import PendingNotices
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock
-from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, said, texts, toasts
 from tests.support.talk import Store

@@ -20,7 +20,8 @@ from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.figures import figures
-from tests.support.servers.model import Fails, ModelServer, Says, Streams
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Says, Streams
 from tests.support.talk import Store, ledger_over
 
 

@@ -14,7 +14,8 @@ import bot
 from bot.console.console import InvalidChatName, console_address
 from tests.support.consolidating import answered
 from tests.support.figures import figures
-from tests.support.servers.model import Fails, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Says
 from tests.support.starter import run_mneme
 from tests.support.terminals import PATIENCE
 

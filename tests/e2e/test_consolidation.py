@@ -24,7 +24,8 @@ from memory.store.entry import Author, Operation
 from tests.conftest import OpenApp
 from tests.support.consolidating import CRASH_POINTS, Bench, Crash, answered
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Holds, Says
 from tests.support.talk import NOON, assistant, calls, in_utc, result, user
 
 OWNER = "telegram:12345"

@@ -18,7 +18,8 @@ from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.figures import figures
-from tests.support.servers.model import Calls, Fails, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Says
 from tests.support.talk import ledger_over
 
 CACHED = 0.91

@@ -13,7 +13,8 @@ import pytest
 
 from bot.telegram.preview import Pace
 from config.process import connections
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, texts
 

@@ -11,7 +11,8 @@ import structlog
 from bot.app import App
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds, Says
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from config.settings import Settings
 from memory.store.entry import Kind, NewEntry
 from tests.support.attacks import KNOWN
 from tests.support.fakes import FakeClock
-from tests.support.servers.model import Calls, ChatRequest, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_params import JsonObject
 from tests.support.talk import Store

@@ -30,7 +30,8 @@ from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import Backup
 from memory.transfer.replica import Replica, ReplicaPlace
-from tests.support.servers.model import Calls, ModelServer, Refuses, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Refuses, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import run_mneme
 

@@ -7,7 +7,8 @@ from structlog.testing import capture_logs
 
 from bot.app import App
 from tests.support.papers import locked, pdf
-from tests.support.servers.model import Calls, Fails, ModelServer, Says, text_of
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Says, text_of
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import Sent, document
 from tests.support.serving import ANN, STRANGER, Serve, texts

@@ -7,7 +7,8 @@ import pytest
 from bot.app import App
 from memory.store.entry import Author, Entry, Kind, NewEntry
 from tests.support.fakes import FakeClock
-from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
 from tests.support.talk import Store

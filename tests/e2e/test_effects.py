@@ -9,7 +9,8 @@ from memory.messages import ToolCall
 from memory.store.database import Database
 from memory.store.effects import Effects, record_causes
 from pipeline.tools.toolbox import Tool, Toolbox, ToolContext
-from tests.support.servers.model import Calls, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, texts
 

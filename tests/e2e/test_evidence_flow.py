@@ -18,7 +18,8 @@ from memory.store.entry import Author, Entry, Kind, NewEntry
 from tests.support.agreement import agreement
 from tests.support.consolidating import Bench
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.talk import NOON, assistant, user
 
 OWNER = "telegram:12345"

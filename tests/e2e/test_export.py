@@ -20,7 +20,8 @@ from memory.store.database import Database
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
 

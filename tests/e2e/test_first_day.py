@@ -15,7 +15,8 @@ from memory.consolidation.capture_review import Heard
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
 from tests.support.first_day import FACTS, REQUESTS
-from tests.support.servers.model import ChatRequest, Fails, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
 from tests.support.talk import Store
 
 ALL_FACTS = frozenset(chain.from_iterable(FACTS.values()))

@@ -14,7 +14,8 @@ from memory.store.entry import Kind
 from tests.conftest import OpenApp
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Says
 
 STATED = "My sister Hanna lives in Ternopil."
 FACT = "The user's sister Hanna lives in Ternopil."

@@ -17,7 +17,8 @@ from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.turn_log import FinishedTurn
 from tests.support.processes import bot_environment, forked_bot
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, texts
 

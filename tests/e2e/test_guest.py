@@ -11,7 +11,8 @@ from bot.app import App
 from config.errors import ConfigurationError
 from memory.access import AccessList
 from tests.conftest import OpenApp
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, said
 

@@ -18,7 +18,8 @@ from pipeline.tools.entries import MAX_HISTORY_RESULTS, history_search_tool
 from pipeline.tools.toolbox import ToolContext
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 
 ANN = "telegram:1"
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)

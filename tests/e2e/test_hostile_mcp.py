@@ -16,7 +16,8 @@ from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, Flow,
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, called, until
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 
 SCRIPT = str(Path(__file__).parents[1] / "support" / "servers" / "hostile_mcp.py")
 MAX_GROWTH_KB = 120_000

@@ -26,7 +26,8 @@ from memory.store.database import Database
 from tests.conftest import OpenApp
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
 from tests.support.serving import ANN, Serve, press, texts

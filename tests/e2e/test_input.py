@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bot.app import App
 from pipeline.arrival import MAX_MESSAGE_CHARS, clean
 from tests.support.fakes import Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 
 # Any characters including lone surrogates, with a bias towards difficult ones.
 TROUBLE = "\x00\x07\x0b\x1b\r\n\t\x7f\x85\ud83d\ude00\u202e\u2066\ufeff\u0301\u200e\u200f\u2126e "

@@ -7,7 +7,8 @@ from structlog.testing import capture_logs
 
 from bot.app import App
 from bot.telegram import inbox
-from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts
 

@@ -19,7 +19,8 @@ from memory.store.database import Database
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.processes import bot_environment, forked_bot
-from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, labels, press
 from tests.support.starter import Program

@@ -11,7 +11,8 @@ import pytest
 from bot.telegram import rendering
 from bot.telegram import rendering as layout
 from bot.telegram.rendering import MAX_PARTS, Chunk, split_reply
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, texts
 

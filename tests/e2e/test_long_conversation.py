@@ -9,7 +9,8 @@ import pytest
 from bot.app import App
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ChatRequest, Fails, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Fails, Reply, Says
 
 WINDOW = 3_300
 FACT = re.compile(r"fact-\d+")

@@ -31,7 +31,8 @@ from tests.support.memory_clients import (
     refused,
     served,
 )
-from tests.support.servers.model import ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Says
 
 MINE = "console:local"
 READING = {"memory_recall", "memory_get", "memory_stats", "search", "fetch"}

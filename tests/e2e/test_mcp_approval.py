@@ -16,7 +16,8 @@ from pipeline.tools.mcp import approval
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, until
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, labels, press, texts, toasts
 

@@ -20,7 +20,8 @@ from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.mcp_servers import Servers, called, told, until
 from tests.support.servers import mcp_raw, mcp_tools
-from tests.support.servers.model import Calls, ModelServer, RefusesTool, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, RefusesTool, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER
 

@@ -9,7 +9,8 @@ from memory.log.sessions import Address
 from memory.store.entry import Author, Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER
 

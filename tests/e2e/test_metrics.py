@@ -22,7 +22,8 @@ from memory.runtime.usage import TokenUse
 from pipeline.order import ORDER
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Fails, Holds, ModelServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Holds
 from tests.support.servers.telegram import BotApiServer
 
 ANN = 1001

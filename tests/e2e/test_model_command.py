@@ -8,7 +8,8 @@ from memory.log.sessions import Address
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.figures import figures
-from tests.support.servers.model import Fails, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import photo
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts

@@ -17,7 +17,8 @@ from pipeline.models.model import Finish, ModelRequest, ToolSpec
 from pipeline.models.openai_model import OpenAIModel
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import NOTHING_LEARNED, ChatRequest, Fails, ModelServer, Reply, Says, Streams
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import NOTHING_LEARNED, ChatRequest, Fails, Reply, Says, Streams
 from tests.support.servers.web import Answer
 
 POISON = "the forbidden recipe"

@@ -12,7 +12,8 @@ from memory.access import AccessList
 from memory.log.sessions import Address, Session
 from tests.support.fakes import FakeClock
 from tests.support.reminding import is_set, memory_of
-from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, labels, press, texts
 

@@ -16,7 +16,8 @@ from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import memory_of
-from tests.support.servers.model import ChatRequest, Fails, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.tool_use import OWNER
 

@@ -9,7 +9,8 @@ from memory.store.database import Database
 from memory.store.notices import MAX_NOTICES_PER_REPLY, PendingNotices
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Fails, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Says
 
 
 async def test_notices_are_ordered_and_separate_for_each_owner(database: Database, clock: FakeClock) -> None:

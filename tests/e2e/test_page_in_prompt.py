@@ -10,7 +10,8 @@ from bot.app import App
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import ChatRequest, Says
 
 OWNER = "console:local"
 

@@ -10,7 +10,8 @@ import pytest
 from bot.app import App
 from bot.telegram import receiving as albums
 from tests.support.fakes import FakeClock
-from tests.support.servers.model import Calls, ChatRequest, Fails, Holds, ModelServer, Says, pictures_of, text_of
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Fails, Holds, Says, pictures_of, text_of
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import JPEG, MAX_DOWNLOAD_BYTES, document, photo
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts

@@ -10,7 +10,8 @@ import pytest
 from bot.app import App
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, Fails, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Reply, Says
 
 # The test clock starts on Saturday, 7 February 2026, 12:15 UTC.
 

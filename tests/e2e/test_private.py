@@ -11,7 +11,8 @@ from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts

@@ -12,7 +12,8 @@ from memory.messages import Provenance, worst
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from tests.support.attacks import INJECTED, KNOWN, OBEYS
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Holds, Says
 from tests.support.talk import Store
 from tests.support.tool_use import CITING, OWNER, entries, use
 

@@ -6,7 +6,8 @@ import pytest
 
 from bot.app import App
 from bot.telegram import preview as reactions
-from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import photo
 from tests.support.serving import ANN, GROUP, Serve, press, texts

@@ -19,7 +19,8 @@ from memory.text.tokens import TokenCounter
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.talk import Store, assistant, calls, result, user
 
 KYIV = ZoneInfo("Europe/Kyiv")

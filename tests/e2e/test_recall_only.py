@@ -13,7 +13,8 @@ from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Fails, ModelServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails
 
 HEAD = "No model answers, so I can only recall, not think. The weights of qwen2.5-coder-1.5b are not at "
 

@@ -14,7 +14,8 @@ from memory.mail.pruning import Pruning
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import everybody, is_set, memory_of, reminders_in
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
 from tests.support.tool_use import OWNER

@@ -10,7 +10,8 @@ from memory.messages import Provenance
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import CHAT, is_set
-from tests.support.servers.model import Calls, Fails, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve
 from tests.support.tool_use import OWNER, use

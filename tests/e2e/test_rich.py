@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 
 from bot.telegram.rich import MAX_CHARS, Rich, as_rich
-from tests.support.servers.model import Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_chats import ChatType
 from tests.support.serving import ANN, GROUP, Serve, labels, press, said, texts

@@ -19,7 +19,8 @@ from pipeline.order import ORDER, OnFailure, Phase, Step
 from pipeline.runner import MAX_PREPARING_TURNS, Pipeline, PipelineError
 from pipeline.turn import Turn
 from tests.support.fakes import FakeChannel, Person
-from tests.support.servers.model import Fails, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Says
 
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
 ORDERED = [

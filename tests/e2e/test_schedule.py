@@ -22,7 +22,8 @@ from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.e2e.conftest import WallClock
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.talk import Store
 
 OWNER = "console:local"

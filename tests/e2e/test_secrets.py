@@ -18,7 +18,8 @@ from memory.errors import StoreError
 from memory.transfer.exporting import Portable
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Fails, ModelServer, Says, Streams
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Says, Streams
 from tests.support.servers.web import Answer, Request, WebServer
 
 KEY = "aB3dE5gH7jK9mN1pQ3sT5vW7"

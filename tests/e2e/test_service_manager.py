@@ -19,7 +19,8 @@ from bot.monitoring import Health, ServiceManager, report_status
 from bot.telegram.service import run_telegram
 from tests.conftest import OpenApp
 from tests.support.processes import forked_bot
-from tests.support.servers.model import Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import Program
 

@@ -16,7 +16,8 @@ from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, Person
 from tests.support.figures import figures
-from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 
 READ = Calls((("memory_file", {"action": "read"}),))
 

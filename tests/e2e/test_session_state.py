@@ -12,7 +12,8 @@ from memory.log.sessions import Address, SessionState
 from memory.mail.mailbox import Mailbox
 from memory.runtime.menu_cache import MenuCache
 from tests.support.fakes import Person
-from tests.support.servers.model import Holds, ModelServer
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import BotApiServer
 
 

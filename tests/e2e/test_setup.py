@@ -22,7 +22,8 @@ from memory.access import AccessList
 from memory.clock import system_clock
 from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
-from tests.support.servers.model import Fails, ModelServer, Refuses
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Refuses
 from tests.support.servers.telegram import BotApiServer
 from tests.support.terminals import Terminal, on_terminal
 

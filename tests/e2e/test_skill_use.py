@@ -23,7 +23,8 @@ from memory.transfer.backup import Backup
 from memory.transfer.restore import Restore
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
 from tests.support.serving import ANN, STRANGER, Serve, labels, press, texts

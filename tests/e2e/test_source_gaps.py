@@ -9,7 +9,8 @@ from bot.app import App
 from memory.search.types import Filter
 from memory.store.entry import Kind, NewEntry
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Says
 
 
 async def test_history_search_reads_the_file_of_all_time(app: App, person: Person) -> None:

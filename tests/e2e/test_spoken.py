@@ -17,7 +17,8 @@ from tests.conftest import OpenApp
 from tests.support.consolidating import answered
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import is_set, memory_of
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.tool_use import OWNER
 
 GERMAN = {

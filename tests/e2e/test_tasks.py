@@ -22,7 +22,8 @@ from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import CHAT, everybody, hours_around_clock_changes, reminders_in
-from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, labels, press, texts
 from tests.support.tool_use import use

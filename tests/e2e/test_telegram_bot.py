@@ -14,7 +14,8 @@ from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from memory.access import AccessList
 from tests.conftest import OpenApp
-from tests.support.servers.model import Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
 

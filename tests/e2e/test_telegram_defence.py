@@ -16,7 +16,8 @@ from memory.access import CODE_ATTEMPTS, AccessList
 from memory.transfer.exporting import Portable
 from tests.conftest import OpenApp
 from tests.support.attacks import INJECTED, OBEYS
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_params import JsonObject
 from tests.support.serving import Serve

@@ -21,7 +21,8 @@ from memory.reminders.reminder import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
 from tests.support.mcp_servers import Servers
-from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.talk import in_utc
 from tests.support.terminals import Terminal, on_terminal
 

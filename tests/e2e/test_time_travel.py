@@ -10,7 +10,8 @@ from memory.store.decay import Decay
 from memory.store.entry import Kind, Nature, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import ledger_over
 
 OWNER = "console:local"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bot.commands.settings import find_zones
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
 from tests.support.tool_use import use

@@ -12,7 +12,8 @@ from pipeline.tools import toolbox
 from pipeline.tools.toolbox import Tool, ToolContext
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ChatRequest, Fails, Garbles, Holds, ModelServer, Reply, Says, Streams
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Fails, Garbles, Holds, Reply, Says, Streams
 
 READ = ("memory_file", {"action": "read"})
 

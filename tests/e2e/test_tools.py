@@ -11,7 +11,8 @@ from memory.messages import Provenance
 from memory.store.entry import Kind
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER, entries, use
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from bot.app import App
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 
 
 async def test_message_is_answered_and_noted(app: App, person: Person, model: ModelServer, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Says
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER, entries, use
 

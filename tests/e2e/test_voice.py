@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.app import App
-from tests.support.servers.model import Calls, Fails, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Fails, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import Sent, voice
 from tests.support.serving import ANN, Serve, texts

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 
 SCRIPT = str(Path(__file__).with_name("servers") / "mcp_tools.py")
 

@@ -7,7 +7,8 @@ import re
 from memory.messages import Provenance
 from memory.store.entry import Entry
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store
 
 OWNER = "console:local"

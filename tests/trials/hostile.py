@@ -34,7 +34,8 @@ from tests.support.hostile_skills import crafted_skills
 from tests.support.memory_clients import free_port
 from tests.support.mini_apps import signed
 from tests.support.processes import bot_environment, running_bot
-from tests.support.servers.model import Calls, ChatRequest, ModelServer, Reply, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_files import document
 

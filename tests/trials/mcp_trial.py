@@ -16,7 +16,8 @@ from config.settings import Settings
 from memory.clock import system_clock
 from memory.messages import Provenance
 from tests.support.fakes import Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 
 NETWORK = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 PAGE = "<html><body><h1>The harbour</h1><p>Open daily from 9 to 17.</p></body></html>"

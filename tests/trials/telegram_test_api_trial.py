@@ -23,7 +23,8 @@ from typing import Any
 import httpx
 
 from tests.support.processes import running_bot
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.servers.web import Answer, Request, WebServer
 
 LEARNED = (

@@ -31,7 +31,7 @@ from memory.text.naming import telling_words
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
-from tests.support.servers.model import Says as Reply
+from tests.support.servers.model_replies import Says as Reply
 from tests.support.talk import NOON, Store, assistant, calls, result, system, user
 
 MODEL = "scripted"

@@ -20,7 +20,8 @@ from memory.store.database import Database
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation, Priority
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Says
 from tests.support.talk import Store, ledger_over
 
 ANN, BEN = "telegram:1", "telegram:2"

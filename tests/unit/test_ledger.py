@@ -24,7 +24,8 @@ from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.consolidating import answered
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import in_utc, ledger_over, what
 
 OWNER = "telegram:1"

@@ -18,7 +18,8 @@ from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.servers.model import Calls, ModelServer, Says
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store, ledger_over, what
 
 OWNER = "telegram:1"

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.servers.model import Calls, ChatRequest, Reply, Says
+from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
 from tests.support.servers.web import Answer
 
 Body = dict[str, Any]
