@@ -43,6 +43,7 @@ from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.imports.importing import ForeignImport
 from memory.log.sessions import Session, Transcript
+from memory.messages import Message, Role
 from memory.search.activation import Activation
 from memory.search.memory_reader import MemoryReader, ReadRequest
 from memory.search.ranking import Ranker
@@ -55,7 +56,8 @@ from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.embedders import LocalEmbedder
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder
+from pipeline.prompt.memory_part import MemoryPart
+from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 from tests.support.talk import ledger_over
 
@@ -82,19 +84,18 @@ class Asking:
         self._recall = Recall(search, database, self._counter, in_utc, ranker)
         self._reader = MemoryReader(self._recall, search, database, self._counter)
         activation = Activation(database, Decay(), system_clock, in_utc)
-        memories = Memories(self._recall, activation, 800)
-        self._builder = PromptBuilder(STYLES["full"], None, memories, None, None, self._budget, system_clock, in_utc)
+        parts = [MemoryPart(None, self._recall, activation, 800)]
+        self._builder = PromptBuilder(STYLES["full"], parts, self._budget, system_clock, in_utc)
 
     async def _budget(self, _owner: str, _model: object = None) -> Budget:
         return Budget("", ModelWindow(128_000, 8_000), self._counter)
 
     async def find_relevant(self, session: Session, message: str) -> str:
         """Return the text under `# Relevant Memory` for the first message of a conversation."""
-        visible, budget = Transcript(None, None, []), await self._budget(session.owner)
-        found = await self._builder.find(session, message, visible)
-        stable = await self._builder.stable(session, visible, budget, found)
-        volatile = await self._builder.volatile(session, message, found, visible, stable, budget)
-        return volatile.text.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
+        draft = self._builder.draft(session, Transcript(None, None, []), await self._budget(session.owner))
+        draft.question, draft.new_messages = message, [Message(Role.USER, message, draft.now)]
+        prompt = await self._builder.build(draft)
+        return prompt.added.text.partition(RELEVANT_HEADER)[2].rpartition(NOW_HEADER)[0].strip()
 
     async def look_up(self, session: Session, question: str, tokens: int, prompt: str = "") -> str:
         """Return the results of memory_recall for several wordings of a question, with a prompt in view."""

@@ -70,7 +70,10 @@ from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.model import ChatModel
 from pipeline.models.routing import ModelChoice, ModelRouter
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder
+from pipeline.prompt.memory_part import MemoryPart
+from pipeline.prompt.part import PromptPart
+from pipeline.prompt.parts import GraphPart, HintsPart, QuotedPart, SharedPart, SkillsPart, SummaryPart
+from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
 from pipeline.skills import Skills
@@ -272,10 +275,12 @@ def _assemble(
         memory.forgetting.also(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
-    memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens, memory.sharing)
-    builder = PromptBuilder(
-        style, daily_notes, memories if enabled else None, graph, skills, budget, clock, memory.zone_of
-    )
+    memory_part = MemoryPart(memory.daily_notes, memory.recall, memory.activation, settings.memory_activation_tokens)
+    parts: list[PromptPart] = [SkillsPart(skills), QuotedPart()]
+    parts += [SharedPart(memory.sharing), memory_part] if enabled else []
+    parts += [GraphPart(graph)] if graph is not None else []
+    parts += [SummaryPart(), HintsPart()]
+    builder = PromptBuilder(style, parts, budget, clock, memory.zone_of)
     limits = CompactionLimits(
         settings.compaction_max_context_tokens,
         settings.compaction_keep_last_messages,

@@ -66,7 +66,7 @@ class Status:
         compacted = messages - len(transcript.messages)
         model = await self.models.of(session.address.owner)
         window = model.window.max_input_tokens
-        tokens = await self.builder.stable_tokens(session, transcript, model)
+        tokens = await self.builder.tokens(session, transcript, model)
         rows = [
             (_("model"), model.name),
             (_("tokens"), _format_estimate(tokens, window)),

@@ -78,18 +78,20 @@ class PromptStyle:
         identity_without_memory: Replaces `identity` if memory is off.
         plain: Put memories and the time as plain lines after the identity, leave out notes and earlier answers, and
             leave messages as typed. A small model answers any other text that it finds around the message.
+        unknown: Added to the identity for a question, if the bot has a memory.
         max_messages: Maximum number of messages of the conversation. None means all.
     """
 
     identity: str
     identity_without_memory: str
     plain: bool = False
+    unknown: str = ""
     max_messages: int | None = None
 
 
 STYLES = {
     "full": PromptStyle(_FULL, _PLAIN),
-    "small": PromptStyle(_SMALL, _SMALL_PLAIN, plain=True, max_messages=6),
+    "small": PromptStyle(_SMALL, _SMALL_PLAIN, plain=True, unknown=PLAIN_UNKNOWN, max_messages=6),
 }
 
 
@@ -113,7 +115,7 @@ def plain_line(line: str) -> str:
 
 
 def without_memory(style: PromptStyle) -> PromptStyle:
-    return replace(style, identity=style.identity_without_memory)
+    return replace(style, identity=style.identity_without_memory, unknown="")
 
 
 def fence(text: str) -> str:

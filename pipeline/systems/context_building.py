@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from config.texts import ngettext
 from memory.buttons import Notice
 from memory.log.compaction import Compacted, CompactionService
 from memory.log.sessions import SessionService
-from memory.messages import Message, Role, in_one, worst
-from pipeline.prompt.prompt_builder import PromptBuilder, with_summary_of_others
-from pipeline.prompt.prompts import escape_fence
+from memory.messages import Message, Role, in_one
+from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.turn import Turn
 
 OnCompacted = Callable[["Compacted"], Awaitable[None]]
@@ -78,48 +76,19 @@ class ContextBuilding:
         turn.budget = budget = await self._builder.budget(turn.session.owner, turn.chat_model)
         if turn.transcript is None:
             turn.transcript = await self._sessions.transcript(turn.session.id)
-        transcript = turn.transcript
-        history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
-        if (limit := self._builder.max_messages) is not None:
-            first = next((at for at, m in enumerate(history[-limit:]) if m.role is Role.USER), limit)
-            history = history[-limit:][first:]
-            transcript = replace(transcript, messages=history)
-        visible = replace(transcript, messages=history)
+        draft = self._builder.draft(turn.session, turn.transcript, budget, turn.replaces_turn)
+        draft.new_messages = turn.user_messages
         # Search memory for the user's own words, not for the text of an attached document.
-        question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
-        lookup = await self._builder.find(turn.session, question, transcript)
-        stable = await self._builder.stable(turn.session, visible, budget, lookup)
-        quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
-        photos = any(message.images for message in turn.user_messages)
-        volatile = await self._builder.volatile(
-            turn.session,
-            question,
-            lookup,
-            transcript,
-            stable,
-            budget,
-            quoted,
-            turn.user_messages,
-            photos=photos,
-            task=turn.task,
-        )
-        spoken = [_with_origin(budget.cap(m, budget.message)) for m in (*history, *turn.user_messages)]
-        spoken = with_summary_of_others(spoken, visible, budget)
+        draft.question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
+        draft.quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
+        draft.task = turn.task
+        prompt = await self._builder.build(draft)
+        turn.context = prompt.messages
         turn.recalled_messages = tuple(
             Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept)
-            for piece in volatile.passages
+            for piece in prompt.passages
         )
-        turn.recalled_text = "\n".join([*volatile.lines, volatile.text.text])
-        turn.context = self._builder.request(stable, volatile, spoken)
-        turn.notices += [Notice(stable.unreadable)] if stable.unreadable else []
-        turn.activated = (*stable.baseline, *stable.unasked, *volatile.activated)
-        turn.recalled = volatile.text.messages
-        turn.recalled_notes = volatile.text.entries
-
-
-def _with_origin(message: Message) -> Message:
-    if message.role is not Role.USER:
-        return message  # Marks in its own answers would teach the model to write marks.
-    speaker = f"{message.speaker}:" if message.speaker else ""
-    text = f"{speaker}{worst([message.provenance]).mark} {escape_fence(message.content)}"
-    return replace(message, content=text.removeprefix(" "))
+        turn.recalled_text = prompt.recalled_text
+        turn.notices += [Notice(text) for text in draft.notices]
+        turn.activated = tuple(draft.activated)
+        turn.recalled, turn.recalled_notes = prompt.added.messages, prompt.added.entries

@@ -23,7 +23,10 @@ from memory.store.database import Database
 from memory.store.entry import Author, NewEntry
 from memory.text.tokens import TokenCounter
 from pipeline.prompt.budget import Budget
-from pipeline.prompt.prompt_builder import Memories, PromptBuilder
+from pipeline.prompt.memory_part import MemoryPart
+from pipeline.prompt.part import PromptPart
+from pipeline.prompt.parts import SharedPart
+from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import STYLES
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
@@ -64,11 +67,10 @@ class Family:
         counter = TokenCounter()
         self.memory = MemoryServices(settings, database, counter, clock)
         self.store = Store.over(database, clock)
-        memories = Memories(self.memory.recall, self.memory.activation, 800, self.memory.sharing)
         self.budget = Budget("", ModelWindow(128_000, 8_000), counter)
-        self.builder = PromptBuilder(
-            STYLES["full"], self.memory.daily_notes, memories, None, None, self._budget, clock, in_utc
-        )
+        memories = MemoryPart(self.memory.daily_notes, self.memory.recall, self.memory.activation, 800)
+        parts: list[PromptPart] = [SharedPart(self.memory.sharing), memories]
+        self.builder = PromptBuilder(STYLES["full"], parts, self._budget, clock, in_utc)
         self.of: dict[str, str] = {}
         self.shared: set[str] = set()
         self.maybe: set[str] = set()
@@ -164,12 +166,11 @@ class Family:
     async def request(self, session: Session) -> str:
         """Return everything in a chat's next request."""
         question = "Where is the boat key?"
-        visible = await self.memory.sessions.transcript(session.id)
-        lookup = await self.builder.find(session, question, visible)
-        stable = await self.builder.stable(session, visible, self.budget, lookup)
-        volatile = await self.builder.volatile(session, question, lookup, visible, stable, self.budget)
+        draft = self.builder.draft(session, await self.memory.sessions.transcript(session.id), self.budget)
+        draft.question, draft.new_messages = question, [user(question)]
+        prompt = await self.builder.build(draft)
         found = await self.memory.recall.recall(question, session.owner, _ALL, 50)
-        return "\n".join([stable.message.content, volatile.text.text, *(result.text for result in found)])
+        return "\n".join([prompt.messages[0].content, prompt.added.text, *(result.text for result in found)])
 
     def leaked(self, chat: str, text: str) -> Iterator[str]:
         """Return the words in a chat's request that are neither its own nor shared with it."""

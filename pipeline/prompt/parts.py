@@ -1,0 +1,105 @@
+"""The smaller parts of a prompt: quoted messages, shared memories, skills, the summary, and hints about the turn."""
+
+from __future__ import annotations
+
+from config.texts import in_line
+from memory.facts.sharing import Sharing
+from memory.ledger.page import format_line
+from memory.log.sessions import GUEST
+from memory.messages import Passage
+from pipeline.lightrag import LightRag
+from pipeline.prompt.part import Draft, Section, quoted_section
+from pipeline.prompt.prompts import (
+    GUEST_HINT,
+    PHOTO_HINT,
+    PRIVATE_HINT,
+    QUOTED_HEADER,
+    RELEVANT_HEADER,
+    SHARED_HEADER,
+    SUMMARY_HEADER,
+    TASK_HINT,
+)
+from pipeline.skills import Skills, skill_prompt
+from pipeline.tools.media import SKILL_TOOL
+
+MAX_SHARED_TOKENS = 300
+MAX_SHARED_MEMORIES = 40
+MAX_SHARED_MEMORY_CHARS = 300
+"""Limits for the memories that others of the family share. Every request has the newest ones; search finds the rest."""
+
+
+class SkillsPart:
+    """Lists the skills, if the model has the tool to read them."""
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+
+    async def add_to(self, draft: Draft) -> None:
+        if any(tool.name == SKILL_TOOL for tool in draft.budget.tools):
+            text, _ = skill_prompt(await self._skills.all(), draft.budget.text)
+            draft.stable += [Section(text)] if text else []
+
+
+class QuotedPart:
+    """Quotes the messages that the new messages reply to."""
+
+    async def add_to(self, draft: Draft) -> None:
+        for passage in draft.quoted:
+            text = draft.budget.cut(passage.text, draft.budget.relevant)
+            draft.volatile.append(Section(f"{passage.provenance.mark} {text}".strip(), QUOTED_HEADER, passage=passage))
+        draft.shown = draft.shown.with_quoted(*(passage.text for passage in draft.quoted))
+
+
+class SharedPart:
+    """Lists the newest memories that others of the family share."""
+
+    def __init__(self, sharing: Sharing) -> None:
+        self._sharing = sharing
+
+    async def add_to(self, draft: Draft) -> None:
+        if not draft.new_messages:
+            return
+        lines, remaining = list[str](), min(MAX_SHARED_TOKENS, draft.budget.relevant)
+        for entry in await self._sharing.by_others(draft.session.owner, MAX_SHARED_MEMORIES):
+            day = f"{entry.shared_at.astimezone(draft.zone):%Y-%m-%d}" if entry.shared_at is not None else ""
+            line = f"- {entry.shared_by}, {day}: {in_line(entry.content, MAX_SHARED_MEMORY_CHARS)}"
+            if (cost := draft.budget.text(line) + 1) <= remaining:
+                remaining -= cost
+                lines.append(line)
+                draft.shown = draft.shown.with_lines(format_line(entry.content))
+        text = "\n".join(lines)
+        draft.volatile += [Section(text, SHARED_HEADER, passage=Passage(text))] if lines else []
+
+
+class GraphPart:
+    """Adds what LightRAG finds for the message. It stores queries, so it never sees a private talk."""
+
+    def __init__(self, graph: LightRag) -> None:
+        self._graph = graph
+
+    async def add_to(self, draft: Draft) -> None:
+        if draft.new_messages and not draft.session.private:
+            draft.volatile += quoted_section(RELEVANT_HEADER, await self._graph.relevant(draft.question), draft.budget)
+
+
+class SummaryPart:
+    """Adds the summary of the user's and the assistant's messages. `with_foreign_summary` adds the other one."""
+
+    async def add_to(self, draft: Draft) -> None:
+        if (summary := draft.visible.summaries[0]) is not None:
+            draft.stable.append(Section(f"{SUMMARY_HEADER}\n{draft.budget.cut(summary, draft.budget.relevant)}"))
+
+
+class HintsPart:
+    """Says how this message differs from others: a photo, a guest's or private chat, or a scheduled task."""
+
+    async def add_to(self, draft: Draft) -> None:
+        session = draft.session
+        photos = any(message.images for message in draft.new_messages)
+        hints = [PHOTO_HINT] if photos and not session.private else []
+        if session.address.channel == GUEST:
+            hints.append(GUEST_HINT)
+        elif session.private:
+            hints.append(PRIVATE_HINT)
+        hints += [TASK_HINT.format(hour=draft.task.hour)] if draft.task is not None else []
+        draft.volatile += [Section(hint) for hint in hints]
