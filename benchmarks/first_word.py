@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 from benchmarks.small_learning import with_weights
-from bot.app import App, open_app
+from bot.app import open_app
 from bot.console.console import ConsoleChannel, console_address, typed_arrival
+from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
 

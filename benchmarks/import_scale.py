@@ -19,7 +19,8 @@ import zipfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from bot.app import App, open_app
+from bot.app import open_app
+from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.log.sessions import Address

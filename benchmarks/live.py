@@ -18,7 +18,8 @@ from pydantic import HttpUrl, SecretStr
 from rich.console import Console
 from rich.table import Table
 
-from bot.app import App, open_app
+from bot.app import open_app
+from bot.kernel import App
 from bot.models import endpoint_and_model
 from config.logs import configure_logging
 from config.models import load_catalogue

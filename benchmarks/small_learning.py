@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.app import App, open_app
+from bot.app import open_app
+from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings, load_settings
 from tests.support.fakes import Person

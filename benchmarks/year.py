@@ -24,7 +24,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.year_life import ANSWERS, BEGIN, EN, Attribute, Life, Line, Purpose, make_life
-from bot.app import App, open_app
+from bot.app import open_app
+from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.text.naming import name_key

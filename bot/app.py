@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -21,9 +21,12 @@ from bot.commands.settings import SettingsCommands, VoiceCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
+from bot.feature import Contributions, Feature, open_features
+from bot.features import installed_features
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
+from bot.kernel import App, Jobs, Kernel
 from bot.languages import Languages
 from bot.models import (
     ModelSetup,
@@ -40,7 +43,7 @@ from bot.services import MemoryServices, create_replica
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
-from bot.web import InboundRoute, page_address
+from bot.web import page_address
 from config.models import ModelCatalogue, load_catalogue
 from config.settings import Settings, check_together
 from memory.access import AccessList
@@ -56,7 +59,6 @@ from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
-from memory.log.sessions import SessionService
 from memory.reminders.offer_look import OfferLook
 from memory.runtime.usage import Quota, UsageLog
 from memory.search.activation import use_half_life
@@ -64,15 +66,14 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
-from pipeline.media.files import MediaSources
-from pipeline.media.speech import Speech
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.model import ChatModel
 from pipeline.models.routing import ModelChoice, ModelRouter
+from pipeline.order import ORDER
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.part import PromptPart
-from pipeline.prompt.parts import GraphPart, HintsPart, QuotedPart, SharedPart, SkillsPart, SummaryPart
+from pipeline.prompt.parts import HintsPart, QuotedPart, SharedPart, SkillsPart, SummaryPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
@@ -104,7 +105,6 @@ from pipeline.tools.toolbox import Tool, Toolbox
 if TYPE_CHECKING:
     from bot.jobs.replication import Replication
     from bot.web.metrics import Metrics
-    from pipeline.lightrag import LightRag
 
 log = structlog.get_logger(__name__)
 
@@ -113,62 +113,12 @@ CAPTURE_PURPOSE = "capture"
 OFFER_PURPOSE = "offer"
 
 
-@dataclass(frozen=True, slots=True)
-class Jobs:
-    """The background jobs. Without an embedding model `embedding` is None, and with memory off `offers` is None."""
-
-    consolidation: BackgroundConsolidation
-    capture: BackgroundCapture
-    weekly: WeeklySchedule
-    offers: DateOffers | None
-    housekeeping: Maintenance
-    embedding: BackgroundEmbedding | None
-    importing: BackgroundImportLearning
-
-
-@dataclass(frozen=True, slots=True)
-class App:
-    """A running Mneme without its channels."""
-
-    settings: Settings
-    clock: Clock
-    memory: MemoryServices
-    models: ModelChoice
-    runner: SessionRunner
-    jobs: Jobs
-    tasks: BackgroundTasks
-    health: Health
-    media: MediaSources  # A channel registers here that it can fetch files
-    inbound_routes: dict[str, InboundRoute]  # Handlers of the web server by path, registered even if none runs
-    metrics: Metrics | None
-    checker: FactChecker
-    tools: McpTools
-    replication: Replication | None
-    speech: Speech | None
-
-    @property
-    def database(self) -> Database:
-        return self.memory.database
-
-    @property
-    def sessions(self) -> SessionService:
-        return self.memory.sessions
-
-    def start_background_work(self) -> None:
-        """Start the background jobs. One-off commands don't call this."""
-        self.jobs.consolidation.start()
-        self.jobs.housekeeping.start(self.tasks)
-        if self.jobs.embedding is not None:
-            self.jobs.embedding.start(self.tasks)
-        if self.settings.memory_enabled:
-            self.jobs.capture.start()
-            self.jobs.weekly.start(self.tasks)
-            self.jobs.importing.start(self.tasks)
-
-
 @contextlib.asynccontextmanager
 async def open_app(
-    settings: Settings, clock: Clock = system_clock, catalogue: ModelCatalogue | None = None
+    settings: Settings,
+    clock: Clock = system_clock,
+    catalogue: ModelCatalogue | None = None,
+    features: Sequence[Feature] | None = None,
 ) -> AsyncIterator[App]:
     """Start everything but the channels, and stop it at the end of the block.
 
@@ -176,6 +126,7 @@ async def open_app(
 
     Args:
         catalogue: the known models, by default the packaged ones.
+        features: the features that the settings may switch on, by default all that are installed.
     """
     check_together(settings)
     async with contextlib.AsyncExitStack() as stack:
@@ -220,26 +171,27 @@ async def open_app(
             observe=metrics.tokens_used if metrics is not None else None,
         )
         setup = create_model_setup(settings, catalogue, router)
-        app = _assemble(settings, clock, memory, usage, setup, metrics, housekeeping, replication, stack)
+        choice = ModelChoice(setup.model, setup.others, memory.preferences)
+        kernel = Kernel(settings, clock, memory, choice, stack)
+        added = await open_features(installed_features() if features is None else features, kernel)
+        app = _assemble(kernel, added, usage, setup, metrics, housekeeping, replication)
         # Last, so that turns are cancelled first, while everything they use is open
         stack.push_async_callback(app.runner.close)
         yield app
 
 
 def _assemble(
-    settings: Settings,
-    clock: Clock,
-    memory: MemoryServices,
+    kernel: Kernel,
+    added: Contributions,
     usage: UsageLog,
     setup: ModelSetup,
     metrics: Metrics | None,
     housekeeping: Maintenance,
     replication: Replication | None,
-    stack: contextlib.AsyncExitStack,
 ) -> App:
+    settings, clock, memory, models, stack = kernel.settings, kernel.clock, kernel.memory, kernel.models, kernel.stack
     enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
     model, offered = setup.model, setup.tools
-    models = ModelChoice(model, setup.others, memory.preferences)
     effects = Effects(memory.database)
     skills = Skills(settings.mneme_data_dir)
     approvals = Approvals(memory.preferences)
@@ -268,19 +220,15 @@ def _assemble(
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
     # A reply that is still to be written must not be written after /forget all
     memory.forgetting.also(memory.turns.drop_deferred)
-    graph = create_lightrag(settings) if settings.lightrag_url is not None else None
-    if graph is not None:
-        stack.push_async_callback(graph.close)
-        # Even if memory is off now, since data sent there earlier has to be erased too
-        memory.forgetting.also(graph.forget)
-        graph = graph if enabled else None
+    for forget in added.on_forget:
+        memory.forgetting.also(forget)
     daily_notes = memory.daily_notes if enabled else None
     memory_part = MemoryPart(memory.daily_notes, memory.recall, memory.activation, settings.memory_activation_tokens)
-    parts: list[PromptPart] = [SkillsPart(skills), QuotedPart()]
-    parts += [SharedPart(memory.sharing), memory_part] if enabled else []
-    parts += [GraphPart(graph)] if graph is not None else []
-    parts += [SummaryPart(), HintsPart()]
-    builder = PromptBuilder(style, parts, budget, clock, memory.zone_of)
+    parts: list[tuple[int, PromptPart]] = [(10, SkillsPart(skills)), (20, QuotedPart()), (50, SummaryPart())]
+    parts += [(30, SharedPart(memory.sharing)), (40, memory_part)] if enabled else []
+    parts += [(60, HintsPart()), *added.prompt]
+    in_order = [part for _, part in sorted(parts, key=itemgetter(0))]
+    builder = PromptBuilder(style, in_order, budget, clock, memory.zone_of)
     limits = CompactionLimits(
         settings.compaction_max_context_tokens,
         settings.compaction_keep_last_messages,
@@ -361,8 +309,10 @@ def _assemble(
             ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, models, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
             MemoryPersist(daily_notes, capturing.hear, memory.uses if enabled else None),
-            Indexing(graph, embedding.wake if embedding is not None else None),
+            Indexing(embedding.wake if embedding is not None else None),
+            *(system for _, system in added.systems),
         ],
+        order=(*ORDER, *(step for step, _ in added.systems)),
         observe=metrics.turn_finished if metrics is not None else None,
         owe=memory.turns.defer,
     )
@@ -440,11 +390,3 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
         consolidate_tool(memory.weekly),
         *reminder_tools(memory.reminders, writes),
     ]
-
-
-def create_lightrag(settings: Settings) -> LightRag:
-    """Create the client for the LightRAG server. The settings must name one."""
-    from pipeline.lightrag import LightRag  # Rarely needed
-
-    key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
-    return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)

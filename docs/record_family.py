@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.app import App
+from bot.kernel import App
 from config.logs import configure_logging
 from docs.record_telegram import ANN, Clock, running, scripted
 from tests.support.servers.model import ModelServer

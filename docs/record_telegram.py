@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.app import App, open_app
+from bot.app import open_app
+from bot.kernel import App
 from bot.telegram.service import run_telegram
 from config.logs import configure_logging
 from config.settings import Settings

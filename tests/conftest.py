@@ -20,7 +20,8 @@ import hypothesis
 import pytest
 import structlog
 
-from bot.app import App, open_app
+from bot.app import open_app
+from bot.kernel import App
 from config.models import ModelWindow, load_catalogue
 from config.settings import Settings
 from memory.store.database import Database

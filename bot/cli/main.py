@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
-    from bot.app import App
+    from bot.kernel import App
     from config.settings import Settings
 
 cli = typer.Typer(

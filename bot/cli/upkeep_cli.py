@@ -194,11 +194,12 @@ def doctor(
     """Look at everything that can be wrong, and say what to do. Exit status 1 when something does not work."""
     from bot.doctor.examination import examine
     from bot.doctor.finding import Verdict
+    from bot.features import installed_features
     from config.logs import configure_logging
 
     # Problems are reported as findings, so the log is silent unless LOG_LEVEL=debug
     configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
-    findings = asyncio.run(examine(backups))
+    findings = asyncio.run(examine(backups, installed_features()))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:

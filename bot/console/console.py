@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import TextIO
 
-from bot.app import App
 from bot.commands.command import parse_command
+from bot.kernel import App
 from config.texts import _, use_language
 from memory.buttons import Keyboard
 from memory.errors import MnemeError

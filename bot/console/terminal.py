@@ -18,12 +18,12 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 
-from bot.app import App
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plain_text, find_language, run_due_tasks, take_due_tasks, typed_arrival
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 from bot.jobs.scheduled import start_reminders
+from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
 from memory.log.sessions import Address

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import structlog
 from pydantic import SecretStr
 
 from bot.doctor import installation, memory, services
-from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note
+from bot.doctor.finding import Check, DoctorContext, Finding, failed, failed_with_error, note
+from bot.feature import Feature
 from config.errors import ConfigurationError
 from config.secrets import without_shapes
 from config.settings import Settings, load_settings
@@ -26,7 +27,7 @@ MIN_SECRET_CHARS = 6
 """Minimum length of a masked secret. Shorter values, such as `none` for servers without keys, may be parts of words."""
 
 
-CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
+CHECKS: dict[str, Check] = {
     "settings": installation.check_settings,
     "data directory": installation.check_data_directory,
     "database": installation.check_database,
@@ -37,24 +38,26 @@ CHECKS: dict[str, Callable[[DoctorContext], Awaitable[list[Finding]]]] = {
     "token": services.check_telegram,
     "model": services.check_models,
     "embedder": services.check_embeddings,
-    "LightRAG": services.check_lightrag,
     "memory": memory.check_memory,
     "skills": installation.check_skills,
     "tools": services.check_tools,
 }
 
 
-async def examine(backups: Path | None = None) -> list[Finding]:
-    """Run all checks concurrently. Broken installations never raise."""
+async def examine(backups: Path | None = None, features: Iterable[Feature] = ()) -> list[Finding]:
+    """Run all checks and those of the features concurrently. Broken installations never raise."""
+    checks = dict(CHECKS)
+    for feature in features:
+        checks |= feature.checks
     try:
         settings = load_settings()
     except ConfigurationError as error:
-        unseen = [note(subject, "Not looked at, since the settings can't be read") for subject in [*CHECKS][1:]]
+        unseen = [note(subject, "Not looked at, since the settings can't be read") for subject in [*checks][1:]]
         return [failed_with_error("settings", error), *unseen, installation.versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
     context = DoctorContext(settings, database, state, system_clock, backups)
-    groups = await asyncio.gather(*(_run_check(subject, context) for subject in CHECKS))
+    groups = await asyncio.gather(*(_run_check(*check, context) for check in checks.items()))
     lines = [finding for findings in groups for finding in findings]
     return [*(_without_secrets(finding, settings) for finding in lines), installation.versions()]
 
@@ -69,9 +72,9 @@ def _without_secrets(finding: Finding, settings: Settings) -> Finding:
     return replace(finding, found=text)
 
 
-async def _run_check(subject: str, context: DoctorContext) -> list[Finding]:
+async def _run_check(subject: str, check: Check, context: DoctorContext) -> list[Finding]:
     try:
-        return await CHECKS[subject](context)
+        return await check(context)
     except Exception as error:  # A failed check must not hide the results of others
         log.debug("check_failed", check=subject, exc_info=True)
         return [failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]

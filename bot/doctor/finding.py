@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -47,6 +48,10 @@ class DoctorContext:
     state: DatabaseState
     clock: Clock
     backups: Path | None = None
+
+
+Check = Callable[[DoctorContext], Awaitable[list[Finding]]]
+"""A check of `mneme doctor`. It never raises for a broken installation."""
 
 
 def ok(name: str, text: str) -> Finding:

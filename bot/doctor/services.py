@@ -1,4 +1,4 @@
-"""Checks of services: Telegram (and with it the clock), models, embeddings, LightRAG, MCP servers."""
+"""Checks of services: Telegram (and with it the clock), models, embeddings, MCP servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
-from bot.app import create_lightrag
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, sentence, warning
 from bot.jobs.replication import MAX_AGE
 from bot.local_choice import choose_local
@@ -22,7 +21,7 @@ from bot.services import create_replica
 from bot.telegram.service import telegram_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, ModelCatalogue, load_catalogue
-from config.settings import Settings, check_together
+from config.settings import Settings
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.runtime.endpoints import EndpointStore
@@ -76,7 +75,6 @@ CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
 FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
 CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint it names a local model."
 EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words meanwhile."
-GRAPH = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
 
 async def check_replica(context: DoctorContext) -> list[Finding]:
@@ -209,24 +207,6 @@ async def check_embeddings(context: DoctorContext) -> list[Finding]:
         stack.push_async_callback(database.close)
         progress = await Vectors(database).progress(models.embedder.name)
         return [ok("embedder", f"{text}; {progress.done:,} of {progress.of:,} texts have their vectors")]
-
-
-async def check_lightrag(context: DoctorContext) -> list[Finding]:
-    settings = context.settings
-    if settings.lightrag_url is None:
-        return [ok("LightRAG", "None is configured")]
-    try:
-        check_together(settings)
-    except ConfigurationError as error:
-        return [failed_with_error("LightRAG", error)]
-    graph = create_lightrag(settings)
-    try:
-        trouble = await graph.check()
-    finally:
-        await graph.close()
-    if trouble is not None:
-        return [warning("LightRAG", f"At {settings.lightrag_url} {trouble}", GRAPH)]
-    return [ok("LightRAG", f"It answers at {settings.lightrag_url}")]
 
 
 @contextlib.asynccontextmanager

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot.app import App
+from bot.kernel import App
 from bot.mcp_server.server import memory_server, served_owner
 from bot.mcp_server.tools import MemoryTools
 from bot.web import host_header

@@ -14,8 +14,8 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.app import App
 from bot.jobs.scheduled import start_reminders
+from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, ChatMigrations

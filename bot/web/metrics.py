@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.app import App
+from bot.kernel import App
 from bot.monitoring import Health
 from bot.sessions import SessionQueues
 from bot.web import InboundRoute

@@ -19,7 +19,7 @@ from pydantic import HttpUrl
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from bot.app import App
+from bot.kernel import App
 from bot.web import PAGE, host_header
 from bot.web.limits import BACKLOG, Connections, LimitedProtocol, RequestLimits, max_connections
 from config.errors import ConfigurationError

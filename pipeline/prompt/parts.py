@@ -7,14 +7,12 @@ from memory.facts.sharing import Sharing
 from memory.ledger.page import format_line
 from memory.log.sessions import GUEST
 from memory.messages import Passage
-from pipeline.lightrag import LightRag
-from pipeline.prompt.part import Draft, Section, quoted_section
+from pipeline.prompt.part import Draft, Section
 from pipeline.prompt.prompts import (
     GUEST_HINT,
     PHOTO_HINT,
     PRIVATE_HINT,
     QUOTED_HEADER,
-    RELEVANT_HEADER,
     SHARED_HEADER,
     SUMMARY_HEADER,
     TASK_HINT,
@@ -69,17 +67,6 @@ class SharedPart:
                 draft.shown = draft.shown.with_lines(format_line(entry.content))
         text = "\n".join(lines)
         draft.volatile += [Section(text, SHARED_HEADER, passage=Passage(text))] if lines else []
-
-
-class GraphPart:
-    """Adds what LightRAG finds for the message. It stores queries, so it never sees a private talk."""
-
-    def __init__(self, graph: LightRag) -> None:
-        self._graph = graph
-
-    async def add_to(self, draft: Draft) -> None:
-        if draft.new_messages and not draft.session.private:
-            draft.volatile += quoted_section(RELEVANT_HEADER, await self._graph.relevant(draft.question), draft.budget)
 
 
 class SummaryPart:

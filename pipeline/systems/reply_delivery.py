@@ -6,7 +6,6 @@ MemoryPersist (50) and Indexing (55) run after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -22,9 +21,6 @@ from memory.search.uses import MemoryUses
 from memory.store.notices import PendingNotices
 from pipeline.arrival import inbox_ids
 from pipeline.turn import Turn
-
-if TYPE_CHECKING:
-    from pipeline.lightrag import LightRag
 
 log = structlog.get_logger(__name__)
 
@@ -171,9 +167,7 @@ class MemoryPersist:
 
 
 class Indexing:
-    """Adds answered exchanges to LightRAG, except those of private talks.
-
-    The search index needs no update here: the commit wrote it, and vectors are computed in the background.
+    """Starts the background embedding. The search index needs no update here, since the commit wrote it.
 
     Args:
         on_change: Called after each answered turn, so that new vectors are computed.
@@ -181,15 +175,9 @@ class Indexing:
 
     name = "Indexing"
 
-    def __init__(self, graph: LightRag | None, on_change: Callable[[], None] | None = None) -> None:
-        self._graph = graph
+    def __init__(self, on_change: Callable[[], None] | None) -> None:
         self._on_change = on_change
 
     async def process(self, turn: Turn) -> None:
         if self._on_change is not None:
             self._on_change()
-        if self._graph is None or turn.committed_as is None or turn.session.private:
-            return
-        answer = turn.produced[-1]
-        texts = in_one(turn.user_messages), in_one([answer])
-        await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, *texts)

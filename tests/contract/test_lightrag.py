@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from bot.features.lightrag.client import LightRag
 from config.errors import ConfigurationError
-from pipeline.lightrag import LightRag
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
@@ -185,7 +185,7 @@ async def test_unreachable_graph_never_fails_a_turn(start_beside: OpenApp, graph
 async def test_endless_graph_answer_is_ended_by_the_timeout(
     start_beside: OpenApp, graph: LightRagServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.lightrag.QUERY_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr("bot.features.lightrag.client.QUERY_TIMEOUT_SECONDS", 0.3)
     graph.drips = True
     async with start_beside() as app:
         assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"

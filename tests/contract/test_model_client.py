@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from config.models import ModelWindow
 from memory.messages import Completion, Message, Role, ToolCall
 from pipeline.models.capabilities import Part

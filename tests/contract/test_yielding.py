@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import bot.jobs.background
-from bot.app import App
 from bot.jobs.background import BackgroundConsolidation
+from bot.kernel import App
 from bot.languages import Languages
 from bot.tasks import BackgroundTasks
 from config.models import ModelWindow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.capture.capture import MAX_CAPTURE_CHARS, Captured, requested
 from memory.capture.classifier import CaptureKind
 from memory.capture.new_entry import new_entry

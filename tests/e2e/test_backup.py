@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.app import App
 from bot.cli.main import cli
+from bot.kernel import App
 from memory.errors import StoreError
 from memory.store.data_lock import lock_data_dir
 from memory.store.database import Database

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.app import App
 from bot.commands.command import help_text, parse_command
 from bot.commands.figures import WIDTH_CELLS
+from bot.kernel import App
 from memory.facts.corrections import may_contradict
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.consolidation.extractor import FALLBACK_MARK, MAX_FALLBACK_CHARS, MAX_FALLBACK_MESSAGES
 from memory.consolidation.outcome import Consolidated
 from memory.files.markdown import MarkdownFiles

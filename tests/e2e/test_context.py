@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.messages import Provenance

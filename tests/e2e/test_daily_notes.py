@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from bot.app import App
+from bot.kernel import App
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer

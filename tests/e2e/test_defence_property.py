@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from bot.app import App, open_app
+from bot.app import open_app
+from bot.kernel import App
 from bot.telegram.service import run_telegram
 from config.settings import Settings
 from memory.store.entry import Kind, NewEntry

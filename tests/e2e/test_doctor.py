@@ -21,6 +21,7 @@ from telegram import Bot
 
 from bot.doctor.examination import examine
 from bot.doctor.finding import Finding, Verdict
+from bot.features import installed_features
 from bot.services import MemoryServices
 from config.settings import Settings
 from memory.clock import system_clock
@@ -60,7 +61,7 @@ class Installation:
     async def findings(self) -> dict[str, Finding]:
         """Return the findings by name, without starting a process."""
         with mock.patch.dict(os.environ, self.environment):
-            return {finding.name: finding for finding in await examine()}
+            return {finding.name: finding for finding in await examine(features=installed_features())}
 
 
 @pytest.fixture

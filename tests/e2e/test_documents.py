@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from bot.app import App
+from bot.kernel import App
 from tests.support.papers import locked, pdf
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says, text_of

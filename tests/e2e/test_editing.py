@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.store.entry import Author, Entry, Kind, NewEntry
 from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer

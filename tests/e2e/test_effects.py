@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.messages import ToolCall
 from memory.store.database import Database
 from memory.store.effects import Effects, record_causes

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_calls import Call

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
 from bot.commands import memory_changes as export_command
 from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
+from bot.kernel import App
 from config.settings import DATABASE_NAME
 from config.texts import _, use_language
 from memory.store.database import Database

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.app import App
+from bot.kernel import App
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, labels, press, said, texts

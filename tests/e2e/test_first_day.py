@@ -9,7 +9,7 @@ from itertools import chain
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.capture.capture import proposed
 from memory.consolidation.capture_review import Heard
 from memory.store.entry import Author, Kind, NewEntry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.app import App
+from bot.kernel import App
 from memory.store.entry import Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer

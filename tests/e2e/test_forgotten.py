@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.files.notes import Memory
 from memory.store.entry import Kind
 from tests.conftest import OpenApp

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram import inbox, sources
 from config.waiting import Backoff
 from memory.errors import StoreError

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from config.errors import ConfigurationError
 from memory.access import AccessList
 from tests.conftest import OpenApp

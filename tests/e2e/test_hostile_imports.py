@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.app import App
+from bot.kernel import App
 from memory.errors import MnemeError
 from memory.imports.json_stream import (
     CHUNK_BYTES,

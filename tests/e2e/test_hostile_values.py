@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 from starlette.routing import Route
 
-from bot.app import App
 from bot.cli.main import main
+from bot.kernel import App
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.web.page.mini_app import MiniApp

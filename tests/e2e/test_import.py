@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.app import App
+from bot.kernel import App
 from memory.facts.fact import Doubt
 from memory.imports.importing import ForeignImport, ImportDone
 from memory.imports.items import ImportRefused

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.app import App
+from bot.kernel import App
 from pipeline.arrival import MAX_MESSAGE_CHARS, clean
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer

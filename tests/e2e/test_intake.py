@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram import inbox
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds, Says

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer

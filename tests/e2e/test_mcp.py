@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 from mcp import Client, MCPError
 
-from bot.app import App
+from bot.kernel import App
 from bot.mcp_server.server import served_owner
 from config.errors import ConfigurationError
 from config.settings import Settings

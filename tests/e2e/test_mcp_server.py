@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client
 
-from bot.app import App
 from bot.cli.main import main
+from bot.kernel import App
 from bot.mcp_server.http import MAX_REQUEST_BYTES
 from bot.mcp_server.server import memory_server
 from bot.mcp_server.tools import MemoryTools

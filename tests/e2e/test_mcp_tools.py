@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.messages import Provenance
 from pipeline.tools.mcp import connection
 from tests.conftest import OpenApp

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
 from bot.jobs.background import BackgroundEmbedding, always_quiet
+from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from config.settings import LOCAL_EMBEDDER
 from memory.errors import MnemeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.log.sessions import Address
 from memory.store.entry import Author, Kind, NewEntry
 from tests.conftest import OpenApp

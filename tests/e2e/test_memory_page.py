@@ -15,7 +15,7 @@ import pytest
 from playwright.async_api import Page
 from pydantic import HttpUrl
 
-from bot.app import App
+from bot.kernel import App
 from bot.web import host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from bot.app import App
 from bot.commands.command import Access
+from bot.kernel import App
 from bot.telegram.menu import DESCRIPTION, MAX_DESCRIPTION_CHARS, SHORT_DESCRIPTION
 from config.texts import LANGUAGES, _, use_language
 from tests.support.servers.telegram import BotApiServer

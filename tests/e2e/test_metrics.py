@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 import httpx
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram.service import run_telegram
 from bot.web.metrics import Metrics, serve_metrics
 from config.errors import ConfigurationError

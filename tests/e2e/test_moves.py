@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.access import AccessList
 from memory.log.sessions import Address, Session
 from tests.support.fakes import FakeClock

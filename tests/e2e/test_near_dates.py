@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.clock import system_clock
 from memory.mail.pruning import Pruning
 from memory.store.entry import Author, Kind, NewEntry, Operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.app import App
+from bot.kernel import App
 from memory.buttons import Notice
 from memory.log.sessions import Address
 from memory.store.database import Database

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram import receiving as albums
 from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer

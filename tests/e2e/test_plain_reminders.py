@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer

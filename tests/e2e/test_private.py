@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bot.app import App
+from bot.kernel import App
 from memory.store.database import Database
 from memory.transfer.exporting import Portable
 from memory.transfer.importing import Importer

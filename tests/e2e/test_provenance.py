@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.messages import Provenance, worst
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from tests.support.attacks import INJECTED, KNOWN, OBEYS

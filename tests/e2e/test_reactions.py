@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram import preview as reactions
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds

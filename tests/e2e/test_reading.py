@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.log.sessions import Session
 from memory.messages import Message, Provenance, Role
 from memory.store.entry import Kind, NewEntry

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from tests.support.fakes import Person
 
 MAX_READS = 13

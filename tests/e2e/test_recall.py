@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.log.sessions import Session
 from memory.messages import Message, Passage, Provenance, Role
 from memory.search.formatting import MAX_EXCERPT_CHARS

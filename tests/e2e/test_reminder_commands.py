@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.log.sessions import Address
 from memory.mail.mailbox import Mailbox
 from memory.mail.pruning import Pruning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.mail.pruning import Pruning
 from memory.messages import Provenance
 from tests.conftest import OpenApp

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.app import App
 from bot.cli.main import cli
 from bot.jobs.replication import Replication
+from bot.kernel import App
 from bot.services import create_replica
 from bot.web.metrics import Metrics
 from config.errors import ConfigurationError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bot.app import App
+from bot.kernel import App
 from memory.errors import MnemeError
 from memory.log.sessions import Address, Session, SessionState
 from memory.log.turn_log import Outcome

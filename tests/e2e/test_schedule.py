@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.app import App
 from bot.jobs.scheduled import WEEKLY, WeeklySchedule, weekly_hour
+from bot.kernel import App
 from bot.languages import Languages
 from bot.services import MemoryServices
 from bot.tasks import BackgroundTasks

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.app import App
+from bot.kernel import App
 from config.logs import configure_logging
 from config.secret_words import LANGUAGES, Language
 from config.secrets import secret_in, without_secrets, without_shapes

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from bot.monitoring import Health, ServiceManager, report_status
 from bot.telegram.service import run_telegram
 from tests.conftest import OpenApp

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Provenance, Role

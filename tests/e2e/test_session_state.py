@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from telegram.ext import ExtBot
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram.features import ServerFeatures
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import Chunk

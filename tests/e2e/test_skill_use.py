@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.app import App
 from bot.cli.main import cli
 from bot.doctor.finding import DoctorContext, Verdict
 from bot.doctor.installation import check_skills
+from bot.kernel import App
 from memory.clock import system_clock
 from memory.store.entry import Kind, NewEntry
 from memory.store.integrity import inspect_database

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from bot.app import App
+from bot.kernel import App
 from memory.search.types import Filter
 from memory.store.entry import Kind, NewEntry
 from tests.support.fakes import Person

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 import config.texts
-from bot.app import App
+from bot.kernel import App
 from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp

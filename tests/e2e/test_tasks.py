@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
 from bot.console.console import ConsoleChannel, run_due_tasks, take_due_tasks
+from bot.kernel import App
 from bot.services import MemoryServices
 from config.settings import Settings
 from memory.log.sessions import Address

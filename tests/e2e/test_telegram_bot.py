@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram.channel import TYPING_DELAY_SECONDS
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from config.texts import LANGUAGES
 from docs.record_telegram import PAGE, SPOKEN, record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from bot.app import App
+from bot.kernel import App
 from memory.ledger.entries import EntryStore
 from memory.store.decay import Decay
 from memory.store.entry import Kind, Nature, NewEntry

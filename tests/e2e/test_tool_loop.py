@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from pipeline.tools import toolbox
 from pipeline.tools.toolbox import Tool, ToolContext
 from tests.conftest import OpenApp

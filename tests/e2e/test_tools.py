@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.messages import Provenance
 from memory.store.entry import Kind
 from tests.conftest import OpenApp

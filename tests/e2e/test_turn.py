@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.app import App
+from bot.kernel import App
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer

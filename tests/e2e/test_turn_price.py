@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.app import App
+from bot.kernel import App
 from memory.store.database import Database
 from tests.support.fakes import FakeClock, Person
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
 from tests.support.servers.telegram import BotApiServer

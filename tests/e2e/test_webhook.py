@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram.service import run_telegram
 from bot.telegram.sources import MAX_UPDATE_BYTES
 from bot.web.metrics import serve_metrics

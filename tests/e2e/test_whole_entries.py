@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.store.entry import Author, Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person

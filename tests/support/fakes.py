@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from bot.app import App
+from bot.kernel import App
 from memory.buttons import Keyboard
 from memory.log.sessions import Address
 from memory.messages import Document, Provenance

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
-from bot.app import App
+from bot.kernel import App
 from bot.mcp_server.http import create_mcp_app
 from bot.web.server import serve_web
 from tests.support.processes import ROOT

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from bot.app import App
+from bot.kernel import App
 from bot.web.server import HOST, serve_memory
 from tests.support.memory_clients import TOKEN, free_port
 from tests.support.servers.telegram import BotApiServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from bot.app import App
+from bot.kernel import App
 from bot.services import MemoryServices
 from memory.log.sessions import Address
 from memory.reminders.reminder import Repeat

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 from unittest import mock
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram.menu import Menu
 from bot.telegram.service import run_telegram
 from tests.conftest import OpenApp

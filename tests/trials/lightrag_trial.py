@@ -25,8 +25,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.features.lightrag.client import LightRag
 from memory.messages import Passage, Provenance
-from pipeline.lightrag import LightRag
 from tests.support.servers.web import Answer, Request, WebServer
 
 KEY = "graph-key"

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
 from memory.ledger.undo import Undo

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.errors import MemoryRefused, StoreError
 from memory.facts.learning import Learning
 from memory.files.markdown import MarkdownFiles

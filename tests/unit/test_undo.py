@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app import App
+from bot.kernel import App
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.app import App
+from bot.kernel import App
 from bot.telegram import CHANNEL
 from bot.web.page.access import HEADER, PASS_HOURS, Visitor
 from bot.web.page.data import PageData

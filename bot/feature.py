@@ -1,0 +1,106 @@
+"""Features: packages that extend Mneme without any change of its kernel.
+
+A feature is a class with a name. It decides by the settings if it is on, and contributes commands, tools, parts of the
+prompt, steps of the pipeline, jobs and more. `bot/features/` has those of Mneme; a package of someone else's
+registers its own under the entry point group `mneme.features` (docs/features.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Protocol
+
+from bot.commands.figures import Group
+from bot.doctor.finding import Check
+from bot.kernel import App, Kernel
+from bot.tasks import BackgroundTasks
+from config.errors import ConfigurationError
+from config.settings import Settings
+from memory.errors import MnemeError
+from memory.log.sessions import Session
+from pipeline.order import Step
+from pipeline.prompt.part import PromptPart
+from pipeline.tools.toolbox import Tool, ToolSource
+from pipeline.turn import System
+
+GROUP = "mneme.features"
+"""The entry point group of features from other packages. An entry point names a `Feature` class."""
+
+
+class Job(Protocol):
+    def start(self, tasks: BackgroundTasks) -> None:
+        """Start the background work. One-off commands don't call this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """Everything that a feature adds while it is on.
+
+    Attributes:
+        commands: Objects with methods that are marked with `command`.
+        tools: Tools that a model may call.
+        tool_sources: Further tools, which may change while the program runs.
+        prompt: Parts of the prompt with their place in PART_ORDER.
+        systems: Steps of the pipeline with their place in the order table.
+        jobs: Background work of a running bot.
+        servers: Context managers that are open while the bot runs, such as web servers.
+        status: Groups for `/status` and its figures.
+        on_forget: Called by `/forget all` with nothing, after the memory itself is empty.
+    """
+
+    commands: Sequence[object] = ()
+    tools: Sequence[Tool] = ()
+    tool_sources: Sequence[ToolSource] = ()
+    prompt: Sequence[tuple[int, PromptPart]] = ()
+    systems: Sequence[tuple[Step, System]] = ()
+    jobs: Sequence[Job] = ()
+    servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]] = ()
+    status: Sequence[Callable[[Session], Awaitable[Sequence[Group]]]] = ()
+    on_forget: Sequence[Callable[[], Awaitable[None]]] = ()
+
+
+class Feature:
+    """The base class of features.
+
+    Attributes:
+        name: The name in `mneme features`.
+        checks: Checks of `mneme doctor` by their subject. They also run if the feature is off.
+    """
+
+    name: ClassVar[str]
+    checks: ClassVar[Mapping[str, Check]] = {}
+
+    def why_off(self, settings: Settings) -> str | None:
+        """Return the reason why the settings switch the feature off, or None if it is on."""
+        return None
+
+    async def open(self, kernel: Kernel) -> Contributions:
+        """Create what the feature needs. Import heavy modules here, so that a feature that is off imports nothing."""
+        return Contributions()
+
+
+async def open_features(features: Iterable[Feature], kernel: Kernel) -> Contributions:
+    """Open the features that are on and return all their contributions.
+
+    Raises ConfigurationError with the name of a feature that can't be opened.
+    """
+    opened = []
+    for feature in features:
+        if feature.why_off(kernel.settings) is not None:
+            continue
+        try:
+            opened.append(await feature.open(kernel))
+        except (MnemeError, ConfigurationError):
+            raise
+        except Exception as error:
+            raise ConfigurationError(
+                f"The feature {feature.name} can't be started ({type(error).__name__}: {error}): switch it off."
+            ) from error
+    merged = {
+        field.name: tuple(itertools.chain.from_iterable(getattr(each, field.name) for each in opened))
+        for field in fields(Contributions)
+    }
+    return Contributions(**merged)
