@@ -13,9 +13,6 @@ from pathlib import Path
 import pytest
 
 from config.settings import setting_names
-from docs.chat_picture import drawn
-from docs.record import CONVERSATION, FOLDER, RECORDINGS, play
-from docs.record_telegram import as_lines
 from tests.conftest import OpenApp
 from tests.support.servers.model import ModelServer
 
@@ -75,14 +72,3 @@ def test_documented_settings_exist() -> None:
 def test_ci_runs_the_documented_command() -> None:
     assert "make check" in COMMANDS
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("make check")
-
-
-async def test_documented_conversation_matches_the_chat() -> None:
-    shown = re.search(r"```text\n(.*?)```", FOR_USERS, flags=re.DOTALL)
-    assert shown is not None
-    assert shown[1].rstrip() == as_lines(await play(CONVERSATION))
-
-
-@pytest.mark.parametrize("name", RECORDINGS)
-async def test_chat_pictures_match_the_chat(name: str) -> None:
-    assert (FOLDER / name).read_text(encoding="utf-8") == drawn(await play(RECORDINGS[name]), "Mneme")

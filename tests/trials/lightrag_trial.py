@@ -154,12 +154,12 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
     async def answers() -> bool:
         return await graph.check() is None
 
-    await held("the server starts and takes our key", answers)
+    await held("the server starts and accepts the key", answers)
 
     async def refuses() -> bool:
         return await stranger.check() == "it refuses LIGHTRAG_API_KEY"
 
-    await held("a wrong key is told from a server that is down", refuses)
+    await held("a wrong key is reported as such", refuses)
     yes = Passage("I see.")
     await graph.index("telegram:1001", 1, AT, Passage("My cat is called Murka", Provenance.TYPED), yes)
     await graph.index("telegram:-100500:7", 2, AT, Passage("My boat is Kolibri", Provenance.TYPED), yes)
@@ -169,7 +169,7 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
         documents = await graph.documents()
         return len(documents) == 3 and all(one["status"] == "processed" for one in documents)
 
-    await held("three exchanges are indexed, two of them of one chat", indexed)
+    await held("three exchanges of two chats are indexed", indexed)
     for mode in MODES:
         asking = LightRag(address, KEY, mode)
 
@@ -177,7 +177,7 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
             return "Murka" in (await asking.relevant("Who is my cat Murka?")).text
 
         try:
-            await held(f"{mode}: the graph knows what was said", knows)
+            await held(f"{mode}: the exchange is found", knows)
         finally:
             await asking.close()
 
@@ -185,19 +185,19 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
         foreign = await graph.relevant("How hot is Zanzibar?")
         return "Zanzibar" in foreign.text and foreign.provenance.is_foreign
 
-    await held("what was forwarded is known for it", origins)
+    await held("a forwarded text is marked as forwarded", origins)
 
     async def forgotten() -> bool:
         with contextlib.suppress(Exception):  # The server refuses requests while it deletes in the background.
             await graph.forget()
         return not await graph.documents()
 
-    await held("everything that was sent is deleted", forgotten)
+    await held("all documents are deleted", forgotten)
 
     async def silent() -> bool:
         return "Murka" not in (await graph.relevant("Who is my cat Murka?")).text
 
-    await held("and nothing of it is said any more", silent)
+    await held("deleted text is no longer found", silent)
 
 
 def main() -> None:

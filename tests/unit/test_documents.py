@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.recordings import excerpts
+
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 FAILURES = "docs/failures.md"
@@ -21,7 +23,7 @@ PROJECT = re.compile(r"(?:bot|pipeline|memory|config|tests|docs|deploy|benchmark
 """A path from the root of the project."""
 TEST = re.compile(r"((?:tests/)?(?:unit|contract|e2e)/test_\w+\.py)(?:::(test_\w+))?")
 """A test, from the root or, in the table of failures, from tests/."""
-MODULE = re.compile(r"python -m ((?:benchmarks|tests|docs)\.[\w.]+)")
+MODULE = re.compile(r"python -m ((?:benchmarks|tests)\.[\w.]+)")
 OF_USERS = re.compile(r"memory/OWNER/|deploy/docker/backups")
 """Paths that Mneme creates at run time: files of the data directory and backups of the container."""
 
@@ -57,7 +59,8 @@ def test_test_named_in_a_document_exists(document: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_module_run_in_a_document_exists(document: str) -> None:
     for module in MODULE.findall((ROOT / document).read_text(encoding="utf-8")):
-        assert (ROOT / f"{module.rstrip('.').replace('.', '/')}.py").exists(), module
+        path = ROOT / module.rstrip(".").replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
 
 
 def test_table_of_failures_is_complete() -> None:
@@ -66,3 +69,15 @@ def test_table_of_failures_is_complete() -> None:
     numbers = re.findall(r"^\| ([FD])(\d+) \|", table, re.MULTILINE)
     assert {int(number) for kind, number in numbers if kind == "F"} >= set(range(1, 31))
     assert {int(number) for kind, number in numbers if kind == "D"} >= set(range(1, 31))
+
+
+@pytest.mark.parametrize("title", excerpts.EXCERPTS)
+def test_example_chat_is_an_excerpt_of_its_recording(title: str) -> None:
+    shown = excerpts.chats(excerpts.PAGE.read_text(encoding="utf-8"))
+    assert shown[title] == excerpts.EXCERPTS[title].text(), "`python -m tests.recordings` updates it"
+
+
+def test_every_example_chat_is_an_excerpt() -> None:
+    page = excerpts.PAGE.read_text(encoding="utf-8")
+    assert list(excerpts.chats(page)) == list(excerpts.EXCERPTS)
+    assert page.count("```text") == len(excerpts.EXCERPTS)

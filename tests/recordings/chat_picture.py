@@ -11,7 +11,7 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
-from docs.record_telegram import Shown
+from tests.recordings.player import Shown
 
 WIDTH = 480
 HEADER = 52  # The height of the white bar in HEAD.

@@ -1,12 +1,10 @@
-"""Records the week in docs/family.md with four people and a group: `python -m docs.record_family`.
+"""Records family.md: a week of four people and a group with MEMORY_SCOPE=family.
 
-The real bot uses a local Bot API server. The scripted model answers only from its request, and otherwise says that it
-doesn't know. A test plays the week again.
+The scripted model answers only from its request, and otherwise says that it doesn't know.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 import tempfile
 from collections.abc import Iterator
@@ -15,14 +13,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.kernel import App
-from config.logs import configure_logging
-from docs.record_telegram import ANN, Clock, running, scripted
+from tests.recordings.player import ANN, Clock, running, scripted
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_chats import BotMessage
 
 PAGE = Path(__file__).with_name("family.md")
+HEAD = """\
+# A family's week
+
+Recorded with `python -m tests.recordings`. The model is scripted: it answers from the contents of its request, and says
+so if there is no answer in it. Buttons are in [brackets].
+"""
 OLGA, MARK, LENA, TIM, HOME = ANN, 2002, 3003, 4004, -1005005
 NAMES = {OLGA: "Olga", MARK: "Mark", LENA: "Lena", TIM: "Tim", HOME: "the group Home"}
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -56,7 +59,7 @@ LINES_PER_DAY = (2, 3, 4, 3, 3, 4, 2)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message on the page."""
+    """A message in the recording."""
 
     chat: int
     sender: str
@@ -156,7 +159,7 @@ def judged(request: ChatRequest) -> Says:
 
 
 async def week() -> str:
-    """Play the week and return it as it is on the page."""
+    """Play the week and return it as Markdown."""
     with tempfile.TemporaryDirectory() as folder:
         async with BotApiServer() as telegram, ModelServer() as model:
             model.otherwise = answer
@@ -172,10 +175,9 @@ async def week() -> str:
                     shown = [line for _ in range(count) for line in await scenes.does(next(lines))]
                     parts.append("\n".join([f"{day}", *map(str, shown)]))
                     clock.now += timedelta(days=1)
-                return "```text\n" + "\n\n".join(parts) + "\n```\n"
+                return "```text\n" + "\n\n".join(parts) + "\n```"
 
 
-if __name__ == "__main__":
-    configure_logging("error", "console")
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(re.sub(r"```text\n.*?```\n", lambda _match: asyncio.run(week()), page, flags=re.DOTALL), "utf-8")
+async def page() -> str:
+    """Return the content of family.md."""
+    return "\n".join([HEAD, await week()]) + "\n"

@@ -1,24 +1,20 @@
-"""Records docs/conversations.md: a first day in three languages, with a scripted model and with the embedded model.
+"""Records conversations.md: a first day in three languages, with a scripted model and with the embedded model.
 
-    python -m docs.record_conversations
-
-The bot uses a local Bot API server. The scripted part is always the same, and a test plays it again. The embedded model
-needs its weights (`mneme model pull`) and one or two minutes per language.
+The scripted part is always the same. The embedded model needs its weights (`mneme model pull`) and one or two minutes
+per language.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import tempfile
 from pathlib import Path
 
 from benchmarks.small_learning import with_weights
-from config.logs import configure_logging
 from config.settings import Settings
-from docs.record_telegram import ANN, Clock, Recording, running, scripted, section
-from docs.telegram_scenes import CallbackHandler, Step, Writes
+from tests.recordings.player import ANN, Clock, Recording, running, scripted, section
+from tests.recordings.scenes import CallbackHandler, Step, Writes
 from tests.support.agreement import agreement
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
@@ -29,10 +25,10 @@ SPOKEN = ("en", "de", "es")
 HEAD = """\
 # A first day with Mneme
 
-The same messages in three languages, as they were recorded in Telegram (`python -m docs.record_conversations`): first
-with a scripted model that does what a capable one does, then with the embedded model, whose answers are its own.
-Buttons stand in [brackets]. The part with the embedded model was recorded when facts were still noted under the same
-answer; today what is certain is noted under the next one.
+The same messages in three languages: first with a scripted model that answers like a capable one (recorded with
+`python -m tests.recordings`), then with the embedded model, which words its own answers (recorded with
+`python -m tests.recordings --embedded`). Buttons are in [brackets]. The part with the embedded model is older: at that
+time, facts were noted below the same answer. Today they are noted below the next one.
 """
 ANSWER_TIMEOUT_SECONDS = 180.0
 """Timeout for an answer of the embedded model."""
@@ -140,6 +136,7 @@ async def played(language: str, settings: Settings | None, data: Path) -> str:
             return section(TITLES[language], await recording.play(DAY))
 
 
+EMBEDDED = "# With the embedded model"
 TITLES = {"en": "English", "de": "Deutsch", "es": "Español"}
 
 
@@ -158,14 +155,18 @@ async def embedded_part() -> str:
     for language in SPOKEN:
         with tempfile.TemporaryDirectory() as folder:
             days.append(await played(language, with_weights(Path(folder)), Path(folder)))
-    return "\n\n".join(["# With the embedded model", *days])
+    return "\n\n".join([EMBEDDED, *days])
 
 
-async def page() -> str:
-    """Return the content of docs/conversations.md."""
-    return "\n".join([HEAD, await scripted_part(), "", await embedded_part()]) + "\n"
+async def page(*, with_embedded_model: bool) -> str:
+    """Return the content of conversations.md.
 
-
-if __name__ == "__main__":
-    configure_logging("error", "console")
-    PAGE.write_text(asyncio.run(page()), encoding="utf-8")
+    Args:
+        with_embedded_model: Play the day with the embedded model too, instead of keeping the recorded part.
+    """
+    if with_embedded_model:
+        embedded = await embedded_part()
+    else:
+        embedded = PAGE.read_text(encoding="utf-8").partition(f"\n{EMBEDDED}\n")[2]
+        embedded = f"{EMBEDDED}\n{embedded}".rstrip()
+    return "\n".join([HEAD, await scripted_part(), "", embedded]) + "\n"

@@ -1,24 +1,24 @@
-"""Records the chats in README.md and docs/import.md: `python -m docs.record` draws them and prints their text.
-
-The real bot uses a local Bot API server. Only the model's sentences are scripted. A test plays the chats again.
-"""
+"""Records pictures.md: the chats that are drawn in README.md and docs/import.md."""
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from config.logs import configure_logging
-from docs.chat_picture import drawn
-from docs.record_telegram import ANN, Clock, Recording, Shown, as_lines, running, scripted
-from docs.telegram_scenes import CallbackHandler, Sends, Step, Waits, Writes, command
+from tests.recordings.player import ANN, Clock, Recording, Shown, running, scripted, section
+from tests.recordings.scenes import CallbackHandler, Sends, Step, Waits, Writes, command
 from tests.support import exports
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 
-FOLDER = Path(__file__).parent
+PAGE = Path(__file__).with_name("pictures.md")
+HEAD = """\
+# The chats in the pictures
+
+Recorded with `python -m tests.recordings`, which draws the pictures too. Only the model's sentences are scripted.
+Buttons are in [brackets].
+"""
 CONVERSATION: tuple[Step, ...] = (
     Writes({"en": "I live in Kyiv."}, {"en": "Good to know!"}),
     Writes({"en": "What is in borshch?"}, {"en": "Beetroot, cabbage and a lot of patience."}),
@@ -71,14 +71,11 @@ async def play(steps: Sequence[Step]) -> list[Shown]:
                 return await Recording(app, telegram, model, clock, "en").play(steps)
 
 
-def main() -> None:
-    """Record all chats and print their text."""
-    configure_logging("error", "console")
-    for name, steps in RECORDINGS.items():
-        shown = asyncio.run(play(steps))
-        (FOLDER / name).write_text(drawn(shown, "Mneme"), encoding="utf-8")
-        print(as_lines(shown), end="\n\n")
+def page(chats: Mapping[str, Sequence[Shown]]) -> str:
+    """Return the content of pictures.md.
 
-
-if __name__ == "__main__":
-    main()
+    Args:
+        chats: The messages of each picture.
+    """
+    sections = [section(f"docs/{name}", shown) for name, shown in chats.items()]
+    return "\n".join([HEAD, "\n\n".join(sections)]) + "\n"

@@ -1,4 +1,4 @@
-"""Tests that docs/telegram.md matches a replay and includes every command."""
+"""Tests that tests/recordings/telegram.md matches a replay and includes every command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from bot.kernel import App
 from config.texts import LANGUAGES
-from docs.record_telegram import PAGE, SPOKEN, record
+from tests.recordings.telegram import PAGE, SPOKEN, record
 
 RECORDED = PAGE.read_text("utf-8")
 
@@ -16,7 +16,7 @@ RECORDED = PAGE.read_text("utf-8")
 @pytest.mark.usefixtures("reminded_often")
 @pytest.mark.parametrize("language", SPOKEN)
 async def test_page_matches_its_replay(language: str) -> None:
-    assert await record(language) in RECORDED, "`python -m docs.record_telegram` records it anew"
+    assert await record(language) in RECORDED, "`python -m tests.recordings` records it again"
 
 
 @pytest.mark.parametrize("language", SPOKEN)

@@ -1,15 +1,12 @@
-"""Records docs/telegram.md: every command and button in Telegram, in two languages.
+"""Plays scripted chats with the real bot at a local Bot API server, and formats the messages as text.
 
-    python -m docs.record_telegram
-
-The real bot uses a local Bot API server. Only the model's sentences are scripted. A test plays it again.
+Only the model's sentences are scripted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,10 +16,9 @@ from typing import Any
 from bot.app import open_app
 from bot.kernel import App
 from bot.telegram.service import run_telegram
-from config.logs import configure_logging
 from config.settings import Settings
-from config.texts import LANGUAGES, _, use_language
-from docs.telegram_scenes import LEARNED, LOOK, SCENES, CallbackHandler, Comes, Sends, Step, Waits, Writes
+from config.texts import _, use_language
+from tests.recordings.scenes import CallbackHandler, Comes, Sends, Step, Waits, Writes
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
@@ -30,17 +26,8 @@ from tests.support.servers.telegram_chats import BotMessage
 from tests.support.servers.telegram_files import document
 from tests.support.servers.telegram_text import Entity
 
-PAGE = Path(__file__).with_name("telegram.md")
-SPOKEN = ("en", "de")
 ANN, BOB = 1001, 2002
 NOW = datetime(2026, 11, 21, 10, 9, tzinfo=UTC)
-HEAD = """\
-# Mneme in Telegram
-
-Every command and button, as they were recorded (`python -m docs.record_telegram`). What the model says is scripted;
-everything else is what Mneme says. Buttons stand in [brackets]; _in place_ means that the message with the button
-changes. The commands are the same in every language.
-"""
 
 
 @dataclass(slots=True)
@@ -102,7 +89,7 @@ class Shown:
     buttons: tuple[tuple[str, ...], ...] = ()
 
     def lines(self) -> list[str]:
-        """Return the lines for the page, with an empty line at the end."""
+        """Return the lines of the recording, with an empty line at the end."""
         if self.by_person:
             return [f"> {self.text}", ""]
         rows = ("  ".join(f"[{label}]" for label in row) for row in self.buttons)
@@ -207,33 +194,3 @@ def as_lines(shown: Iterable[Shown]) -> str:
 def section(title: str, shown: Iterable[Shown]) -> str:
     """Format a conversation with its title as Markdown."""
     return f"## {title}\n\n```text\n{as_lines(shown)}\n```"
-
-
-async def record(language: str) -> str:
-    """Play all scenes in one language and return them as Markdown."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with BotApiServer() as telegram, ModelServer() as model:
-            clock = Clock()
-            model.consolidation = lambda _request: Says(LEARNED[language])
-            model.second_look = lambda _request: Says(LOOK)
-            telegram.register_chat(ANN)
-            telegram.register_chat(BOB, name="Bob")
-            async with running(scripted(Path(folder), model), telegram, clock) as app:
-                recording = Recording(app, telegram, model, clock, language)
-                scenes = [section(scene.title[language], await recording.play(scene.steps)) for scene in SCENES]
-    return "\n\n".join([f"# {LANGUAGES[language]}", *scenes])
-
-
-async def page() -> str:
-    """Return the content of docs/telegram.md."""
-    return "\n".join([HEAD, *[await record(language) for language in SPOKEN]]) + "\n"
-
-
-def main() -> None:
-    """Write the page."""
-    configure_logging("error", "console")
-    PAGE.write_text(asyncio.run(page()), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Takes the screenshots for docs/page.md: `python -m docs.record_page`. Needs Chromium.
+"""Takes the screenshots for docs/page.md: `python -m tests.recordings.screenshots`. Needs Chromium.
 
 The memory is made up, but the page is the real one.
 """
@@ -19,7 +19,7 @@ from tests.support import exports
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[2] / "docs"
 LEARNED = (
     (0, NewEntry("Answer in one sentence.", kind=Kind.POLICY)),
     (1, NewEntry("The user works as a nurse.", kind=Kind.FACT, quote="I work as a nurse, nights mostly")),

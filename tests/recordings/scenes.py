@@ -1,4 +1,4 @@
-"""The scenes of docs/telegram.md: steps with their texts in each language."""
+"""The scenes of telegram.md: steps with their texts in each language."""
 
 from __future__ import annotations
 
