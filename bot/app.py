@@ -12,7 +12,7 @@ import structlog
 
 from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
-from bot.commands.files import ImportCommands, SkillCommands
+from bot.commands.files import ImportCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.people import AccessCommands
@@ -22,7 +22,7 @@ from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.feature import Contributions, Feature, open_features
-from bot.features import installed_features
+from bot.features.registry import installed_features
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
@@ -66,6 +66,7 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
+from pipeline.media.files import MediaSources
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.model import ChatModel
 from pipeline.models.routing import ModelChoice, ModelRouter
@@ -73,11 +74,10 @@ from pipeline.order import ORDER
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.part import PromptPart
-from pipeline.prompt.parts import HintsPart, QuotedPart, SharedPart, SkillsPart, SummaryPart
+from pipeline.prompt.parts import HintsPart, QuotedPart, SharedPart, SummaryPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import without_memory
 from pipeline.runner import Pipeline
-from pipeline.skills import Skills
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
@@ -97,7 +97,7 @@ from pipeline.tools.entries import (
 from pipeline.tools.mcp.approval import Approvals
 from pipeline.tools.mcp.config import McpConfig, read_config
 from pipeline.tools.mcp.tools import McpTools
-from pipeline.tools.media import MEDIA_TOOLS, SKILL_TOOL, media_tools, skill_tool
+from pipeline.tools.media import media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
@@ -172,7 +172,7 @@ async def open_app(
         )
         setup = create_model_setup(settings, catalogue, router)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
-        kernel = Kernel(settings, clock, memory, choice, stack)
+        kernel = Kernel(settings, clock, memory, choice, MediaSources(), stack)
         added = await open_features(installed_features() if features is None else features, kernel)
         app = _assemble(kernel, added, usage, setup, metrics, housekeeping, replication)
         # Last, so that turns are cancelled first, while everything they use is open
@@ -193,7 +193,6 @@ def _assemble(
     enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
     model, offered = setup.model, setup.tools
     effects = Effects(memory.database)
-    skills = Skills(settings.mneme_data_dir)
     approvals = Approvals(memory.preferences)
     # An embedded model can handle only the tools of the memory
     must_exist = settings.mcp_config is not None
@@ -204,19 +203,15 @@ def _assemble(
     style = setup.style if enabled else without_memory(setup.style)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
-        # Save tokens: offer tools for media and skills only if the owner has media and the bot has skills
-        with_media = await memory.media.has_any(owner)
-        without = () if with_media else MEDIA_TOOLS
-        without = without if await skills.all() else (*without, SKILL_TOOL)
-        specs = tuple(spec for spec in toolbox.specs if spec.name not in without)
+        specs = await toolbox.specs(owner)
         return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp.specs(talks.window)))
 
     imports = memory.foreign_import if enabled else None
-    reader, sources = create_media_reader(settings, memory.media, budget, imports, stack)
+    reader = create_media_reader(settings, memory.media, budget, imports, stack, kernel.media, added.files)
     ask = ModelConsolidator(model, clock)
     checker = FactChecker(SecondLook(ask, setup.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
-    tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
+    tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), *added.tools]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
     # A reply that is still to be written must not be written after /forget all
     memory.forgetting.also(memory.turns.drop_deferred)
@@ -224,7 +219,7 @@ def _assemble(
         memory.forgetting.also(forget)
     daily_notes = memory.daily_notes if enabled else None
     memory_part = MemoryPart(memory.daily_notes, memory.recall, memory.activation, settings.memory_activation_tokens)
-    parts: list[tuple[int, PromptPart]] = [(10, SkillsPart(skills)), (20, QuotedPart()), (50, SummaryPart())]
+    parts: list[tuple[int, PromptPart]] = [(20, QuotedPart()), (50, SummaryPart())]
     parts += [(30, SharedPart(memory.sharing)), (40, memory_part)] if enabled else []
     parts += [(60, HintsPart()), *added.prompt]
     in_order = [part for _, part in sorted(parts, key=itemgetter(0))]
@@ -335,7 +330,7 @@ def _assemble(
     )
     groups = [
         ConversationCommands(memory, compaction, background, status, queues),
-        MemoryQueries(memory, page_address(settings.web_url)),
+        MemoryQueries(memory, page_address(settings.web_url), added.entry_buttons),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
         SettingsCommands(memory, models, usage.price_of, clock, speaks=speech is not None),
@@ -343,8 +338,8 @@ def _assemble(
         *([] if mcp.config.is_empty else [ToolCommands(approvals, tool_report)]),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
-        SkillCommands(memory, sources, skills),
-        *([ImportCommands(memory, sources, learning)] if enabled else []),
+        *added.commands,
+        *([ImportCommands(memory, kernel.media, learning)] if enabled else []),
     ]
     commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
@@ -367,7 +362,7 @@ def _assemble(
         jobs,
         tasks,
         health,
-        sources,
+        kernel.media,
         {},
         metrics,
         checker,

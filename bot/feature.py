@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, Protocol
 
 from bot.commands.figures import Group
+from bot.commands.memory_browser import EntryButtons
 from bot.doctor.finding import Check
 from bot.kernel import App, Kernel
 from bot.tasks import BackgroundTasks
@@ -21,6 +22,7 @@ from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.errors import MnemeError
 from memory.log.sessions import Session
+from pipeline.media.reading import FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
 from pipeline.tools.toolbox import Tool, ToolSource
@@ -48,6 +50,8 @@ class Contributions:
         jobs: Background work of a running bot.
         servers: Context managers that are open while the bot runs, such as web servers.
         status: Groups for `/status` and its figures.
+        files: Readers of further kinds of files that people send.
+        entry_buttons: Return further buttons for a memory that `/memory` shows.
         on_forget: Called by `/forget all` with nothing, after the memory itself is empty.
     """
 
@@ -59,6 +63,8 @@ class Contributions:
     jobs: Sequence[Job] = ()
     servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]] = ()
     status: Sequence[Callable[[Session], Awaitable[Sequence[Group]]]] = ()
+    files: Sequence[FileReader] = ()
+    entry_buttons: Sequence[EntryButtons] = ()
     on_forget: Sequence[Callable[[], Awaitable[None]]] = ()
 
 

@@ -41,6 +41,7 @@ class Kernel:
     clock: Clock
     memory: MemoryServices
     models: ModelChoice
+    media: MediaSources
     stack: contextlib.AsyncExitStack
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -24,7 +24,7 @@ from memory.runtime.usage import PriceOf
 from memory.search.vectors import Embedder, EmbedderError
 from memory.store.erasure import PendingErasures
 from pipeline.media.files import MediaSources, Transcriber
-from pipeline.media.reading import MediaReader
+from pipeline.media.reading import FileReader, MediaReader
 from pipeline.media.speech import Speech
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.endpoint import Endpoint
@@ -273,15 +273,15 @@ def create_media_reader(
     budget: BudgetOf,
     imports: ForeignImport | None,
     stack: contextlib.AsyncExitStack,
-) -> tuple[MediaReader, MediaSources]:
-    """Create the media reader, and the registry of the channels that it fetches files from."""
-    sources = MediaSources()
+    sources: MediaSources,
+    readers: Sequence[FileReader],
+) -> MediaReader:
     url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
     transcriber = Transcriber(
         settings.llm_transcription_model, _audio_endpoint(settings, url, key), settings.llm_timeout
     )
     stack.push_async_callback(transcriber.close)
-    return MediaReader(store, sources, transcriber, budget, imports), sources
+    return MediaReader(store, sources, transcriber, budget, imports, readers)
 
 
 def create_speech(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import importlib.util
 import os
+import pkgutil
 import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import bot.features
 from bot.cli.mcp import mcp_cli
 from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import load_settings_with_logging
-from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
+from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
@@ -278,9 +281,18 @@ cli.command("import", rich_help_panel=MEMORY)(import_memory)
 cli.add_typer(mcp_cli, name="mcp", rich_help_panel=PROGRAMS)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
-cli.add_typer(skills_cli, name="skills", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)
 cli.command(rich_help_panel=UPKEEP)(backup)
 cli.command(rich_help_panel=UPKEEP)(restore)
 cli.command(rich_help_panel=UPKEEP)(reindex)
 cli.command(rich_help_panel=UPKEEP)(migrate)
+
+
+def _add_commands_of_features() -> None:
+    for package in pkgutil.iter_modules(bot.features.__path__):
+        name = f"{bot.features.__name__}.{package.name}.cli"
+        if package.ispkg and importlib.util.find_spec(name) is not None:
+            cli.add_typer(importlib.import_module(name).cli, name=package.name, rich_help_panel=UPKEEP)
+
+
+_add_commands_of_features()

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
 
-skills_cli = typer.Typer(help="What the bot can read up on: list, remove.", no_args_is_help=True)
 
 COLOURS = {"ok": typer.colors.GREEN, "note": None, "warning": typer.colors.YELLOW, "failed": typer.colors.RED}
 
@@ -163,28 +162,6 @@ def revoke(
     asyncio.run(shut_out())
 
 
-@skills_cli.command("list")
-def list_skills() -> None:
-    """The skills in the data directory, and what each is for."""
-    from pipeline.skills import FOLDER, Skill, Skills
-
-    folder = load_settings_with_logging(quiet=True).mneme_data_dir
-    found = Skills(folder).scan()
-    if not found:
-        typer.echo(f"There are none in {folder / FOLDER}.", err=True)
-    for name, skill in found.items():
-        typer.echo(f"{name}  {skill.description if isinstance(skill, Skill) else f'(not used: {skill})'}")
-
-
-@skills_cli.command("remove")
-def remove_skill(name: Annotated[str, typer.Argument(help="As `mneme skills list` shows it.")]) -> None:
-    """Delete the folder of a skill."""
-    from pipeline.skills import Skills
-
-    Skills(load_settings_with_logging(quiet=True).mneme_data_dir).remove(name)
-    typer.echo(f"{name} is removed.")
-
-
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
     backups: Annotated[
@@ -194,7 +171,7 @@ def doctor(
     """Look at everything that can be wrong, and say what to do. Exit status 1 when something does not work."""
     from bot.doctor.examination import examine
     from bot.doctor.finding import Verdict
-    from bot.features import installed_features
+    from bot.features.registry import installed_features
     from config.logs import configure_logging
 
     # Problems are reported as findings, so the log is silent unless LOG_LEVEL=debug

@@ -1,12 +1,10 @@
-"""Commands for files and workflows, clicked below them: /import_5 /keepskill_5 /makeskill_12."""
+"""The command for exports of other programs, clicked below a file: /import_5."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from bot.commands.memory_browser import can_be_skill
 from bot.jobs.background import BackgroundImportLearning
 from bot.services import MemoryServices
 from config.texts import N_, _, ngettext
@@ -16,7 +14,6 @@ from memory.imports.memories import is_list
 from memory.imports.source import on_disk
 from memory.messages import Role
 from pipeline.media.files import MediaSources
-from pipeline.skills import SkillPackage, Skills, make_package, read_package
 
 LIST_NAME = "list.txt"
 LEARN = "learn"
@@ -75,39 +72,3 @@ class ImportCommands:
             if message.role is Role.USER and is_list(message.content):
                 return message.content
         raise WrongArgument(_("I see no list here: paste one with lines such as “[2025-03-14] - I live in Lviv”."))
-
-
-MAX_DESCRIPTION_CHARS = 300
-"""Maximum length of a skill's description, taken from its workflow."""
-
-
-@dataclass(frozen=True, slots=True)
-class SkillCommands:
-    services: MemoryServices
-    sources: MediaSources
-    skills: Skills
-
-    @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
-    async def keepskill(self, call: CommandCall) -> str:
-        number = tapped_number(call)
-        media = await self.services.media.get(call.session.owner, number, call.session.id)
-        package = None
-        if media is not None:
-            package = await asyncio.to_thread(read_package, await self.sources.fetch(media))
-        if package is None:
-            raise WrongArgument(_("There is no skill {number}: send its zip file again.", number=number))
-        return await self._keep(package)
-
-    @command("makeskill", N_("Write a workflow out as a skill"), "NUMBER", access=Access.OWNER, listed=False)
-    async def makeskill(self, call: CommandCall) -> str:
-        entry = await self.services.entries.get(call.session.owner, f"#{tapped_number(call)}")
-        if not can_be_skill(entry):
-            raise WrongArgument(
-                _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
-            )
-        description = " ".join(entry.content.split())[:MAX_DESCRIPTION_CHARS]
-        return await self._keep(make_package(entry.name, description, entry.content))
-
-    async def _keep(self, package: SkillPackage) -> str:
-        await self.skills.keep(package)
-        return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)

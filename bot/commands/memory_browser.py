@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
@@ -62,6 +62,8 @@ _ORIGINS: Mapping[str, str] = {
     Author.MCP: N_("from another program"),
 }
 SEARCH = "search"
+EntryButtons = Callable[[Entry], Sequence[Button]]
+"""Returns further buttons below an entry."""
 FILE = "MEMORY.md"
 
 
@@ -69,6 +71,7 @@ FILE = "MEMORY.md"
 class MemoryQueries:
     services: MemoryServices
     page: str | None
+    buttons: Sequence[EntryButtons] = ()
 
     @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS, alone=True)
     async def memory(self, call: CommandCall) -> CommandResult:
@@ -118,7 +121,8 @@ class MemoryQueries:
         is_own_alone = entry.unconfirmed is None and entry.shared_at is None
         may_share = is_own_alone and await self.services.sharing.includes(owner)
         rows = ((share_button(entry.id, entry.content),),) if may_share else ()
-        return Answer(format_entry(entry), (*rows, *entry_keyboard(entry)))
+        added = [button for buttons_of in self.buttons for button in buttons_of(entry)]
+        return Answer(format_entry(entry), (*rows, *entry_keyboard(entry, added)))
 
     async def _search(self, owner: str, argument: str, hint: str) -> CommandResult:
         """Return a page of entries that match the words. A trailing number that is no page belongs to the words."""
@@ -379,23 +383,17 @@ def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
     )
 
 
-def entry_keyboard(entry: Entry) -> Keyboard:
+def entry_keyboard(entry: Entry, buttons: Sequence[Button] = ()) -> Keyboard:
     back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
     if entry.unconfirmed is not None:
         unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))
         return unsure, (back, _all_kinds())
     edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (edit_button(entry.id, entry.content),)
-    skill = (Button(_("As a skill"), f"/makeskill_{entry.id}"),) if can_be_skill(entry) else ()
     return (
         (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)),
-        *([skill] if skill else []),
+        *([tuple(buttons)] if buttons else []),
         (back, _all_kinds()),
     )
-
-
-def can_be_skill(entry: Entry) -> bool:
-    """Return True if an entry may become a skill. A skill's description becomes part of the system message."""
-    return entry.kind == Kind.WORKFLOW and entry.trusted and entry.unconfirmed is None
 
 
 def _all_kinds() -> Button:

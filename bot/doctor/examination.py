@@ -39,7 +39,6 @@ CHECKS: dict[str, Check] = {
     "model": services.check_models,
     "embedder": services.check_embeddings,
     "memory": memory.check_memory,
-    "skills": installation.check_skills,
     "tools": services.check_tools,
 }
 

@@ -18,9 +18,7 @@ from config.settings import settings_file, system_zone
 from memory.clock import from_text
 from memory.errors import StoreError
 from memory.store.integrity import sqlite_version
-from memory.text.tokens import TokenCounter
 from memory.transfer.backup import PREFIX, SUFFIX, manifest_of
-from pipeline.skills import Skill, Skills, skill_prompt
 
 MAX_BACKUP_AGE = timedelta(days=3)
 """Maximum age of the last backup. A nightly backup may miss a night or two if the machine is off."""
@@ -34,8 +32,6 @@ BACK_UP_AGAIN = "Run `mneme backup FILE`, and find out with `systemctl status mn
 
 MIN_FREE_MB, LOW_FREE_MB = 20, 300
 """Free space below which saving may fail, and below which a backup or an upgrade may not fit."""
-CORRECT_SKILL = "Correct its SKILL.md, or move the folder away; docs/tasks.md has the form."
-FEWER_SKILLS = "Remove a skill with `mneme skills remove NAME`, or shorten the names."
 MAKE_ROOM = "Free some space there; nothing that was saved is lost."
 NAME_THE_ZONE = "Set TIMEZONE, such as TIMEZONE=Europe/Kyiv."
 LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
@@ -49,21 +45,6 @@ async def check_settings(context: DoctorContext) -> list[Finding]:
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
         return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
     return [ok("settings", text)]
-
-
-async def check_skills(context: DoctorContext) -> list[Finding]:
-    """Check the skills, and whether the prompt has room for all of them."""
-    found = Skills(context.settings.mneme_data_dir).scan()
-    usable = [skill for skill in found.values() if isinstance(skill, Skill)]
-    findings = [
-        warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
-        for name, reason in found.items()
-        if not isinstance(reason, Skill)
-    ]
-    _text, left_out = skill_prompt(usable, TokenCounter().text)
-    if left_out:
-        findings.append(warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
-    return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
 
 
 async def check_data_directory(context: DoctorContext) -> list[Finding]:

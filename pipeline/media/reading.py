@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
+from typing import Protocol
 
 import structlog
 
@@ -32,7 +33,6 @@ from pipeline.media.files import (
 from pipeline.models.capabilities import Part as RequestPart
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget, BudgetOf
-from pipeline.skills import SkillPackage, SkillRefused, is_zip, read_package
 
 log = structlog.get_logger(__name__)
 
@@ -44,8 +44,6 @@ MAX_HEARD_CHARS = 200
 BEGINNING_CHARS = 1_500
 FILE_TIMEOUT_SECONDS = 180
 TOO_MANY_IMAGES = "too many pictures at once, so it is not shown"
-MAX_LISTED_CHARS = 300
-"""Limit for the description and for the file names of a skill in the question whether to keep it."""
 READ_TOOL = "document_read"
 """The tool that reads a document in parts. Without it, the model sees more of the text at once."""
 
@@ -81,6 +79,23 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """A use of a file that the user is asked about.
+
+    Attributes:
+        text: Tells the model what the file is, and that the user is asked.
+    """
+
+    text: str
+    question: Notice
+
+
+class FileReader(Protocol):
+    async def read(self, attachment: Attachment, content: bytes) -> Offer | None:
+        """Return an offer, or None if the file is of another kind. Raises MediaUnreadable for a damaged one."""
+
+
+@dataclass(frozen=True, slots=True)
 class _AttachmentResult:
     """The result of reading one file.
 
@@ -109,6 +124,7 @@ class MediaReader:
 
     Attributes:
         imports: Imports the exports of other programs. None if memory is off.
+        readers: Recognise further kinds of files, before exports and documents.
     """
 
     store: MediaStore
@@ -116,6 +132,7 @@ class MediaReader:
     transcriber: Transcriber
     budget: BudgetOf
     imports: ForeignImport | None
+    readers: Sequence[FileReader] = ()
     _documents: DocumentReader = field(default_factory=DocumentReader, init=False)
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:
@@ -203,7 +220,7 @@ class MediaReader:
         return _AttachmentResult(media, f"{media.shown}; it could not be read", refused=why)
 
     async def _process(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
-        media, arrival = attachment.media, attachment.arrival
+        media = attachment.media
         kind = media.file.kind
         if kind is MediaKind.OTHER:
             raise MediaUnreadable(
@@ -219,11 +236,9 @@ class MediaReader:
         if image_type(content) is not None:
             await _require_sight(model, media)
             return _AttachmentResult(media, media.shown, to_model_image(media, content))
-        if is_zip(content) and await arrival.channel.is_owner(arrival):
-            package = await _read_skill_package(content)
-            if package is not None:
-                text = f"{media.shown}, a skill called {package.skill.name}; the user is asked whether to keep it"
-                return _AttachmentResult(media, text, question=_ask_to_keep(media, package))
+        for reader in self.readers:
+            if (offer := await reader.read(attachment, content)) is not None:
+                return _AttachmentResult(media, offer.text, question=offer.question)
         report = await self._preview_import(attachment, content)
         if report is not None:
             text = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
@@ -279,13 +294,6 @@ class MediaReader:
         return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
 
 
-async def _read_skill_package(content: bytes) -> SkillPackage | None:
-    try:
-        return await asyncio.to_thread(read_package, content)
-    except SkillRefused as error:
-        raise MediaUnreadable(str(error)) from error
-
-
 def _ask_to_import(media: Media, report: ImportReport) -> Notice:
     command = f"/import_{media.id}"
     question = _(
@@ -295,19 +303,6 @@ def _ask_to_import(media: Media, report: ImportReport) -> Notice:
         command=command,
     )
     return Notice(question, ((Button(_("Import"), command, report.program),),))
-
-
-def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
-    names = sorted(package.files)
-    question = _(
-        "Keep the skill {name}? {description} ({files}; {size} KB) Nothing in it is run. {command} keeps it.",
-        name=package.skill.name,
-        description=shorten(package.skill.description, MAX_LISTED_CHARS, placeholder=" ..."),
-        files=shorten(", ".join(names), MAX_LISTED_CHARS, placeholder=f" ... ({len(names)})"),
-        size=f"{package.size / 1000:.1f}",
-        command=f"/keepskill_{media.id}",
-    )
-    return Notice(question, ((Button(_("Keep it"), f"/keepskill_{media.id}", package.skill.name),),))
 
 
 async def _require_sight(model: ChatModel, media: Media) -> None:

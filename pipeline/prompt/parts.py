@@ -1,4 +1,4 @@
-"""The smaller parts of a prompt: quoted messages, shared memories, skills, the summary, and hints about the turn."""
+"""The smaller parts of a prompt: quoted messages, shared memories, the summary, and hints about the turn."""
 
 from __future__ import annotations
 
@@ -17,25 +17,11 @@ from pipeline.prompt.prompts import (
     SUMMARY_HEADER,
     TASK_HINT,
 )
-from pipeline.skills import Skills, skill_prompt
-from pipeline.tools.media import SKILL_TOOL
 
 MAX_SHARED_TOKENS = 300
 MAX_SHARED_MEMORIES = 40
 MAX_SHARED_MEMORY_CHARS = 300
 """Limits for the memories that others of the family share. Every request has the newest ones; search finds the rest."""
-
-
-class SkillsPart:
-    """Lists the skills, if the model has the tool to read them."""
-
-    def __init__(self, skills: Skills) -> None:
-        self._skills = skills
-
-    async def add_to(self, draft: Draft) -> None:
-        if any(tool.name == SKILL_TOOL for tool in draft.budget.tools):
-            text, _ = skill_prompt(await self._skills.all(), draft.budget.text)
-            draft.stable += [Section(text)] if text else []
 
 
 class QuotedPart:

@@ -1,4 +1,4 @@
-"""Tools for media and skills: look at a photo again, search and read documents, read a skill."""
+"""Tools for media: look at a photo again, search and read documents."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from config.numbers import MAX_NUMBER, RowNumber
 from memory.media.media import Media, MediaKind, MediaStore
 from memory.messages import Passage, Provenance
 from pipeline.media.reading import MediaReader
-from pipeline.skills import Skills
 from pipeline.tools.toolbox import Tool, ToolContext
 
-MEDIA_TOOLS = ("photo_look", "document_search", "document_read")
 MAX_SEARCH_PARTS = 4
 MAX_READ_PARTS = 4
 
@@ -69,21 +67,5 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         media = await store.get(context.owner, number, context.session_id)
         return media if media is not None and media.about is not None else None
 
-    return [Tool(photo_look), Tool(document_search), Tool(document_read)]
-
-
-SKILL_TOOL = "skill_read"
-"""The tool's name. It is left out of requests if there are no skills."""
-
-
-def skill_tool(skills: Skills) -> Tool:
-    async def skill_read(
-        context: ToolContext,
-        name: Annotated[str, Field(description="of the skill, as under # Skills")],
-        file: Annotated[str, Field(description="another file of it")] = "",
-    ) -> Passage:
-        """Read how something is done, before you do it. What it says is no word of the user's."""
-        # Text of a skill is foreign, so it can't write memory.
-        return Passage(await skills.text(name, file), Provenance.FILE)
-
-    return Tool(skill_read)
+    # Save tokens in requests of owners without media.
+    return [Tool(each, offered_to=store.has_any) for each in (photo_look, document_search, document_read)]

@@ -131,6 +131,7 @@ class Tool:
     Args:
         writes: The tool stores something, so a private talk forbids it.
         reads_if: Return True for the arguments of a call that writes nothing.
+        offered_to: Return True if an owner's requests should offer the tool.
     """
 
     def __init__(
@@ -139,10 +140,15 @@ class Tool:
         *,
         writes: bool = False,
         reads_if: Callable[[Mapping[str, object]], bool] | None = None,
+        offered_to: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self._function = function
         self._writes = writes
         self._reads_if = reads_if
+        self._offered_to = offered_to
+
+    async def is_offered_to(self, owner: str) -> bool:
+        return self._offered_to is None or await self._offered_to(owner)
 
     @property
     def name(self) -> str:
@@ -209,9 +215,12 @@ class Toolbox:
         self._others = others
 
     @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """Mneme's own tools, always in the same order."""
-        return tuple(tool.spec for tool in self._tools.values())
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(self._tools.values())
+
+    async def specs(self, owner: str) -> tuple[ToolSpec, ...]:
+        """Return the tools to offer to an owner, always in the same order. Those of other sources are not included."""
+        return tuple([tool.spec for tool in self.tools if await tool.is_offered_to(owner)])
 
     async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
         """Run one call. An unknown tool gives an error text for the model.

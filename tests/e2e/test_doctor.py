@@ -21,7 +21,7 @@ from telegram import Bot
 
 from bot.doctor.examination import examine
 from bot.doctor.finding import Finding, Verdict
-from bot.features import installed_features
+from bot.features.registry import installed_features
 from bot.services import MemoryServices
 from config.settings import Settings
 from memory.clock import system_clock

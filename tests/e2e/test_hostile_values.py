@@ -154,7 +154,7 @@ async def test_entry_is_not_named_by_digits_of_other_scripts(app: App, person: P
 async def test_tool_of_the_model_with_hostile_argument_never_fails(app: App, person: Person) -> None:
     await person.says("hello")
     toolbox = toolbox_of(app)
-    for spec in toolbox.specs:
+    for spec in (tool.spec for tool in toolbox.tools):
         schema = json.loads(spec.parameters)
         required = dict.fromkeys(schema.get("required", ()), "x")
         for argument in schema["properties"]:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import cli
 from bot.doctor.finding import DoctorContext, Verdict
-from bot.doctor.installation import check_skills
+from bot.features.skills.feature import check_skills
 from bot.kernel import App
 from memory.clock import system_clock
 from memory.store.entry import Kind, NewEntry

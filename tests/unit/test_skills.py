@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.tokens import TokenCounter
-from pipeline.skills import (
+from bot.features.skills.folder import (
     MAX_PACKAGE_BYTES,
     MAX_PROMPT_TOKENS,
     Skill,
@@ -26,6 +25,7 @@ from pipeline.skills import (
     read_skill,
     skill_prompt,
 )
+from memory.text.tokens import TokenCounter
 from tests.support.hostile_skills import crafted_skills, skill_with
 
 TRAINS = """\
@@ -124,7 +124,7 @@ async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, mon
         parsed[text] += 1
         return read_skill(text)
 
-    monkeypatch.setattr("pipeline.skills.read_skill", count)
+    monkeypatch.setattr("bot.features.skills.folder.read_skill", count)
     folder = install_skill(tmp_path, "trains", skill_with("a: *a"))
     for _ in range(3):
         assert await skills.all() == []

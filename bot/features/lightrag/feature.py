@@ -1,0 +1,67 @@
+"""The feature LightRAG, its connection and its check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from bot.doctor.finding import DoctorContext, Finding, failed_with_error, ok, warning
+from bot.feature import Contributions, Feature
+from bot.kernel import Kernel
+from config.errors import ConfigurationError
+from config.settings import Settings, check_together
+from pipeline.order import OnFailure, Phase, Step
+
+if TYPE_CHECKING:
+    from bot.features.lightrag.client import LightRag
+
+AFTER_MEMORY = 45
+"""The graph's results follow those of the memory."""
+STEP = Step(60, "GraphIndexing", OnFailure.CONTINUE, Phase.AFTER)
+REMEDY = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
+
+
+async def check(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
+    if settings.lightrag_url is None:
+        return [ok("LightRAG", "None is configured")]
+    try:
+        check_together(settings)
+    except ConfigurationError as error:
+        return [failed_with_error("LightRAG", error)]
+    graph = _connect(settings)
+    try:
+        trouble = await graph.check()
+    finally:
+        await graph.close()
+    if trouble is not None:
+        return [warning("LightRAG", f"At {settings.lightrag_url} {trouble}", REMEDY)]
+    return [ok("LightRAG", f"It answers at {settings.lightrag_url}")]
+
+
+def _connect(settings: Settings) -> LightRag:
+    from bot.features.lightrag.client import LightRag
+
+    key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
+    return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
+
+
+class LightRagFeature(Feature):
+    name = "lightrag"
+    checks: ClassVar = {"LightRAG": check}
+
+    def why_off(self, settings: Settings) -> str | None:
+        return None if settings.lightrag_url is not None else "LIGHTRAG_URL is not set"
+
+    async def open(self, kernel: Kernel) -> Contributions:
+        from bot.features.lightrag.parts import GraphIndexing, GraphPart
+
+        graph = _connect(kernel.settings)
+        kernel.stack.push_async_callback(graph.close)
+        if not kernel.settings.memory_enabled:
+            # Data that was sent there before memory was switched off has to be erased too
+            return Contributions(on_forget=[graph.forget])
+        return Contributions(
+            prompt=[(AFTER_MEMORY, GraphPart(graph))],
+            systems=[(STEP, GraphIndexing(graph))],
+            on_forget=[graph.forget],
+        )

@@ -1,0 +1,28 @@
+"""The list of features. Only the composition root and the command line read it."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from bot.feature import GROUP, Feature
+from bot.features.lightrag.feature import LightRagFeature
+from bot.features.skills.feature import SkillsFeature
+from config.errors import ConfigurationError
+
+FEATURES: tuple[type[Feature], ...] = (SkillsFeature, LightRagFeature)
+"""The features of this package, in the order in which they are opened and listed."""
+
+
+def installed_features() -> list[Feature]:
+    """Return all features, those of other packages last. Raises ConfigurationError if one can't be loaded."""
+    features = [feature() for feature in FEATURES]
+    for entry in entry_points(group=GROUP):
+        try:
+            features.append(entry.load()())
+        except Exception as error:
+            package = entry.dist.name if entry.dist is not None else entry.value
+            raise ConfigurationError(
+                f"The feature {entry.name} of {package} can't be loaded ({type(error).__name__}: {error}): "
+                "upgrade or uninstall that package."
+            ) from error
+    return features
