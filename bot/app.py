@@ -20,7 +20,6 @@ from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands, VoiceCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
-from bot.commands.tools import ToolCommands, ToolReport
 from bot.feature import Contributions, Feature, open_features
 from bot.features.registry import installed_features
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
@@ -94,9 +93,6 @@ from pipeline.tools.entries import (
     procedure_tool,
     stats_tool,
 )
-from pipeline.tools.mcp.approval import Approvals
-from pipeline.tools.mcp.config import McpConfig, read_config
-from pipeline.tools.mcp.tools import McpTools
 from pipeline.tools.media import media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.reminders import PlainReminders, reminder_tools
@@ -172,7 +168,7 @@ async def open_app(
         )
         setup = create_model_setup(settings, catalogue, router)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
-        kernel = Kernel(settings, clock, memory, choice, MediaSources(), stack)
+        kernel = Kernel(settings, clock, memory, choice, MediaSources(), Effects(database), setup.tools, stack)
         added = await open_features(installed_features() if features is None else features, kernel)
         app = _assemble(kernel, added, usage, setup, metrics, housekeeping, replication)
         # Last, so that turns are cancelled first, while everything they use is open
@@ -192,19 +188,11 @@ def _assemble(
     settings, clock, memory, models, stack = kernel.settings, kernel.clock, kernel.memory, kernel.models, kernel.stack
     enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
     model, offered = setup.model, setup.tools
-    effects = Effects(memory.database)
-    approvals = Approvals(memory.preferences)
-    # An embedded model can handle only the tools of the memory
-    must_exist = settings.mcp_config is not None
-    servers = McpConfig() if offered is not None else read_config(settings.mcp_file, must_exist=must_exist)
-    mcp = McpTools(servers, approvals, effects.record, settings.mcp_tool_tokens)
-    mcp.start()  # Connects in the background, so that no server delays the start
-    stack.push_async_callback(mcp.close)
     style = setup.style if enabled else without_memory(setup.style)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
-        specs = await toolbox.specs(owner)
-        return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp.specs(talks.window)))
+        specs = await toolbox.specs(owner, talks.window)
+        return Budget(talks.name, talks.window, counter, style.identity, specs)
 
     imports = memory.foreign_import if enabled else None
     reader = create_media_reader(settings, memory.media, budget, imports, stack, kernel.media, added.files)
@@ -212,7 +200,8 @@ def _assemble(
     checker = FactChecker(SecondLook(ask, setup.contract.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), *added.tools]
-    toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
+    tools = [tool for tool in tools if offered is None or tool.name in offered]
+    toolbox = Toolbox(tools, kernel.effects, added.tool_sources)
     # A reply that is still to be written must not be written after /forget all
     memory.forgetting.also(memory.turns.drop_deferred)
     for forget in added.on_forget:
@@ -286,7 +275,7 @@ def _assemble(
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
-            InputSanitizing(reader, models, mcp.ready),
+            InputSanitizing(reader, models, toolbox.ready),
             AutoCapture(
                 memory.ledger,
                 memory.long_term,
@@ -313,7 +302,6 @@ def _assemble(
     )
     speech = create_speech(settings, stack)
     queues = SessionQueues(memory.sessions)
-    tool_report = ToolReport(mcp, models)
     status = Status(
         memory,
         builder,
@@ -321,7 +309,7 @@ def _assemble(
         models,
         usage,
         embedding,
-        tool_report,
+        added.status,
         replication,
         queues,
         clock,
@@ -335,7 +323,6 @@ def _assemble(
         ReminderCommands(memory.reminders),
         SettingsCommands(memory, models, usage.price_of, clock, speaks=speech is not None),
         *([VoiceCommands(memory.preferences)] if speech is not None else []),
-        *([] if mcp.config.is_empty else [ToolCommands(approvals, tool_report)]),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
         *added.commands,
@@ -344,7 +331,7 @@ def _assemble(
     commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
         queues,
-        CommandRunner(commands, memory.sessions, effects, languages),
+        CommandRunner(commands, memory.sessions, kernel.effects, languages),
         pipeline,
         memory.sessions,
         languages,
@@ -366,7 +353,7 @@ def _assemble(
         {},
         metrics,
         checker,
-        mcp,
+        added.tool_sources,
         replication,
         speech,
     )

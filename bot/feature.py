@@ -11,9 +11,10 @@ import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import ClassVar, Protocol
 
-from bot.commands.figures import Group
+from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
 from bot.doctor.finding import Check
 from bot.kernel import App, Kernel
@@ -21,7 +22,6 @@ from bot.tasks import BackgroundTasks
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.errors import MnemeError
-from memory.log.sessions import Session
 from pipeline.media.reading import FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
@@ -62,7 +62,7 @@ class Contributions:
     systems: Sequence[tuple[Step, System]] = ()
     jobs: Sequence[Job] = ()
     servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]] = ()
-    status: Sequence[Callable[[Session], Awaitable[Sequence[Group]]]] = ()
+    status: Sequence[StatusReport] = ()
     files: Sequence[FileReader] = ()
     entry_buttons: Sequence[EntryButtons] = ()
     on_forget: Sequence[Callable[[], Awaitable[None]]] = ()
@@ -82,6 +82,9 @@ class Feature:
     def why_off(self, settings: Settings) -> str | None:
         """Return the reason why the settings switch the feature off, or None if it is on."""
         return None
+
+    def set_up(self, env_file: Path) -> None:
+        """Ask for the feature's settings in `mneme setup`, after the model has been set up."""
 
     async def open(self, kernel: Kernel) -> Contributions:
         """Create what the feature needs. Import heavy modules here, so that a feature that is off imports nothing."""

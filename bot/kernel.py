@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,11 @@ from memory.clock import Clock
 from memory.facts.checker import FactChecker
 from memory.log.sessions import SessionService
 from memory.store.database import Database
+from memory.store.effects import Effects
 from pipeline.media.files import MediaSources
 from pipeline.media.speech import Speech
 from pipeline.models.routing import ModelChoice
-from pipeline.tools.mcp.tools import McpTools
+from pipeline.tools.toolbox import ToolSource
 
 if TYPE_CHECKING:
     from bot.jobs.replication import Replication
@@ -34,6 +36,7 @@ class Kernel:
     """The objects that a feature may use.
 
     Attributes:
+        offered_tools: The names of the tools that the model can handle, or None if it can handle any.
         stack: Closes what a feature has opened when the program ends.
     """
 
@@ -42,6 +45,8 @@ class Kernel:
     memory: MemoryServices
     models: ModelChoice
     media: MediaSources
+    effects: Effects
+    offered_tools: Collection[str] | None
     stack: contextlib.AsyncExitStack
 
 
@@ -74,7 +79,7 @@ class App:
     inbound_routes: dict[str, InboundRoute]  # Handlers of the web server by path, registered even if none runs
     metrics: Metrics | None
     checker: FactChecker
-    tools: McpTools
+    tool_sources: Sequence[ToolSource]
     replication: Replication | None
     speech: Speech | None
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import bot.features
-from bot.cli.mcp import mcp_cli
 from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.start import load_settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
@@ -38,6 +37,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+mcp_cli = typer.Typer()
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
 TALK, MEMORY, PROGRAMS, UPKEEP = "Talk", "Memory", "Other programs", "Upkeep"
 SWITCH_INTERVAL_SECONDS = 0.0002
@@ -237,10 +237,11 @@ def mcp(context: typer.Context, owner: Owner = None) -> None:
 @cli.command(rich_help_panel=TALK)
 def setup() -> None:
     """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
+    from bot.features.registry import installed_features
     from bot.setup.setup import run_setup
 
     try:
-        run_setup()
+        run_setup(installed_features())
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("\nSetup was left here; what was kept so far is complete.", err=True)
         raise SystemExit(130) from None
@@ -289,10 +290,15 @@ cli.command(rich_help_panel=UPKEEP)(migrate)
 
 
 def _add_commands_of_features() -> None:
+    groups = {"mcp": mcp_cli}
     for package in pkgutil.iter_modules(bot.features.__path__):
         name = f"{bot.features.__name__}.{package.name}.cli"
         if package.ispkg and importlib.util.find_spec(name) is not None:
-            cli.add_typer(importlib.import_module(name).cli, name=package.name, rich_help_panel=UPKEEP)
+            module = importlib.import_module(name)
+            if (group := groups.get(module.NAME)) is not None:
+                group.registered_commands += module.cli.registered_commands
+            else:
+                cli.add_typer(module.cli, name=module.NAME, rich_help_panel=UPKEEP)
 
 
 _add_commands_of_features()

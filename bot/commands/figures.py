@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+
+from memory.log.sessions import Session
 
 WIDTH_CELLS = 28
 """Width of a line in cells. Phones show about 32 monospace characters."""
@@ -23,6 +26,10 @@ class Group:
         lines += [align(label, value) for label, value in self.rows]
         figures = ["```", *lines, "```"] if lines else []
         return "\n".join([f"**{self.title}**", *figures, *self.notes])
+
+
+StatusReport = Callable[[Session], Awaitable[Sequence[Group]]]
+"""Returns groups for the `/status` of a session."""
 
 
 def bar(share: float) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.commands.figures import Group
-from bot.commands.tools import ToolReport
+from bot.commands.figures import Group, StatusReport
 from bot.jobs.background import BackgroundEmbedding
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
@@ -40,7 +40,7 @@ class Status:
     models: ModelChoice
     usage: UsageLog
     embedding: BackgroundEmbedding | None  # None without an embedder. `services.meaning` explains why
-    tools: ToolReport
+    reports: Sequence[StatusReport]
     replication: Replication | None  # None without a replica
     queues: SessionQueues
     clock: Clock
@@ -53,7 +53,7 @@ class Status:
             await self._usage(session),
             *await self._memory(session),
             *await self._embeddings(session.owner),
-            *await self.tools.groups(session),
+            *[group for report in self.reports for group in await report(session)],
             *self._replica(),
             self._queue(session.id),
         ]

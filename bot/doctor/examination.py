@@ -39,7 +39,6 @@ CHECKS: dict[str, Check] = {
     "model": services.check_models,
     "embedder": services.check_embeddings,
     "memory": memory.check_memory,
-    "tools": services.check_tools,
 }
 
 

@@ -1,4 +1,4 @@
-"""Checks of services: Telegram (and with it the clock), models, embeddings, MCP servers."""
+"""Checks of services: Telegram (and with it the clock), models and embeddings."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.chat_completions import tool_name
 from pipeline.models.model import ModelError
 from pipeline.models.probe import ProbeResult, Trial, probe
-from pipeline.tools.mcp.config import ServerConfig, read_config
-from pipeline.tools.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
     import httpx
@@ -290,34 +288,3 @@ def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Findin
         return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
     measured = "" if local.is_measured else ", which was not measured with this bot,"
     return ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")
-
-
-CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
-CORRECT_FILE = (
-    "Correct the file that MCP_CONFIG names, by default mcp.json in the data directory; the bot works without tools."
-)
-
-
-async def check_tools(context: DoctorContext) -> list[Finding]:
-    settings = context.settings
-    config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
-    if config.trouble is not None:
-        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
-    if config.is_empty:
-        return [ok("tools", "No MCP server is configured")]
-    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
-    return [*await asyncio.gather(*(_check_server(server) for server in config.servers)), *unusable]
-
-
-async def _check_server(server: ServerConfig) -> Finding:
-    subject = f"tools of {server.name}"
-    connection = ServerConnection(server, lambda: None)
-    connection.start()
-    try:
-        await connection.tried.wait()
-        if connection.trouble is not None:
-            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
-        enabled = sum(server.offers(tool.name) for tool in connection.tools)
-        return ok(subject, f"{enabled} of {len(connection.tools)} are on")
-    finally:
-        await connection.close()

@@ -6,10 +6,11 @@ from importlib.metadata import entry_points
 
 from bot.feature import GROUP, Feature
 from bot.features.lightrag.feature import LightRagFeature
+from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.skills.feature import SkillsFeature
 from config.errors import ConfigurationError
 
-FEATURES: tuple[type[Feature], ...] = (SkillsFeature, LightRagFeature)
+FEATURES: tuple[type[Feature], ...] = (SkillsFeature, McpToolsFeature, LightRagFeature)
 """The features of this package, in the order in which they are opened and listed."""
 
 

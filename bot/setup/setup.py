@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,8 +18,8 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from bot.cli.mcp import add_server, list_missing, usage_hint
 from bot.cli.start import load_settings_with_logging
+from bot.feature import Feature
 from bot.local_choice import memory_bytes
 from bot.models import describe_uncounted_cost, endpoint_and_model
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
@@ -35,7 +34,6 @@ from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, LocalServer, find_
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError
 from pipeline.models.probe import ProbeResult, list_models, probe
-from pipeline.tools.mcp.config import PRESETS, read_config
 
 MAX_UNMEASURED_MODELS = 3
 MAX_NAMED_MODELS = 3
@@ -151,8 +149,6 @@ def _check_model(chosen: Chosen, settings: Settings) -> bool:
     return True
 
 
-OFFERED_PRESETS = ("search", "pages")
-"""Presets of tools that need no configuration."""
 # The settings file of a bot installed by deploy/install.sh, which contains the bot's name.
 _SERVER = re.compile(r"/etc/mneme/([a-z][a-z0-9-]*)\.env")
 _TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{20,}")
@@ -166,14 +162,15 @@ class NotReached(MnemeError):
     """Telegram could not be reached."""
 
 
-def run_setup() -> None:
+def run_setup(features: Iterable[Feature]) -> None:
     """Configure a bot interactively. Raises typer's Abort if the user leaves."""
     load_settings_with_logging(quiet=True)  # Keep the log out of the questions
     env_file = settings_file()
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
     bot = _set_up_telegram(env_file)
     set_up_model(env_file)
-    _offer_tools(env_file)
+    for feature in features:
+        feature.set_up(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
     if bot is None:
         server = _bot_on_server(env_file)
@@ -181,24 +178,6 @@ def run_setup() -> None:
         say(f"Talk with `{command}`.")
     else:
         asyncio.run(_show_claim(load_settings(env_file), bot, _bot_on_server(env_file)))
-
-
-def _offer_tools(env_file: Path) -> None:
-    settings = load_settings(env_file)
-    path = settings.mcp_file
-    # An embedded model can handle only the tools of the memory
-    if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
-        return
-    say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED_PRESETS) + ".")
-    while True:
-        name = str(typer.prompt("Tool (empty: none)", default="", show_default=False)).strip()
-        if not name:
-            return
-        if name in OFFERED_PRESETS:
-            add_server(path, name, PRESETS[name].entry(()))
-            say(" ".join([f"{name} is in {path}.", *list_missing(PRESETS[name]), usage_hint(name)]))
-            return
-        say(f"{' or '.join(OFFERED_PRESETS)} is needed, or nothing.")
 
 
 def _set_up_telegram(env_file: Path) -> str | None:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Protocol, get_type_hints
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
 
+from config.models import ModelWindow
 from config.texts import SOURCE, spoken, use_language
 from memory.buttons import Keyboard, Notice
 from memory.errors import MnemeError
@@ -205,22 +206,33 @@ class ToolSource(Protocol):
 
     def get(self, name: str) -> RunnableTool | None: ...
 
+    def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
+        """Return the tools that fit a model's window."""
+
+    async def ready(self) -> None:
+        """Wait for tools that are still starting, for some seconds at most."""
+
 
 class Toolbox:
-    """The tools that a model may call: Mneme's own and those of another source, such as MCP servers."""
+    """The tools that a model may call: Mneme's own and those of other sources, such as MCP servers."""
 
-    def __init__(self, tools: Iterable[Tool], effects: Effects, others: ToolSource | None = None) -> None:
+    def __init__(self, tools: Iterable[Tool], effects: Effects, sources: Sequence[ToolSource] = ()) -> None:
         self._effects = effects
         self._tools = {tool.name: tool for tool in tools}
-        self._others = others
+        self._sources = sources
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(self._tools.values())
 
-    async def specs(self, owner: str) -> tuple[ToolSpec, ...]:
-        """Return the tools to offer to an owner, always in the same order. Those of other sources are not included."""
-        return tuple([tool.spec for tool in self.tools if await tool.is_offered_to(owner)])
+    async def specs(self, owner: str, window: ModelWindow) -> tuple[ToolSpec, ...]:
+        """Return the tools to offer to an owner, always in the same order."""
+        own = [tool.spec for tool in self.tools if await tool.is_offered_to(owner)]
+        return (*own, *(spec for source in self._sources for spec in source.specs(window)))
+
+    async def ready(self) -> None:
+        for source in self._sources:
+            await source.ready()
 
     async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
         """Run one call. An unknown tool gives an error text for the model.
@@ -229,8 +241,8 @@ class Toolbox:
             earlier: The previous calls of this turn.
         """
         tool: RunnableTool | None = self._tools.get(call.name)
-        if tool is None and self._others is not None:
-            tool = self._others.get(call.name)
+        for source in self._sources:
+            tool = tool or source.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
         causes = _causes(context.inbox_ids, call, earlier)

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, Flow, TooMuch, parse_message
 from memory.imports.json_stream import TooComplex
-from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, Flow, TooMuch, parse_message
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
+from tests.support.mcp import connected_tools
 from tests.support.mcp_servers import Servers, called, until
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
@@ -63,7 +64,7 @@ async def test_attack_ends_its_call_and_the_server_restarts(
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
         person = Person(app)
-        await until(lambda: app.tools.states()[0].trouble is None)
+        await until(lambda: connected_tools(app).states()[0].trouble is None)
         before = resident_kb()
         async with asyncio.timeout(25):
             results = await called(person, model, ("trial__attack", {"kind": kind}))

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot.console.console import ConsoleChannel
+from bot.features.mcp_tools import approval
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from pipeline.arrival import Arrival
-from pipeline.tools.mcp import approval
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, until

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.features.mcp_tools import connection
 from bot.kernel import App
 from memory.messages import Provenance
-from pipeline.tools.mcp import connection
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.mcp import connected_tools
 from tests.support.mcp_servers import Servers, called, told, until
 from tests.support.servers import mcp_raw, mcp_tools
 from tests.support.servers.model import ModelServer
@@ -134,7 +135,7 @@ async def test_mcp_server_killed_in_a_call_is_restarted_alone(
 
 
 def _status(app: App) -> str:
-    return " ".join("off" if state.trouble else "on" for state in app.tools.states())
+    return " ".join("off" if state.trouble else "on" for state in connected_tools(app).states())
 
 
 async def test_mcp_call_that_hangs_is_ended_and_its_server_kept(
@@ -257,7 +258,7 @@ async def test_remote_mcp_server_receives_its_headers(
             "At the pier there is a lighthouse.",
             "error: Error executing tool fail: the harbour is closed",
         ]
-        await until(lambda: "answers with the error 401" in str(app.tools.states()[1].trouble))
+        await until(lambda: "answers with the error 401" in str(connected_tools(app).states()[1].trouble))
         status = await person.says("/status")
     assert "wrong-one" not in status
     assert mcp_tools.TOKEN not in status

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.tools.mcp.config import HttpServer, StdioServer, read_config, tool_names
+from bot.features.mcp_tools.config import HttpServer, StdioServer, read_config, tool_names
 
 TAKEN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ANYTHING = st.recursive(

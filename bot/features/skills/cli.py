@@ -8,6 +8,7 @@ import typer
 
 from bot.cli.start import load_settings_with_logging
 
+NAME = "skills"
 cli = typer.Typer(help="What the bot can read up on: list, remove.", no_args_is_help=True)
 
 

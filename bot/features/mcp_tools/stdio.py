@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import anyio
 
+from bot.features.mcp_tools.bounds import Flow, TooMuch, parse_message
+from bot.features.mcp_tools.config import StdioServer
 from memory.imports.json_stream import TooComplex
-from pipeline.tools.mcp.bounds import Flow, TooMuch, parse_message
-from pipeline.tools.mcp.config import StdioServer
 
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, Process

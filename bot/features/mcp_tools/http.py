@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
+from bot.features.mcp_tools.bounds import Flow, message_json
 from memory.imports.json_stream import TooComplex
 from memory.text.validity import JsonRepair
-from pipeline.tools.mcp.bounds import Flow, message_json
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _EVENT_END_BYTES = 4

@@ -7,11 +7,11 @@ from functools import partial
 
 from bot.commands.command import Access, Command, CommandCall, WrongArgument, command, tapped_number
 from bot.commands.figures import Group
+from bot.features.mcp_tools.approval import Answer, Approvals
+from bot.features.mcp_tools.tools import McpTools
 from config.texts import N_, _, ngettext, number
 from memory.log.sessions import Session
 from pipeline.models.routing import ModelChoice
-from pipeline.tools.mcp.approval import Answer, Approvals
-from pipeline.tools.mcp.tools import McpTools
 
 RESET = "reset"
 

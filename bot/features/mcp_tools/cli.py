@@ -16,9 +16,10 @@ from memory.errors import MnemeError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.tools.mcp.config import Preset, ServerConfig
+    from bot.features.mcp_tools.config import Preset, ServerConfig
 
-mcp_cli = typer.Typer()  # Without a subcommand it serves memory, see bot/cli/main.py
+NAME = "mcp"
+cli = typer.Typer()
 
 # NAME=VALUE, or NAME: VALUE as in headers
 _PAIR = re.compile(r"(?P<name>[^\s:=]+)\s*[:=]\s*(?P<value>.*)", re.DOTALL)
@@ -29,7 +30,7 @@ class WrongServer(MnemeError):
     """The request doesn't fit the file."""
 
 
-@mcp_cli.command()
+@cli.command()
 def add(
     words: Annotated[
         list[str] | None,
@@ -41,7 +42,7 @@ def add(
     env: Pairs = None,
 ) -> None:
     """Add a server, or change one. Values may be ${NAME}: what the environment of the bot says."""
-    from pipeline.tools.mcp.config import PRESETS
+    from bot.features.mcp_tools.config import PRESETS
 
     arguments = words or []
     if preset is not None:
@@ -61,10 +62,10 @@ def add(
     typer.echo(usage_hint(name))
 
 
-@mcp_cli.command("list")
+@cli.command("list")
 def list_servers() -> None:
     """The servers in the file, without connecting to them."""
-    from pipeline.tools.mcp.config import HttpServer, read_config
+    from bot.features.mcp_tools.config import HttpServer, read_config
 
     path = load_settings_with_logging(quiet=True).mcp_file
     config = read_config(path)
@@ -80,10 +81,10 @@ def list_servers() -> None:
         typer.echo(f"{name}  {trouble}")
 
 
-@mcp_cli.command("test")
+@cli.command("test")
 def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; without it all.")] = None) -> None:
     """Connect to the servers and list their tools; what a program says on its standard error is shown."""
-    from pipeline.tools.mcp.config import read_config
+    from bot.features.mcp_tools.config import read_config
 
     path = load_settings_with_logging(quiet=True).mcp_file
     config = read_config(path)
@@ -100,9 +101,9 @@ def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; wi
 
 
 async def _try(server: ServerConfig) -> bool:
-    from pipeline.tools.mcp.config import tool_names
-    from pipeline.tools.mcp.connection import ServerConnection
-    from pipeline.tools.mcp.tools import asks_first
+    from bot.features.mcp_tools.config import tool_names
+    from bot.features.mcp_tools.connection import ServerConnection
+    from bot.features.mcp_tools.tools import asks_first
 
     connection = ServerConnection(server, lambda: None, sys.stderr)
     connection.start()
@@ -121,7 +122,7 @@ async def _try(server: ServerConfig) -> bool:
         await connection.close()
 
 
-@mcp_cli.command()
+@cli.command()
 def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows it.")]) -> None:
     """Take a server out of the file."""
     path = load_settings_with_logging(quiet=True).mcp_file
@@ -174,7 +175,7 @@ def _pairs(texts: list[str]) -> dict[str, str]:
 
 def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
     """Return the whole file and the servers in it. Raises WrongServer for a file that can't be read."""
-    from pipeline.tools.mcp.config import SERVERS
+    from bot.features.mcp_tools.config import SERVERS
 
     try:
         # Editors on Windows write a byte order mark

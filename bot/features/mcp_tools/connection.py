@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, TextIO
 import anyio
 import structlog
 
+from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, Flow
+from bot.features.mcp_tools.config import HttpServer, ServerConfig, StdioServer, Trouble
 from config.process import program_version
 from config.texts import N_
 from config.waiting import Backoff
-from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, Flow
-from pipeline.tools.mcp.config import HttpServer, ServerConfig, StdioServer, Trouble
 
 if TYPE_CHECKING:
     import httpx2
@@ -219,7 +219,7 @@ class ServerConnection:
         flow = Flow(self._end_too_much)
         match self.config.transport:
             case StdioServer() as program:
-                from pipeline.tools.mcp.stdio import program_streams
+                from bot.features.mcp_tools.stdio import program_streams
 
                 with _nowhere() if self._errors is None else contextlib.nullcontext(self._errors) as errors:
                     async with program_streams(program, errors, flow) as streams:
@@ -254,7 +254,7 @@ class ServerConnection:
         """
         import httpx2
 
-        from pipeline.tools.mcp.http import BoundedStream
+        from bot.features.mcp_tools.http import BoundedStream
 
         async def watch(response: httpx2.Response) -> None:
             self._status = response.status_code

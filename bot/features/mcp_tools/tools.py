@@ -12,6 +12,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.features.mcp_tools.approval import Approvals, ToolCallRequest
+from bot.features.mcp_tools.config import McpConfig, Trouble, tool_names
+from bot.features.mcp_tools.connection import CallFailed, ServerConnection
 from config.models import ModelWindow
 from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
@@ -20,9 +23,6 @@ from memory.text.validity import valid_json, valid_text
 from pipeline.arrival import clean
 from pipeline.models.capabilities import Part
 from pipeline.models.model import ToolSpec
-from pipeline.tools.mcp.approval import Approvals, ToolCallRequest
-from pipeline.tools.mcp.config import McpConfig, Trouble, tool_names
-from pipeline.tools.mcp.connection import CallFailed, ServerConnection
 from pipeline.tools.toolbox import ToolContext, lean_schema
 
 if TYPE_CHECKING:

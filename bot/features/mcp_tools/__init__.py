@@ -1,0 +1,1 @@
+"""Tools of other programs over the Model Context Protocol (docs/tools.md)."""

@@ -1,0 +1,39 @@
+"""The check of `mneme doctor`: whether each server starts and offers its tools."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.doctor.finding import DoctorContext, Finding, failed, ok, warning
+from bot.features.mcp_tools.config import ServerConfig, read_config
+from bot.features.mcp_tools.connection import ServerConnection
+
+CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
+CORRECT_FILE = (
+    "Correct the file that MCP_CONFIG names, by default mcp.json in the data directory; the bot works without tools."
+)
+
+
+async def check_tools(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
+    config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
+    if config.trouble is not None:
+        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
+    if config.is_empty:
+        return [ok("tools", "No MCP server is configured")]
+    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
+    return [*await asyncio.gather(*(_check_server(server) for server in config.servers)), *unusable]
+
+
+async def _check_server(server: ServerConfig) -> Finding:
+    subject = f"tools of {server.name}"
+    connection = ServerConnection(server, lambda: None)
+    connection.start()
+    try:
+        await connection.tried.wait()
+        if connection.trouble is not None:
+            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
+        enabled = sum(server.offers(tool.name) for tool in connection.tools)
+        return ok(subject, f"{enabled} of {len(connection.tools)} are on")
+    finally:
+        await connection.close()

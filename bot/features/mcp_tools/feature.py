@@ -1,0 +1,51 @@
+"""The feature MCP tools."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import ClassVar
+
+from bot.doctor.finding import DoctorContext, Finding
+from bot.feature import Contributions, Feature
+from bot.kernel import Kernel
+from config.settings import Settings
+
+
+async def check(context: DoctorContext) -> list[Finding]:
+    from bot.features.mcp_tools.check import check_tools
+
+    return await check_tools(context)
+
+
+class McpToolsFeature(Feature):
+    name = "mcp_tools"
+    checks: ClassVar = {"tools": check}
+
+    def why_off(self, settings: Settings) -> str | None:
+        if settings.mcp_config is None and not settings.mcp_file.exists():
+            return f"there is no {settings.mcp_file}: `mneme mcp add` adds a server"
+        return None
+
+    def set_up(self, env_file: Path) -> None:
+        from bot.features.mcp_tools.setup import offer_tools
+
+        offer_tools(env_file)
+
+    async def open(self, kernel: Kernel) -> Contributions:
+        from bot.features.mcp_tools.approval import Approvals
+        from bot.features.mcp_tools.commands import ToolCommands, ToolReport
+        from bot.features.mcp_tools.config import read_config
+        from bot.features.mcp_tools.tools import McpTools
+
+        settings = kernel.settings
+        if kernel.offered_tools is not None:  # A small model can handle only the tools of the memory
+            return Contributions()
+        config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
+        approvals = Approvals(kernel.memory.preferences)
+        tools = McpTools(config, approvals, kernel.effects.record, settings.mcp_tool_tokens)
+        tools.start()  # Connects in the background, so that no server delays the start
+        kernel.stack.push_async_callback(tools.close)
+        report = ToolReport(tools, kernel.models)
+        commands = [] if config.is_empty else [ToolCommands(approvals, report)]
+        return Contributions(commands=commands, tool_sources=[tools], status=[report.groups])

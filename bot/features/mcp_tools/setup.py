@@ -1,0 +1,34 @@
+"""The question of `mneme setup` for tools that need no configuration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from bot.features.mcp_tools.cli import add_server, list_missing, usage_hint
+from bot.features.mcp_tools.config import PRESETS, read_config
+from bot.setup.questions import say
+from config.settings import load_settings
+
+OFFERED_PRESETS = ("search", "pages")
+"""Presets of tools that need no configuration."""
+
+
+def offer_tools(env_file: Path) -> None:
+    settings = load_settings(env_file)
+    path = settings.mcp_file
+    # An embedded model can handle only the tools of the memory
+    if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
+        return
+    say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED_PRESETS) + ".")
+    while True:
+        name = str(typer.prompt("Tool (empty: none)", default="", show_default=False)).strip()
+        if not name:
+            return
+        if name in OFFERED_PRESETS:
+            add_server(path, name, PRESETS[name].entry(()))
+            say(" ".join([f"{name} is in {path}.", *list_missing(PRESETS[name]), usage_hint(name)]))
+            return
+        say(f"{' or '.join(OFFERED_PRESETS)} is needed, or nothing.")
