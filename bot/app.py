@@ -169,8 +169,8 @@ async def open_app(
         setup = create_model_setup(settings, catalogue, router)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
         kernel = Kernel(settings, clock, memory, choice, MediaSources(), Effects(database), setup.tools, stack)
-        added = await open_features(installed_features() if features is None else features, kernel)
-        app = _assemble(kernel, added, usage, setup, metrics, housekeeping, replication)
+        opened, added = await open_features(installed_features() if features is None else features, kernel)
+        app = _assemble(kernel, opened, added, usage, setup, metrics, housekeeping, replication)
         # Last, so that turns are cancelled first, while everything they use is open
         stack.push_async_callback(app.runner.close)
         yield app
@@ -178,6 +178,7 @@ async def open_app(
 
 def _assemble(
     kernel: Kernel,
+    opened: Sequence[Feature],
     added: Contributions,
     usage: UsageLog,
     setup: ModelSetup,
@@ -353,7 +354,7 @@ def _assemble(
         {},
         metrics,
         checker,
-        added.tool_sources,
+        opened,
         replication,
         speech,
     )

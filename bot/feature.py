@@ -91,17 +91,16 @@ class Feature:
         return Contributions()
 
 
-async def open_features(features: Iterable[Feature], kernel: Kernel) -> Contributions:
-    """Open the features that are on and return all their contributions.
+async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[list[Feature], Contributions]:
+    """Open the features that are on and return them, and all their contributions.
 
     Raises ConfigurationError with the name of a feature that can't be opened.
     """
-    opened = []
-    for feature in features:
-        if feature.why_off(kernel.settings) is not None:
-            continue
+    opened = [feature for feature in features if feature.why_off(kernel.settings) is None]
+    added = []
+    for feature in opened:
         try:
-            opened.append(await feature.open(kernel))
+            added.append(await feature.open(kernel))
         except (MnemeError, ConfigurationError):
             raise
         except Exception as error:
@@ -109,7 +108,7 @@ async def open_features(features: Iterable[Feature], kernel: Kernel) -> Contribu
                 f"The feature {feature.name} can't be started ({type(error).__name__}: {error}): switch it off."
             ) from error
     merged = {
-        field.name: tuple(itertools.chain.from_iterable(getattr(each, field.name) for each in opened))
+        field.name: tuple(itertools.chain.from_iterable(getattr(each, field.name) for each in added))
         for field in fields(Contributions)
     }
-    return Contributions(**merged)
+    return opened, Contributions(**merged)

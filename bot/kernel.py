@@ -24,7 +24,6 @@ from memory.store.effects import Effects
 from pipeline.media.files import MediaSources
 from pipeline.media.speech import Speech
 from pipeline.models.routing import ModelChoice
-from pipeline.tools.toolbox import ToolSource
 
 if TYPE_CHECKING:
     from bot.jobs.replication import Replication
@@ -79,7 +78,7 @@ class App:
     inbound_routes: dict[str, InboundRoute]  # Handlers of the web server by path, registered even if none runs
     metrics: Metrics | None
     checker: FactChecker
-    tool_sources: Sequence[ToolSource]
+    features: Sequence[object]  # The features that are on, see bot/feature.py
     replication: Replication | None
     speech: Speech | None
 

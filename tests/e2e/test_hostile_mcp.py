@@ -15,7 +15,7 @@ from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, F
 from memory.imports.json_stream import TooComplex
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.mcp import connected_tools
+from tests.support.features import connected_tools
 from tests.support.mcp_servers import Servers, called, until
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says

@@ -18,7 +18,7 @@ from bot.kernel import App
 from memory.messages import Provenance
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.mcp import connected_tools
+from tests.support.features import connected_tools
 from tests.support.mcp_servers import Servers, called, told, until
 from tests.support.servers import mcp_raw, mcp_tools
 from tests.support.servers.model import ModelServer

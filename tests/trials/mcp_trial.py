@@ -16,7 +16,7 @@ from config.settings import Settings
 from memory.clock import system_clock
 from memory.messages import Provenance
 from tests.support.fakes import Person
-from tests.support.mcp import connected_tools
+from tests.support.features import connected_tools
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 

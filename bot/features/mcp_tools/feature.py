@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bot.doctor.finding import DoctorContext, Finding
 from bot.feature import Contributions, Feature
 from bot.kernel import Kernel
 from config.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.features.mcp_tools.tools import McpTools
 
 
 async def check(context: DoctorContext) -> list[Finding]:
@@ -21,6 +24,7 @@ async def check(context: DoctorContext) -> list[Finding]:
 class McpToolsFeature(Feature):
     name = "mcp_tools"
     checks: ClassVar = {"tools": check}
+    tools: McpTools | None = None
 
     def why_off(self, settings: Settings) -> str | None:
         if settings.mcp_config is None and not settings.mcp_file.exists():
@@ -44,6 +48,7 @@ class McpToolsFeature(Feature):
         config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
         approvals = Approvals(kernel.memory.preferences)
         tools = McpTools(config, approvals, kernel.effects.record, settings.mcp_tool_tokens)
+        self.tools = tools
         tools.start()  # Connects in the background, so that no server delays the start
         kernel.stack.push_async_callback(tools.close)
         report = ToolReport(tools, kernel.models)
