@@ -72,7 +72,7 @@ from pipeline.models.routing import ModelChoice, ModelRouter
 from pipeline.order import ORDER
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
-from pipeline.prompt.part import PromptPart
+from pipeline.prompt.part import PartOrder, PromptPart
 from pipeline.prompt.parts import HintsPart, QuotedPart, SharedPart, SummaryPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import without_memory
@@ -209,9 +209,9 @@ def _assemble(
         memory.forgetting.also(forget)
     daily_notes = memory.daily_notes if enabled else None
     memory_part = MemoryPart(memory.daily_notes, memory.recall, memory.activation, settings.memory_activation_tokens)
-    parts: list[tuple[int, PromptPart]] = [(20, QuotedPart()), (50, SummaryPart())]
-    parts += [(30, SharedPart(memory.sharing)), (40, memory_part)] if enabled else []
-    parts += [(60, HintsPart()), *added.prompt]
+    parts: list[tuple[int, PromptPart]] = [(PartOrder.QUOTED, QuotedPart()), (PartOrder.SUMMARY, SummaryPart())]
+    parts += [(PartOrder.SHARED, SharedPart(memory.sharing)), (PartOrder.MEMORY, memory_part)] if enabled else []
+    parts += [(PartOrder.HINTS, HintsPart()), *added.prompt]
     in_order = [part for _, part in sorted(parts, key=itemgetter(0))]
     builder = PromptBuilder(style, in_order, budget, clock, memory.zone_of)
     limits = CompactionLimits(

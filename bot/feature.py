@@ -45,8 +45,8 @@ class Contributions:
         commands: Objects with methods that are marked with `command`.
         tools: Tools that a model may call.
         tool_sources: Further tools, which may change while the program runs.
-        prompt: Parts of the prompt with their place in PART_ORDER.
-        systems: Steps of the pipeline with their place in the order table.
+        prompt: Parts of the prompt with their place: see PartOrder.
+        systems: Steps of the pipeline with their row in the order table.
         jobs: Background work of a running bot.
         servers: Context managers that are open while the bot runs, such as web servers.
         status: Groups for `/status` and its figures.

@@ -247,6 +247,17 @@ def setup() -> None:
         raise SystemExit(130) from None
 
 
+@cli.command(rich_help_panel=UPKEEP)
+def features() -> None:
+    """List the features, and why some are off."""
+    from bot.features.registry import installed_features
+
+    settings = load_settings_with_logging(quiet=True)
+    for feature in installed_features():
+        reason = feature.why_off(settings)
+        typer.echo(f"{feature.name:12} {'on' if reason is None else f'off: {reason}'}")
+
+
 @model_cli.command("list")
 def list_models() -> None:
     """The local models: what there is, and what is here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import IntEnum
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,16 @@ from memory.reminders.delivery import TaskRun
 from memory.search.activation import Activated
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from pipeline.prompt.budget import Budget
+
+
+class PartOrder(IntEnum):
+    """The places of the kernel's parts. Features use the numbers in between."""
+
+    QUOTED = 20
+    SHARED = 30
+    MEMORY = 40
+    SUMMARY = 50
+    HINTS = 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from bot.kernel import Kernel
 from config.errors import ConfigurationError
 from config.settings import Settings, check_together
 from pipeline.order import OnFailure, Phase, Step
+from pipeline.prompt.part import PartOrder
 
 if TYPE_CHECKING:
     from bot.features.lightrag.client import LightRag
 
-AFTER_MEMORY = 45
-"""The graph's results follow those of the memory."""
 STEP = Step(60, "GraphIndexing", OnFailure.CONTINUE, Phase.AFTER)
 REMEDY = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
 
@@ -61,7 +60,7 @@ class LightRagFeature(Feature):
             # Data that was sent there before memory was switched off has to be erased too
             return Contributions(on_forget=[graph.forget])
         return Contributions(
-            prompt=[(AFTER_MEMORY, GraphPart(graph))],
+            prompt=[(PartOrder.MEMORY + 5, GraphPart(graph))],
             systems=[(STEP, GraphIndexing(graph))],
             on_forget=[graph.forget],
         )

@@ -11,8 +11,8 @@ from bot.features.skills.folder import Skill, Skills, skill_prompt
 from bot.features.skills.parts import SkillReader, SkillsPart, skill_tool
 from bot.kernel import Kernel
 from memory.text.tokens import TokenCounter
+from pipeline.prompt.part import PartOrder
 
-BEFORE_MEMORY = 10
 CORRECT_SKILL = "Correct its SKILL.md, or move the folder away; docs/tasks.md has the form."
 FEWER_SKILLS = "Remove a skill with `mneme skills remove NAME`, or shorten the names."
 
@@ -41,7 +41,7 @@ class SkillsFeature(Feature):
         return Contributions(
             commands=[SkillCommands(kernel.memory, kernel.media, skills)],
             tools=[skill_tool(skills)],
-            prompt=[(BEFORE_MEMORY, SkillsPart(skills))],
+            prompt=[(PartOrder.QUOTED - 10, SkillsPart(skills))],
             files=[SkillReader()],
             entry_buttons=[skill_buttons],
         )

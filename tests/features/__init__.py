@@ -1,0 +1,1 @@
+"""Tests of features, and of the mechanism that adds them."""

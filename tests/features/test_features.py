@@ -1,0 +1,103 @@
+"""Features: the kernel without any, and one of another package."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.app import open_app
+from bot.feature import Contributions, Feature
+from bot.features.registry import FEATURES, installed_features
+from bot.kernel import Kernel
+from config.errors import ConfigurationError
+from config.settings import Settings
+from tests.conftest import OpenApp
+from tests.support.fakes import FakeClock, Person
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Calls, Says
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
+METADATA = "Metadata-Version: 2.1\nName: mneme-moon\nVersion: 1.0\n"
+
+
+@pytest.fixture
+def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the example of docs/features.md as a package, and return its folder."""
+    code, project = re.findall(r"```(?:python|toml)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    entry = re.search(r"^moon = \"(.+)\"$", project, re.MULTILINE)
+    assert entry is not None
+    folder = tmp_path / "packages"
+    metadata = folder / "mneme_moon-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (folder / "mneme_moon.py").write_text(code)
+    (metadata / "METADATA").write_text(METADATA)
+    (metadata / "entry_points.txt").write_text(f"[mneme.features]\nmoon = {entry[1]}\n")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "mneme_moon", raising=False)
+    return folder
+
+
+async def test_feature_of_another_package_adds_command_tool_and_prompt(
+    moon: Path, start: OpenApp, model: ModelServer
+) -> None:
+    async with start() as app:
+        person = Person(app)
+        said = await person.says("/moon")
+        assert re.fullmatch(r"The moon is \d+ days old\.", said)
+        model.script(Calls((("moon_age", {}),), cites=False), Says("It is waxing."))
+        assert await person.says("How old is the moon?") == "It is waxing."
+        first, second = model.requests[-2:]
+        assert said in str(first.messages[-1]["content"])
+        assert second.messages[-1]["content"] == said
+
+
+def test_feature_of_another_package_is_listed(moon: Path, tmp_path: Path) -> None:
+    environment = {"PYTHONPATH": str(moon), "MNEME_DATA_DIR": str(tmp_path), "PATH": "/usr/bin"}
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "features"],
+        env=environment,
+        cwd=DOCUMENT.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
+    assert [name for name, _ in lines] == [*(feature.name for feature in FEATURES), "moon"]
+    assert ["moon", "on"] in lines
+    assert ["lightrag", "off: LIGHTRAG_URL is not set"] in lines
+
+
+def test_package_that_cant_be_loaded_is_named(moon: Path) -> None:
+    (moon / "mneme_moon.py").write_text("import a_module_that_does_not_exist")
+    with pytest.raises(ConfigurationError, match="The feature moon of mneme-moon can't be loaded"):
+        installed_features()
+
+
+async def test_feature_that_cant_be_started_is_named(tmp_path: Path, clock: FakeClock) -> None:
+    class Broken(Feature):
+        name = "broken"
+
+        async def open(self, kernel: Kernel) -> Contributions:
+            raise RuntimeError("no")
+
+    values = {"mneme_data_dir": tmp_path, "openai_base_url": "http://127.0.0.1:9/v1", "llm_model": "scripted"}
+    with pytest.raises(ConfigurationError, match="The feature broken can't be started"):
+        async with open_app(Settings.model_validate(values), clock, features=[Broken()]):
+            pass
+
+
+async def test_kernel_without_features_answers_and_remembers(
+    tmp_path: Path, clock: FakeClock, model: ModelServer
+) -> None:
+    values = {"mneme_data_dir": tmp_path, "openai_base_url": model.url, "llm_model": "scripted"}
+    async with open_app(Settings.model_validate(values), clock, features=()) as app:
+        person = Person(app)
+        await person.says("Remember that the spare key is at Ann's.")
+        await person.says("/new")
+        await person.says("Where is the spare key?")
+        assert "spare key is at Ann's" in model.requests[-1].prompt
+        assert "spare key is at Ann's" in await person.says("/recall spare key")
