@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.capture.capture import Captured, captured, requested
+from memory.capture.capture import Capture, capture_statements, find_remember_request
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 SENTENCES = SETS / "capture_sentences.json"
@@ -101,8 +101,8 @@ def figures(sentences: list[Labelled]) -> Figures:
 
 def capture(text: str) -> Kept | None:
     """Capture facts from one message. Explicit requests come first."""
-    request = requested(text)
-    captures = captured(request.besides if request is not None else text)
+    request = find_remember_request(text)
+    captures = capture_statements(request.rest if request is not None else text)
     texts = [request.what] if request is not None else []
     texts += [one.text for one in captures]
     if not texts:
@@ -111,7 +111,7 @@ def capture(text: str) -> Kept | None:
     return Kept(pattern, captures[0].corrects if captures else None, " | ".join(texts))
 
 
-def _label(capture: Captured) -> str:
+def _label(capture: Capture) -> str:
     """Return the label for a capture."""
     return "rule" if capture.is_standing else "change" if capture.is_change else capture.kind
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, Labelled, read_labels
 from benchmarks.fitting import find_threshold, fit, quantize, rarity, table
-from memory.capture.capture import parsed, requested
-from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, buckets
+from memory.capture.capture import find_remember_request, parse_sentences
+from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, hash_features
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]
@@ -53,9 +53,9 @@ def read(labels: Sequence[Labelled]) -> list[Message]:
     """Convert labelled sentences to messages with features."""
     messages = []
     for one in labels:
-        request = requested(one.text)
-        text = request.besides if request is not None else one.text
-        judged = [(buckets(part.said), part.is_explicit) for part in parsed(text)]
+        request = find_remember_request(one.text)
+        text = request.rest if request is not None else one.text
+        judged = [(hash_features(part.said), part.is_explicit) for part in parse_sentences(text)]
         messages.append(Message(one, judged, request is not None))
     return messages
 

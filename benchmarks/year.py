@@ -284,7 +284,7 @@ async def _checkpoint(
             vital += attribute.is_vital and shown.get(attribute.key) == version
         milliseconds = await _time_turns(person)
         archived, outdated = await _count_stored(app, life, current)
-        page = await app.memory.ledger.page(OWNER)
+        page = await app.memory.ledger.read_page(OWNER)
     clock.now = at
     server.requests.clear()
     asked = len(current)

@@ -264,12 +264,12 @@ def _assemble(
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
     # A reply that is still to be written must not be written after /forget all
-    memory.forgetting.also(memory.turns.drop_deferred)
+    memory.forgetting.add_store(memory.turns.drop_deferred)
     graph = create_lightrag(settings) if settings.lightrag_url is not None else None
     if graph is not None:
         stack.push_async_callback(graph.close)
         # Even if memory is off now, since data sent there earlier has to be erased too
-        memory.forgetting.also(graph.forget)
+        memory.forgetting.add_store(graph.forget)
         graph = graph if enabled else None
     daily_notes = memory.daily_notes if enabled else None
     memories = Memories(memory.recall, memory.activation, settings.memory_activation_tokens, memory.sharing)

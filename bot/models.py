@@ -16,7 +16,7 @@ from config.models import ModelCatalogue
 from config.prices import FREE, Price
 from config.settings import Settings
 from memory.clock import Clock
-from memory.consolidation.extractor import Contract
+from memory.consolidation.extractor import ModelAbilities
 from memory.imports.importing import ForeignImport
 from memory.media.media import MediaStore
 from memory.runtime.endpoints import EndpointStore
@@ -58,7 +58,7 @@ class ModelSetup:
     quiet: Quiet
     style: PromptStyle
     tools: Collection[str] | None  # None means all
-    contract: Contract  # Limits for learning from conversations
+    contract: ModelAbilities  # Limits for learning from conversations
 
 
 def default_endpoint(settings: Settings) -> Endpoint:
@@ -176,7 +176,7 @@ def create_model_setup(settings: Settings, catalogue: ModelCatalogue, router: Mo
     return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
 
 
-def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
+def _contract(router: ModelRouter, second_look: bool | None) -> ModelAbilities:
 
     def part_tokens() -> int:
         return min(MAX_PART_TOKENS, int(router.window.max_input_tokens * MAX_PART_OF_WINDOW))
@@ -184,7 +184,7 @@ def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
     async def is_reliable() -> bool:
         return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
 
-    return Contract(part_tokens, is_reliable)
+    return ModelAbilities(part_tokens, is_reliable)
 
 
 def _create_embedded(

@@ -6,7 +6,7 @@ from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.clock import Clock
-from memory.condition import ConditionReport
+from memory.condition import ConditionInspector
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.corrections import Corrections
@@ -111,7 +111,7 @@ class MemoryServices:
             from memory.search.vector_search import VectorSearch  # Needs numpy, an optional dependency
 
             vector_search = VectorSearch(self.search, self.vectors, models.embedder)
-            self.forgetting.also(vector_search.forget)
+            self.forgetting.add_store(vector_search.forget)
         self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
         self.reading = MemoryReader(self.recall, self.search, database, counter)
         self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
@@ -121,7 +121,9 @@ class MemoryServices:
         self.learning = Learning(database, self.search, self.ledger)
         self.facts = FactLearner(database, self.search, vector_search)
         self.corrections = Corrections(database, self.search)
-        self.condition = ConditionReport(database, self.files, self.corrections, decay, settings.memory_max_size, clock)
+        self.condition = ConditionInspector(
+            database, self.files, self.corrections, decay, settings.memory_max_size, clock
+        )
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)

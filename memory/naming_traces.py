@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory.clock import Clock, now_text
-from memory.files.markdown import MarkdownFiles, locked, text_of, write_atomically
+from memory.files.markdown import MarkdownFiles, locked, read_text, write_atomically
 from memory.store.database import Database, Row
 from memory.store.entry_rows import find_owner_id
 from memory.store.forgotten import MASK, SENTENCE, mark_spans
@@ -78,16 +78,16 @@ class NamingTracer:
             last = rows[-1]["id"]
 
     def _paths(self, owner: str) -> list[Path]:
-        return sorted(path for path in self._files.folder(owner).glob("*.md") if path.name != "MEMORY.md")
+        return sorted(path for path in self._files.get_folder(owner).glob("*.md") if path.name != "MEMORY.md")
 
     def _count_lines(self, owner: str, terms: QueryTerms) -> int:
-        return sum(_names(terms, line) for path in self._paths(owner) for line in text_of(path).splitlines())
+        return sum(_names(terms, line) for path in self._paths(owner) for line in read_text(path).splitlines())
 
     def _mask_files(self, owner: str, terms: QueryTerms) -> int:
         count = 0
         for path in self._paths(owner):
             with locked(path):
-                lines = text_of(path, "surrogateescape").split("\n")
+                lines = read_text(path, "surrogateescape").split("\n")
                 masked = [_mask_name(terms, line) if _names(terms, line) else line for line in lines]
                 changed = sum(new != line for new, line in zip(masked, lines, strict=True))
                 if changed:

@@ -84,7 +84,7 @@ def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
 
 def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
     return Arrival(
-        address=Address.of(run.reminder.session_id),
+        address=Address.parse(run.reminder.session_id),
         text=run.reminder.text,
         provenance=Provenance.TASK,
         received_at=run.received_at,

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Protocol
 
 from memory.buttons import Notice
-from memory.consolidation.capture_review import Heard
-from memory.facts.fact import MAX_FOREIGN_WORDS, foreign_words
+from memory.consolidation.capture_review import MessageCaptures
+from memory.facts.fact import MAX_FOREIGN_WORDS, find_foreign_words
 from memory.log.sessions import Session, Transcript
 from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Provenance, Role, worst
@@ -40,7 +40,9 @@ class Turn:
     budget: Budget | None = None  # ContextBuilding
     recalled_messages: tuple[Message, ...] = ()  # ContextBuilding: the recalled passages, each with its provenance
     recalled_text: str = ""  # ContextBuilding: the recalled passages as the request shows them
-    heard: list[Heard] = field(default_factory=list)  # AutoCapture: statements that a model judges after the turn
+    heard: list[MessageCaptures] = field(
+        default_factory=list
+    )  # AutoCapture: statements that a model judges after the turn
     activated: tuple[Activated, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
     recalled_notes: tuple[int, ...] = ()  # ContextBuilding
@@ -91,7 +93,7 @@ class Turn:
         """Return the provenance of an answer: foreign if the turn read foreign text or the answer repeats some."""
         if self.provenance.is_foreign:
             return self.provenance
-        is_borrowed = len(foreign_words(answer, self.citable_messages)) > MAX_FOREIGN_WORDS
+        is_borrowed = len(find_foreign_words(answer, self.citable_messages)) > MAX_FOREIGN_WORDS
         return Provenance.FOREIGN if is_borrowed else self.provenance.kept
 
 

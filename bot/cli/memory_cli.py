@@ -200,7 +200,7 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     """What is not confirmed, with the reason."""
 
     async def work(opened: OpenMemory) -> None:
-        entries = await opened.memory.entries.unconfirmed(owner)
+        entries = await opened.memory.entries.list_unconfirmed(owner)
         lines = [f"{entry.owner}  {entry.name}  {in_line(entry.content)}  ({entry.unconfirmed})" for entry in entries]
         _print_all([entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
@@ -337,7 +337,7 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
     from memory.log.sessions import SHARED_OWNER, Address
 
     owner_name = opened.writer(owner)
-    address = console_address("local") if owner_name == SHARED_OWNER else Address.of(owner_name)
+    address = console_address("local") if owner_name == SHARED_OWNER else Address.parse(owner_name)
     session = await opened.memory.sessions.get_or_create(address)
     if dry_run:
         report = await opened.memory.foreign_import.look(path, session)

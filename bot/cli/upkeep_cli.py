@@ -137,11 +137,11 @@ def list_members() -> None:
 
     async def show() -> None:
         async with _access() as access:
-            members = await access.members()
+            members = await access.list_members()
         if not members:
             typer.echo("Nobody has claimed the bot.", err=True)
         for member in members:
-            how = ", let in by the owner" if member.let_in else ""
+            how = ", let in by the owner" if member.is_guest else ""
             typer.echo(f"{member.user_id}  since {member.since:%Y-%m-%d %H:%M} UTC{how}")
 
     asyncio.run(show())

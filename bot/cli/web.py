@@ -35,7 +35,7 @@ async def _serve(owner: str | None, port: int) -> None:
 
     async with open_memory(by_meaning=True) as opened:
         owner_name = opened.writer(owner)
-        address = console_address("local") if owner_name == SHARED_OWNER else Address.of(owner_name)
+        address = console_address("local") if owner_name == SHARED_OWNER else Address.parse(owner_name)
         session = await opened.memory.sessions.get_or_create(address)
         language = await opened.memory.preferences.language(address.owner)
         link = OneTimeLink(Visitor(PageData(opened.memory, session, system_clock), language), f"{HOST}:{port}")

@@ -14,12 +14,12 @@ from memory.buttons import (
     Button,
     Keyboard,
     Notice,
-    edit_button,
-    in_rows,
-    page_button,
-    right_or_wrong,
-    rows_of,
-    share_button,
+    arrange_in_rows,
+    collect_rows,
+    create_edit_button,
+    create_page_button,
+    create_review_buttons,
+    create_share_button,
 )
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Session
@@ -95,8 +95,10 @@ class MemoryQueries:
             reasons, notes = await log.last(call.session.id), await log.recalled_notes(call.session.id)
             return format_reasons(reasons, of_file, recalled, notes) + hint
         if call.argument.lower() == UNSURE:
-            unsure = await self.services.entries.unconfirmed(owner, PAGE_SIZE + 1)
-            choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE_SIZE])
+            unsure = await self.services.entries.list_unconfirmed(owner, PAGE_SIZE + 1)
+            choices = collect_rows(
+                Notice("", (create_review_buttons(entry.id, entry.content),)) for entry in unsure[:PAGE_SIZE]
+            )
             return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
             lines = await self.services.lookup.lines(owner)
@@ -105,7 +107,7 @@ class MemoryQueries:
         if searched is not None:
             return await self._search(owner, searched["words"], hint)
         subject, page = _split_page(call.argument)
-        counts = await self.services.entries.counts(owner)
+        counts = await self.services.entries.count_by_kind(owner)
         kinds = (*Kind, *counts)
         kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(subject.lower())
         # If the kind has no such page, the argument can only be the name of an entry
@@ -117,12 +119,12 @@ class MemoryQueries:
         entry = await self.services.entries.get(owner, name)
         is_own_alone = entry.unconfirmed is None and entry.shared_at is None
         may_share = is_own_alone and await self.services.sharing.includes(owner)
-        rows = ((share_button(entry.id, entry.content),),) if may_share else ()
+        rows = ((create_share_button(entry.id, entry.content),),) if may_share else ()
         return Answer(format_entry(entry), (*rows, *entry_keyboard(entry)))
 
     async def _search(self, owner: str, argument: str, hint: str) -> CommandResult:
         """Return a page of entries that match the words. A trailing number that is no page belongs to the words."""
-        kinds = tuple(await self.services.entries.counts(owner))
+        kinds = tuple(await self.services.entries.count_by_kind(owner))
         words, page = _split_page(argument)
         hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MAX_RESULTS) if kinds else []
         if page > _pages(len(hits)):
@@ -140,18 +142,18 @@ class MemoryQueries:
         return _page(head, f"{SEARCH} {words}", (page, pages), shown_hits, labels, after)
 
     async def _overview(self, owner: str, page: str | None) -> CommandResult:
-        counts = await self.services.entries.counts(owner)
+        counts = await self.services.entries.count_by_kind(owner)
         of_file = len(await self.services.lookup.lines(owner))
         if not counts and not of_file:
             return _("I remember nothing yet: tell me something, or send /remember TEXT.")
-        newest = await self.services.entries.newest(owner, PAGE_SIZE)
+        newest = await self.services.entries.list_newest(owner, PAGE_SIZE)
         parts = ["\n".join([_("What I remember, newest first:"), *map(_line, newest)])] if newest else []
         kinds = [f"{_(kind)}: {count}" for kind, count in counts.items()]
         kinds += [f"{FILE}: {of_file}"] if of_file else []
         parts += [", ".join(kinds), _("/memory KIND lists one kind, /memory search WORDS finds the rest.")]
-        unsure = bool(await self.services.entries.unconfirmed(owner, 1))
+        unsure = bool(await self.services.entries.list_unconfirmed(owner, 1))
         rows = (*_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
-        rows = rows if page is None else (*rows, (page_button(page),))
+        rows = rows if page is None else (*rows, (create_page_button(page),))
         return Answer("\n\n".join(parts), rows)
 
     async def _list_kind(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
@@ -210,7 +212,7 @@ class MemoryQueries:
 async def parse_quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
     """Return the name in quotes, or None if there are no quotes or they are part of an entry's name."""
     match = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
-    return None if match is None or await entries.holder(owner, argument) else match["name"]
+    return None if match is None or await entries.find(owner, argument) else match["name"]
 
 
 async def hint_at_entry(entries: EntryStore, owner: str, name: str, hint: str) -> str:
@@ -219,7 +221,7 @@ async def hint_at_entry(entries: EntryStore, owner: str, name: str, hint: str) -
     Args:
         hint: the untranslated text with a placeholder `name`.
     """
-    entry = await entries.holder(owner, name)
+    entry = await entries.find(owner, name)
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
 
@@ -332,7 +334,7 @@ def _split_page(argument: str) -> tuple[str, int]:
 def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
     kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
     kinds += [Button(f"{FILE} ({of_file})", f"/memory {FILE}", in_place=True)] if of_file else []
-    rows = in_rows(kinds, KINDS_PER_ROW)
+    rows = arrange_in_rows(kinds, KINDS_PER_ROW)
     return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 
 
@@ -370,7 +372,7 @@ def _line(memory: Entry | Hit) -> str:
 
 
 def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
-    return in_rows(
+    return arrange_in_rows(
         [
             Button(in_line(memory.content, MAX_LABEL_CHARS), f"/memory_{memory.id}", in_place=True)
             for memory in memories
@@ -382,9 +384,9 @@ def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
 def entry_keyboard(entry: Entry) -> Keyboard:
     back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
     if entry.unconfirmed is not None:
-        unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))
+        unsure = (*create_review_buttons(entry.id, entry.content), create_edit_button(entry.id, entry.content))
         return unsure, (back, _all_kinds())
-    edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (edit_button(entry.id, entry.content),)
+    edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (create_edit_button(entry.id, entry.content),)
     skill = (Button(_("As a skill"), f"/makeskill_{entry.id}"),) if can_be_skill(entry) else ()
     return (
         (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)),

@@ -51,7 +51,7 @@ class AccessCommands:
         user = -group if group else _parse_user(replace(call, argument=number))
         if user > 0:
             await self.access.let_in(user)
-        owner = self.access.owner_of(user)
+        owner = self.access.get_owner(user)
         await (self.sharing.admit(owner) if role == FAMILY else self.sharing.expel(owner))
         if group:
             return (

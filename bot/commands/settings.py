@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
 from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
-from memory.buttons import Button, Keyboard, in_rows
+from memory.buttons import Button, Keyboard, arrange_in_rows
 from memory.clock import Clock
 from memory.log.sessions import Session
 from memory.reminders.wording import day_and_hour
@@ -83,7 +83,7 @@ class SettingsCommands:
         # A private talk ends with /new, so it has no button here
         offered = [setting for setting in settings if not (setting[0] == "private" and call.session.private)]
         buttons = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
-        return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(buttons, BUTTONS_PER_ROW))
+        return Answer("\n".join([_("Settings of this chat:"), *lines]), arrange_in_rows(buttons, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
@@ -128,7 +128,7 @@ class SettingsCommands:
         current = (await self.services.preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
         auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
-        return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
+        return (*arrange_in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
     @command("timezone", N_("Time zone of this chat"), "[CITY]", repeatable=True, access=Access.MANAGERS)
     async def timezone(self, call: CommandCall) -> CommandResult:
@@ -145,7 +145,8 @@ class SettingsCommands:
             raise WrongArgument(_no_single_zone(call.argument[:40], len(zones)))
         choice = [Button(zone, f"/timezone {zone}", in_place=True) for zone in zones]
         return Answer(
-            _("Which one: {zones}?", zones=", ".join(zones)), (*in_rows(choice, ZONES_PER_ROW), (all_settings(),))
+            _("Which one: {zones}?", zones=", ".join(zones)),
+            (*arrange_in_rows(choice, ZONES_PER_ROW), (all_settings(),)),
         )
 
     async def _set_zone(self, call: CommandCall, zone: str) -> str:

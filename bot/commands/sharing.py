@@ -9,7 +9,7 @@ from bot.commands.memory_browser import parse_quoted_name
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
 from config.texts import N_, _, in_line
-from memory.buttons import Button, undo_button
+from memory.buttons import Button, create_undo_button
 from memory.store.entry import Entry
 
 MAX_LISTED = 30
@@ -25,7 +25,7 @@ class SharingCommands:
             call.session.owner, await self._parse_name(call), call.sender or call.asker or ""
         )
         text = _("The family knows now: {content} (/undo takes it back)", content=in_line(entry.content))
-        return Answer(text, ((undo_button(change, entry.content),),) if change is not None else ())
+        return Answer(text, ((create_undo_button(change, entry.content),),) if change is not None else ())
 
     @command("unshare", N_("Keep a memory to yourself again"), "NAME", access=Access.MANAGERS)
     async def unshare(self, call: CommandCall) -> str:
@@ -44,7 +44,7 @@ class SharingCommands:
 
     @command("shared", N_("What the family knows"), access=Access.MANAGERS, alone=True)
     async def shared(self, call: CommandCall) -> str:
-        entries = await self.services.sharing.shared(call.session.owner)
+        entries = await self.services.sharing.list_shared(call.session.owner)
         if not entries:
             return _("Nothing is shared yet: /share NAME does it, or: remember for all: the spare key is at Ann's.")
         own = call.session.owner

@@ -61,8 +61,8 @@ class Status:
 
     async def _conversation(self, session: Session) -> list[Group]:
         """Report the length of the conversation and its prompt. Tokens are estimates until the model reports usage."""
-        transcript = await self.services.sessions.transcript(session.id)
-        messages = await self.services.sessions.message_count(session.id)
+        transcript = await self.services.sessions.read_transcript(session.id)
+        messages = await self.services.sessions.count_messages(session.id)
         compacted = messages - len(transcript.messages)
         model = await self.models.of(session.address.owner)
         window = model.window.max_input_tokens
@@ -75,7 +75,10 @@ class Status:
         rows += [(_("summarised"), number(compacted))] if compacted else []
         share = min(1.0, tokens / max(1, window))
         private = Group(_("Private"), notes=(_("Nothing of this talk is kept; /new ends and deletes it."),))
-        progress, next_summary = self.compaction.progress(transcript, model.name, window), _("Until the next summary")
+        progress, next_summary = (
+            self.compaction.measure_progress(transcript, model.name, window),
+            _("Until the next summary"),
+        )
         if progress is None:
             until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
         else:
@@ -118,10 +121,10 @@ class Status:
     async def _memory(self, session: Session) -> list[Group]:
         if not self.enabled:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
-        today, recent = await self.services.files.note_counts(session.owner, self.clock())
-        counts = await self.services.entries.counts(session.owner)
+        today, recent = await self.services.files.count_notes(session.owner, self.clock())
+        counts = await self.services.entries.count_by_kind(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
-        condition = await self.services.condition.of(session.owner)
+        condition = await self.services.condition.inspect(session.owner)
         rows = [
             ("MEMORY.md", ngettext("{n} byte", "{n} bytes", condition.size)),
             (_("memories"), number(sum(counts.values()))),

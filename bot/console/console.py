@@ -134,7 +134,7 @@ async def chat_pipe(app: App, address: Address) -> int:
 
 async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
     """Answer all messages, then consolidate what earlier runs left of this memory. Return the exit status."""
-    due = await app.jobs.consolidation.find_pending_ids(app.sessions.owner_of(address))
+    due = await app.jobs.consolidation.find_pending_ids(app.sessions.get_owner(address))
     failures = [await answer_plain_text(app, address, text) for text in texts]
     with contextlib.suppress(TimeoutError):  # Facts not verified by then are left to the consolidation
         async with asyncio.timeout(MAX_JUDGING_SECONDS):
@@ -160,11 +160,11 @@ def _print(replies: Iterable[str], file: TextIO) -> None:
 
 async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: str) -> bool:
     """Submit a message and wait for its turn. Return True if that failed or could not be stored."""
-    before = await app.memory.turns.last(address.session_id)
+    before = await app.memory.turns.find_last(address.session_id)
     arrival = typed_arrival(app, address, text, channel)
     await app.runner.submit(arrival)
     await app.runner.idle(address.session_id)
-    after = await app.memory.turns.last(address.session_id)
+    after = await app.memory.turns.find_last(address.session_id)
     # Without a new turn the message was a command, or could not be stored
     if after is None or (before is not None and before.id == after.id):
         return not parse_command(arrival.text)[0]

@@ -35,9 +35,9 @@ async def _examined(context: DoctorContext) -> list[Finding]:
         stack.push_async_callback(database.close)
         services = MemoryServices(settings, database, TokenCounter(), context.clock)
         await services.preferences.load()
-        owners = await services.condition.owners()
-        conditions = {owner: await services.condition.of(owner) for owner in owners}
-        entries = sum([sum((await services.entries.counts(owner)).values()) for owner in owners])
+        owners = await services.condition.list_owners()
+        conditions = {owner: await services.condition.inspect(owner) for owner in owners}
+        entries = sum([sum((await services.entries.count_by_kind(owner)).values()) for owner in owners])
     faded = sum(condition.faded for condition in conditions.values())
     archived = sum(condition.archived for condition in conditions.values())
     text = f"{entries:,} entries are kept; {faded:,} have faded and come up only if they fit, {archived:,} are archived"

@@ -15,10 +15,10 @@ from config.texts import N_, _, ngettext, use_language
 from config.waiting import Backoff, wait_at_most
 from memory.buttons import Button, Notice
 from memory.consolidation.consolidation import ConsolidationService
-from memory.consolidation.outcome import Consolidated
+from memory.consolidation.outcome import ConsolidationResult
 from memory.errors import MnemeError, Postponed
 from memory.imports.learning import ImportLearning, request_learning
-from memory.log.compaction import Compacted
+from memory.log.compaction import CompactionResult
 from memory.log.sessions import Session
 from memory.runtime.jobs import JobLog
 from memory.search.vectors import Embedded, Embedding
@@ -74,7 +74,7 @@ class BackgroundConsolidation:
         self._is_running = True
         self.tasks.start(self._run(), "consolidation")
 
-    async def compacted(self, done: Compacted) -> None:
+    async def compacted(self, done: CompactionResult) -> None:
         await self.consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
@@ -90,9 +90,9 @@ class BackgroundConsolidation:
         learned = done.notices if done is not None and self.notices.tells(session.id) else []
         return Ended(messages, tuple(learned), continues)
 
-    async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
+    async def _first_try(self, conversation_id: int, owner: str) -> tuple[ConsolidationResult | None, bool]:
         """Consolidate a conversation that is about to end. Return the result so far, and whether it still runs."""
-        work = asyncio.create_task(self.consolidation.first_try(conversation_id), name="first try")
+        work = asyncio.create_task(self.consolidation.try_now(conversation_id), name="first try")
         try:
             await asyncio.wait([work], timeout=ANSWER_SECONDS if self._is_running else None)
         except asyncio.CancelledError:
@@ -107,7 +107,7 @@ class BackgroundConsolidation:
             self._due.set()
         return done, False
 
-    async def _finish(self, work: asyncio.Task[Consolidated | None], owner: str) -> None:
+    async def _finish(self, work: asyncio.Task[ConsolidationResult | None], owner: str) -> None:
         try:
             done = await work
         except Exception:
@@ -148,11 +148,13 @@ class BackgroundConsolidation:
     async def find_pending_ids(self, owner: str) -> frozenset[int]:
         """Return the conversations of an owner that are due, for a one-off command."""
         # Those of other owners may be in progress in a running bot
-        return frozenset(number for number, owner_name in await self.consolidation.pending() if owner_name == owner)
+        return frozenset(
+            number for number, owner_name in await self.consolidation.list_pending() if owner_name == owner
+        )
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:
         """Consolidate all due conversations, or those in `only`."""
-        for conversation_id, owner in await self.consolidation.pending():
+        for conversation_id, owner in await self.consolidation.list_pending():
             if only is not None and conversation_id not in only:
                 continue
             try:
@@ -161,7 +163,7 @@ class BackgroundConsolidation:
                 # It stays due for the next start. Go on with the others
                 log.exception("background_consolidation_failed", conversation=conversation_id)
 
-    async def _run_when_quiet(self, conversation_id: int, owner: str) -> Consolidated | None:
+    async def _run_when_quiet(self, conversation_id: int, owner: str) -> ConsolidationResult | None:
         while True:
             await self.quiet()
             try:
@@ -178,11 +180,11 @@ class BackgroundConsolidation:
     async def _give_up(self, conversation_id: int, owner: str) -> None:
         """Give up on a conversation that crashed the program repeatedly, and notify its owner."""
         log.error("consolidation_given_up", conversation=conversation_id)
-        await self.consolidation.leave(conversation_id)
+        await self.consolidation.copy_to_history(conversation_id)
         with use_language(await self.languages.of_chat(owner)):
             await self.notices.add(owner, Notice(_(_GIVEN_UP)))
 
-    async def _announce(self, owner: str, done: Consolidated | None) -> None:
+    async def _announce(self, owner: str, done: ConsolidationResult | None) -> None:
         if done is not None:
             # In the language of the owner's chat. A shared memory has none
             with use_language(await self.languages.of_chat(owner)):

@@ -13,7 +13,7 @@ from bot.languages import Languages
 from bot.tasks import BackgroundTasks
 from config.texts import use_language
 from config.waiting import Backoff
-from memory.consolidation.capture_review import CaptureReview, Heard
+from memory.consolidation.capture_review import CaptureReview, MessageCaptures
 from memory.errors import Postponed
 from memory.store.notices import PendingNotices
 
@@ -33,14 +33,16 @@ class BackgroundCapture:
     languages: Languages
     quiet: Quiet
     tasks: BackgroundTasks
-    _waiting: deque[tuple[Heard, int | None]] = field(default_factory=lambda: deque(maxlen=MAX_WAITING), init=False)
+    _waiting: deque[tuple[MessageCaptures, int | None]] = field(
+        default_factory=lambda: deque(maxlen=MAX_WAITING), init=False
+    )
     _work: asyncio.Task[None] | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Start with the corrections that an earlier run left. One-off commands don't call this."""
         self.tasks.start(self._retry(), "corrections")
 
-    def hear(self, heard: Heard, turn_id: int) -> None:
+    def hear(self, heard: MessageCaptures, turn_id: int) -> None:
         if heard.is_empty:
             return
         self._waiting.append((heard, turn_id))
@@ -62,7 +64,7 @@ class BackgroundCapture:
             except Exception:
                 log.exception("capture_not_judged")
 
-    async def _judge(self, heard: Heard, turn_id: int | None) -> None:
+    async def _judge(self, heard: MessageCaptures, turn_id: int | None) -> None:
         while True:
             await self.quiet()
             try:
@@ -77,7 +79,7 @@ class BackgroundCapture:
         pause = Backoff(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS)
         while True:
             try:
-                waiting = await self.review.pending()
+                waiting = await self.review.list_pending()
                 self._waiting.extend((heard, None) for heard in waiting[:MAX_WAITING])
                 if waiting:
                     self._begin()

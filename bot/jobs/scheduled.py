@@ -77,7 +77,7 @@ class WeeklySchedule:
         return True
 
     async def _tidy(self) -> None:
-        for owner in await self.weekly.owners():
+        for owner in await self.weekly.list_owners():
             try:
                 async with self.jobs.attempt(f"{WEEKLY} of {owner}") as is_allowed:
                     done = await self.weekly.run(owner) if is_allowed else None

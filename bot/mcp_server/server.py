@@ -186,7 +186,7 @@ async def served_owner(settings: Settings, memory: MemoryServices, named: str | 
         return SHARED_OWNER
     if len(owners) == 1:
         return owners[0]
-    claimed = await AccessList(memory.database, TELEGRAM, system_clock).owners()
+    claimed = await AccessList(memory.database, TELEGRAM, system_clock).list_owner_ids()
     # Ids of groups are negative
     people = claimed or [user for user in settings.telegram_allowed_ids if user > 0]
     if len(people) == 1:

@@ -22,7 +22,7 @@ from config.secrets import without_secrets
 from memory.errors import MnemeError, Postponed
 from memory.facts.checker import FactChecker
 from memory.facts.fact import CheckedFact, Citation, Doubt, Fact, KnownMemory
-from memory.facts.fact_learner import Learned
+from memory.facts.fact_learner import LearnedMemory
 from memory.log.quoted import QuotedMessages
 from memory.search.formatting import excerpt
 from memory.search.memory_reader import MAX_RESULTS, ReadRequest
@@ -183,12 +183,12 @@ class MemoryTools:
         return without_secrets(await self._memory.long_term.read(owner))
 
     async def _check_fact(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
-        messages = await self._quoted.around(quote, context.owner)
+        messages = await self._quoted.find_around(quote, context.owner)
         context = replace(context, messages=tuple(messages))
         memories: list[KnownMemory] = []
         if messages:
             fact = Fact("", text, Kind.FACT, citation=Citation(None, quote))
-            memories = await self._memory.facts.related(context.owner, [fact], messages[0].id or 0)
+            memories = await self._memory.facts.find_related(context.owner, [fact], messages[0].id or 0)
         try:
             return await self._writes.check(context, text, quote, memories)
         except Postponed:  # A user is waiting for the model
@@ -200,7 +200,7 @@ def _first(memories: Sequence[KnownMemory]) -> Entry | None:
     return next((m.entry for m in memories if m.entry is not None and m.entry.kind in TYPED_KINDS), None)
 
 
-def _outcome(learned: Learned) -> str:
+def _outcome(learned: LearnedMemory) -> str:
     entry = learned.entry
     known = "known already" if learned.known else "saved"
     if entry.unconfirmed is None:

@@ -188,7 +188,7 @@ class Strangers:
 
     def tell(self, user_id: int, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
         """Queue a message to a stranger who got fewer than `max_times` before. Return True if it will be sent."""
-        if self._waiting.full() or self._counts.of(user_id) >= max_times:
+        if self._waiting.full() or self._counts.get(user_id) >= max_times:
             return False
         self._counts.add(user_id)
         self._waiting.put_nowait(say)
@@ -258,7 +258,7 @@ class AccessControl:
 
     async def serves(self, session_id: str) -> bool:
         """Return True if a chat is still admitted. Access may have been revoked since."""
-        chat = get_chat_id(Address.of(session_id))
+        chat = get_chat_id(Address.parse(session_id))
         return self._is_allowed(chat) or (chat > 0 and await self.access.is_member(chat))
 
     def _is_allowed(self, chat: int) -> bool:
@@ -282,7 +282,7 @@ class AccessControl:
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
     async def is_owner(self, user: int) -> bool:
-        return user in self.allowed or user in await self.access.owners()
+        return user in self.allowed or user in await self.access.list_owner_ids()
 
     async def reject(self, message: IncomingMessage) -> None:
         """Answer a stranger once, or a limited number of wrong codes. The right code makes the stranger the owner.
@@ -310,7 +310,7 @@ class AccessControl:
         """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
         await self._tell(message.arrival, _STRANGER, user_id=message.user_id)
         owners, user = await self._owners(), message.user_id
-        if not owners or not await self.access.is_to_be_asked_about(user):
+        if not owners or not await self.access.should_ask_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
@@ -321,7 +321,7 @@ class AccessControl:
 
     async def _owners(self) -> list[int]:
         # Ids in the settings belong to the owner or were added by the owner
-        claimed = (await self.access.owners())[:1]
+        claimed = (await self.access.list_owner_ids())[:1]
         return claimed or sorted(user for user in self.allowed if user > 0)[:MAX_ASKED_OWNERS]
 
     async def handle_group_update(self, update: Update) -> None:

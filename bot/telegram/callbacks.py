@@ -100,7 +100,7 @@ class CallbackHandler:
             return
         arrival = replace(
             message.arrival,
-            address=Address.of(button.session_id),
+            address=Address.parse(button.session_id),
             text=button.said,
             inbox_id=item.id,
             held=item.held,
@@ -130,7 +130,7 @@ class CallbackHandler:
         assert message.press is not None, "only presses come here"  # noqa: S101  # Ensured by the inbox
         button = await self._buttons.find(message.press.button)
         chat_id = get_chat_id(message.arrival.address)
-        return button if button is not None and get_chat_id(Address.of(button.session_id)) == chat_id else None
+        return button if button is not None and get_chat_id(Address.parse(button.session_id)) == chat_id else None
 
     async def _refuse(self, item: InboxItem, message: IncomingMessage, why: str) -> None:
         await self._mailbox.done([item.id])

@@ -222,7 +222,7 @@ class InboxWorker:
 
     async def _tell_lost(self, item: InboxItem) -> None:
         arrival = Arrival(
-            address=Address.of(item.session_id),
+            address=Address.parse(item.session_id),
             text="",
             provenance=Provenance.TYPED,
             received_at=item.received_at,
@@ -246,7 +246,7 @@ class InboxWorker:
         arrival = replace(message.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
         if arrival.speaker is not None and arrival.speaker_id is not None:
             # Within the group this name is unique
-            name = await self.speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
+            name = await self.speakers.choose_name(arrival.address.owner, arrival.speaker_id, arrival.speaker)
             arrival = replace(arrival, speaker=name)
         if arrival.quoted is not None and message.quoted_reply is not None:
             made_of = await self.mailbox.provenance_of(item.session_id, message.quoted_reply)
@@ -306,7 +306,7 @@ class InboxWorker:
     async def _is_remembered(self, edit: Arrival, read: Arrival) -> bool:
         """Return True if something was learned from the message, and the edit consists of typed words only."""
         is_typed = bool(edit.text) and not edit.files and edit.provenance is Provenance.TYPED
-        return is_typed and bool(await self.corrections.from_message(edit.address.session_id, read.text))
+        return is_typed and bool(await self.corrections.find_captures(edit.address.session_id, read.text))
 
     def _parse_former(self, payload: str) -> Arrival | None:
         """Return the message in an earlier update, or None if its payload was deleted."""

@@ -150,7 +150,7 @@ class OutboxSender:
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
         """Send a reply or give it up. Return False if its group has a new id, under which it now waits."""
-        address = Address.of(item.session_id)
+        address = Address.parse(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
         if not sent and await self._send_rich(item, address, sent, backoff):
             await self.mailbox.settle(item, tuple(sent))

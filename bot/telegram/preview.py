@@ -218,7 +218,7 @@ class Reactions:
 
     async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
         await wait_at_most(event, REACTION_DELAY_SECONDS)
-        chat = get_chat_id(Address.of(session_id))
+        chat = get_chat_id(Address.parse(session_id))
         if event.is_set() or chat in self._refusing:
             return
         if chat < 0 and not self._group_paces.setdefault(chat, Pace(MAX_GROUP_REACTIONS_PER_SECOND)).allows():
@@ -241,7 +241,7 @@ class Reactions:
 
     async def _remove(self, session_id: str, message_id: str) -> None:
         await self._wait_for_room()
-        await self._react(get_chat_id(Address.of(session_id)), message_id, None)
+        await self._react(get_chat_id(Address.parse(session_id)), message_id, None)
         with contextlib.suppress(StoreError):
             await self._mailbox.drop_reaction(session_id, message_id)
 

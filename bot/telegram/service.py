@@ -36,7 +36,7 @@ from config.errors import ConfigurationError
 from config.process import connections, loading_for_good
 from config.settings import Settings
 from memory.access import AccessList
-from memory.capture.capture import captured
+from memory.capture.capture import capture_statements
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
@@ -131,8 +131,11 @@ async def run_telegram(app: App) -> None:
         await features.start()
         outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences, app.replication)
         access_list = AccessList(app.database, CHANNEL, app.clock)
-        family = {*await access_list.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
-        await app.memory.sharing.settle(access_list.owner_of(user) for user in family)
+        family = {
+            *await access_list.list_owner_ids(),
+            *(user for user in app.settings.telegram_allowed_ids if user > 0),
+        }
+        await app.memory.sharing.settle(access_list.get_owner(user) for user in family)
         migrations = ChatMigrations(app.memory.moving, app.runner)
         access = AccessControl(
             bot,
@@ -247,4 +250,4 @@ async def warm_up() -> None:
 @cache
 def _load() -> None:
     with loading_for_good():
-        captured(_GREETING)
+        capture_statements(_GREETING)

@@ -42,14 +42,14 @@ _GAP = re.compile(
 )
 
 
-def sentences(text: str) -> Iterator[tuple[str, str]]:
+def split_sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield the first sentences, each as typed and with quotations masked. Both have the same length."""
     # Omitted parts end a sentence, so that no capture joins text from both sides.
     cleaned = _LEFT_OUT.sub("\n", text[:MAX_MESSAGE_CHARS])
     lines = (" ".join(line.split()) for line in cleaned.splitlines())
     visible = "\n".join(line for line in lines if line)
-    masked = _masked(visible).translate(STRAIGHT)
-    ends = list(itertools.islice(_ends(masked), MAX_SENTENCES))
+    masked = _mask_quotations(visible).translate(STRAIGHT)
+    ends = list(itertools.islice(_find_ends(masked), MAX_SENTENCES))
     if len(text) <= MAX_MESSAGE_CHARS and len(ends) < MAX_SENTENCES:
         # The last sentence of a truncated message may be incomplete, so it is skipped.
         ends.append(len(masked))
@@ -60,10 +60,10 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
             yield sentence, masked[start + before : end].replace("\n", " ").rstrip()
 
 
-def first_sentence(text: str) -> str:
+def extract_first_sentence(text: str) -> str:
     """Return the start of `text` up to the end of its first sentence. A list with its items is one sentence."""
     beginning = text[:MAX_MESSAGE_CHARS]
-    masked = _masked(beginning)
+    masked = _mask_quotations(beginning)
     for boundary in _BOUNDARY.finditer(masked):
         before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
         in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before[-14:])
@@ -74,7 +74,7 @@ def first_sentence(text: str) -> str:
     return beginning
 
 
-def clauses(text: str) -> list[tuple[int, int]]:
+def find_clauses(text: str) -> list[tuple[int, int]]:
     """Return the spans of a sentence's clauses, which are separated by punctuation or by words such as "and".
 
     The punctuation belongs to neither clause, the joining word to the clause after it.
@@ -89,13 +89,13 @@ def clauses(text: str) -> list[tuple[int, int]]:
     return spans if len(spans) <= MAX_CLAUSES else [(0, len(text))]
 
 
-def _masked(text: str) -> str:
+def _mask_quotations(text: str) -> str:
     for hidden in (_QUOTED, _ADDRESS):
         text = hidden.sub(lambda part: MASK * len(part.group()), text)
     return text
 
 
-def _ends(masked: str) -> Iterator[int]:
+def _find_ends(masked: str) -> Iterator[int]:
     for boundary in _BOUNDARY_OR_SMILE.finditer(masked):
         before = masked[max(0, boundary.start() - _CONTEXT_CHARS) : boundary.start()]
         if boundary.group() != "." or not _is_abbreviated(before, masked[boundary.end() :][:_CONTEXT_CHARS]):

@@ -91,10 +91,10 @@ class Ledger:
         if edit is not None:
             change.is_written = await self._write(edit)
 
-    async def page(self, owner: str) -> str:
+    async def read_page(self, owner: str) -> str:
         return await self._files.read_long_term(owner)
 
-    async def typed_lines(self, owner: str, text: str) -> list[str]:
+    async def find_typed_lines(self, owner: str, text: str) -> list[str]:
         """Return the lines of an owner's MEMORY.md that a person wrote or asked for since its last compression."""
         # These are all lines that no recorded change of a model or of the compression has written.
         rows = await self._database.rows(
@@ -191,7 +191,7 @@ class Ledger:
         )
         for row in rows:
             with contextlib.suppress(OSError):  # The disk may be full. The next change tries again.
-                await self._put(connection, _FileEdit(*row))
+                await self._write_to_file(connection, _FileEdit(*row))
 
     async def _write(self, edit: _FileEdit) -> bool:
         try:
@@ -200,7 +200,7 @@ class Ledger:
                 waits = "SELECT 1 FROM changes WHERE id = ? AND unwritten"
                 if not list(await connection.execute_fetchall(waits, (edit.record,))):
                     return True  # Already written or undone.
-                return await self._put(connection, edit)
+                return await self._write_to_file(connection, edit)
         except OSError as error:
             raise StoreError(
                 _(
@@ -209,7 +209,7 @@ class Ledger:
                 )
             ) from error
 
-    async def _put(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
+    async def _write_to_file(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
         """Write a recorded edit. Return False if a person has edited the file first. That edit wins."""
         written = await self._files.rewrite_long_term(edit.owner, expected=edit.before, text=edit.after)
         # An edit that lost must not be undone later, so its record is deleted.

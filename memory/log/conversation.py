@@ -81,12 +81,12 @@ class InMemoryConversation:
         if max_tokens < 0:
             raise ValueError(f"a token budget can't be below zero: {max_tokens}")
         with self._lock:
-            messages = self._fitting(max_tokens)
+            messages = self._select_fitting(max_tokens)
             dropped = len(self._messages) - len(messages)
             self._messages = messages
         return dropped
 
-    def _fitting(self, max_tokens: int) -> list[Message]:
+    def _select_fitting(self, max_tokens: int) -> list[Message]:
         results = groups(self._messages)
         system = [group for group in results if group[0].role is Role.SYSTEM]
         remaining = max_tokens - sum(self._count_tokens(group) for group in system)

@@ -19,7 +19,7 @@ class Speakers:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def name_of(self, owner: str, speaker_id: str, name: str) -> str:
+    async def choose_name(self, owner: str, speaker_id: str, name: str) -> str:
         """Return the name under which a member is logged.
 
         It is the first name that they had, so that it doesn't change when they rename themselves. A name that another
@@ -36,16 +36,16 @@ class Speakers:
             return str(own[0]["name"])
         if own:
             # Former versions stored only the key.
-            first = await self._first_logged(owner, {row["key"] for row in own}) or name
-            await self._keep(owner, speaker_id, first)
+            first = await self._find_first_logged(owner, {row["key"] for row in own}) or name
+            await self._store(owner, speaker_id, first)
             return first
         taken = {row["key"] for row in rows}
         called = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))
         free = next(name for name in called if plain(name) not in taken)
-        await self._keep(owner, speaker_id, free)
+        await self._store(owner, speaker_id, free)
         return free
 
-    async def _first_logged(self, owner: str, keys: set[str]) -> str | None:
+    async def _find_first_logged(self, owner: str, keys: set[str]) -> str | None:
         """Return the first speaker in the log with one of the `keys`."""
         rows = await self._database.rows(
             "SELECT m.speaker FROM messages m JOIN conversations c ON c.id = m.conversation_id"
@@ -55,7 +55,7 @@ class Speakers:
         )
         return next((row["speaker"] for row in rows if plain(row["speaker"]) in keys), None)
 
-    async def _keep(self, owner: str, speaker_id: str, name: str) -> None:
+    async def _store(self, owner: str, speaker_id: str, name: str) -> None:
         try:
             async with self._database.transaction() as connection:
                 await connection.execute(

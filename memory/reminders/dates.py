@@ -138,7 +138,7 @@ class NearDates:
     async def _offer_best(self, look: OfferLook, items: Sequence[_Near]) -> bool:
         """Offer a reminder for the nearest of an owner's dates that the model approves. Return True if there is one."""
         session_id = items[0].session_id
-        language = await self._language_of(Address.of(session_id).owner)
+        language = await self._language_of(Address.parse(session_id).owner)
         today = self._clock().astimezone(self._reminders.zone_of(session_id)).date()
         texts = await look.look([item.claim for item in items], today, language)
         self._declined |= {

@@ -67,7 +67,7 @@ class ReminderDelivery:
             )
 
     async def _language(self, session_id: str) -> str:
-        return await self._language_of(Address.of(session_id).owner)
+        return await self._language_of(Address.parse(session_id).owner)
 
 
 @dataclass(frozen=True, slots=True)

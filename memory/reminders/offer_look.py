@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memory.facts.capture_look import first_fields
-from memory.facts.fact import one_line
-from memory.facts.second_look import Judgement, PromptFn, always, ask_for_verdicts, parse_verdicts
+from memory.facts.capture_look import parse_first_fields
+from memory.facts.fact import to_one_line
+from memory.facts.second_look import Judgement, PromptFn, always_true, ask_for_verdicts, parse_verdicts
 from memory.text.speaking import names_user
 
 MAX_TEXT_CHARS = 200
@@ -62,7 +62,9 @@ class OfferLook:
         seconds: Timeout of a request.
     """
 
-    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always, seconds: float = 60) -> None:
+    def __init__(
+        self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always_true, seconds: float = 60
+    ) -> None:
         self._ask = ask
         self._is_reliable = is_reliable
         self._seconds = seconds
@@ -77,7 +79,7 @@ class OfferLook:
         answer = await ask_for_verdicts(self._ask, offer_prompt(claims, today, language), self._seconds, "offers")
         if answer is None:
             return {}
-        details = first_fields(answer)
+        details = parse_first_fields(answer)
         return {
             at: _text(claims[at], details.get(at + 1, {}).get("text"))
             if verdict.judgement is Judgement.FOLLOWS and verdict.is_now
@@ -88,7 +90,7 @@ class OfferLook:
 
 def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str:
     lines = [
-        f"{at}. {one_line(claim.text)} ({_YEARLY if claim.is_yearly else _ENDS} {claim.day:%A %Y-%m-%d})"
+        f"{at}. {to_one_line(claim.text)} ({_YEARLY if claim.is_yearly else _ENDS} {claim.day:%A %Y-%m-%d})"
         for at, claim in enumerate(claims, 1)
     ]
     return "\n\n".join(

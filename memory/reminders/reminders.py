@@ -92,7 +92,7 @@ class Reminders:
         *,
         language: str = SOURCE,
     ) -> Reminder:
-        if Address.of(session_id).channel == GUEST:  # The bot can't start a conversation there.
+        if Address.parse(session_id).channel == GUEST:  # The bot can't start a conversation there.
             raise MemoryRefused(_("I can't remind anybody in a chat that I am no member of: ask me in private."))
         async with self._database.transaction() as connection:
             number = await get_or_create_owner_id(connection, owner)

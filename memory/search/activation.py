@@ -27,7 +27,7 @@ from memory.search.types import NOTHING, Found, key_of
 from memory.store.database import Database, Row
 from memory.store.decay import Decay
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Entry, Kind, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, sql_list
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_from_row, sql_list
 from memory.text.naming import wording
 
 TokenCount = Callable[[str], int]
@@ -496,7 +496,7 @@ class ActivationLog:
     async def _entries(self, ids: Sequence[int]) -> dict[int, Entry]:
         listed = ", ".join(str(int(entry_id)) for entry_id in ids)
         rows = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({listed}) AND e.deleted_at IS NULL")
-        return {row["id"]: entry_of(row) for row in rows}
+        return {row["id"]: entry_from_row(row) for row in rows}
 
     async def _last(self, session_id: str) -> tuple[list[list[Any]], list[int], list[int]]:
         database = await self._database.private.database_of(session_id)

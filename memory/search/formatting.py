@@ -12,7 +12,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from config.secrets import without_secrets
-from memory.capture.capture import requested
+from memory.capture.capture import find_remember_request
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
 from memory.messages import Message, Passage, Provenance, Role, worst
@@ -281,7 +281,7 @@ def quotes_in(prompt: str) -> frozenset[str]:
 
 def sentence_key(sentence: str) -> str:
     """Return a key for comparing sentences, without list marks and a leading "remember that"."""
-    request = requested(sentence)
+    request = find_remember_request(sentence)
     return wording(_MARKS.sub("", request.what if request is not None else sentence))
 
 

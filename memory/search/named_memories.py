@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memory.ledger.entries import EntryStore
 from memory.ledger.long_term import LongTermMemory
-from memory.ledger.page import format_line, line_digest, said_by
+from memory.ledger.page import compute_line_digest, format_line, strip_list_marker
 from memory.search.search import Search
 from memory.search.types import Filter
 from memory.store.entry import Kind
@@ -83,22 +83,24 @@ class MemoryLookup:
 
     async def _find_candidates(self, words: str, owner: str) -> list[NamedMemory]:
         """Return the candidates: the best matching current entries, and all lines of MEMORY.md."""
-        kinds = [kind for kind in await self._entries.counts(owner) if kind != Kind.ARCHIVE]
+        kinds = [kind for kind in await self._entries.count_by_kind(owner) if kind != Kind.ARCHIVE]
         hits = await self._search.find(words, owner, only=Filter(kinds), limit=_MAX_CANDIDATES) if kinds else []
         entries = [NamedMemory(f"#{hit.id}", hit.content) for hit in hits if hit.superseded_by is None]
         return entries + await self.lines(owner)
 
     async def is_written(self, what: str, owner: str) -> bool:
         """Return True if MEMORY.md has a line with this text, written for an entry or not."""
-        written = {entry.line for entry in await self._entries.with_lines(owner) if entry.content == what}
-        return not (written | {format_line(what)}).isdisjoint(await self._long_term.lines(owner))
+        written = {entry.line for entry in await self._entries.list_with_lines(owner) if entry.content == what}
+        return not (written | {format_line(what)}).isdisjoint(await self._long_term.read_lines(owner))
 
     async def lines(self, owner: str) -> list[NamedMemory]:
         """Return the lines of MEMORY.md that belong to no entry. A person or a model wrote them."""
-        of_entries = {entry.line.strip() for entry in await self._entries.with_lines(owner) if entry.line is not None}
+        of_entries = {
+            entry.line.strip() for entry in await self._entries.list_with_lines(owner) if entry.line is not None
+        }
         return [
-            NamedMemory(f"line:{line_digest(line)}", said_by(line))
-            for line in await self._long_term.lines(owner)
+            NamedMemory(f"line:{compute_line_digest(line)}", strip_list_marker(line))
+            for line in await self._long_term.read_lines(owner)
             if line.strip() not in of_entries
         ]
 

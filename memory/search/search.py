@@ -15,7 +15,7 @@ from memory.messages import Provenance
 from memory.search.types import MESSAGE_KIND, PASSAGE_KINDS, Filter, Found, Hit
 from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Kind
-from memory.store.entry_rows import CURRENT, LIVE, kind_of
+from memory.store.entry_rows import CURRENT, LIVE, parse_kind
 from memory.store.index import IN_FAMILY_PART, IN_PART, ROW, part_of, source_of
 from memory.text.naming import name_key
 from memory.text.words import match_expression
@@ -302,7 +302,7 @@ def _hit(row: Row, asker: str | None) -> Hit:
     return Hit(
         id=source_of(row["row"])[1],
         name=row["name"],
-        kind=row["kind"] if row["kind"] == MESSAGE_KIND else kind_of(row["kind"]),
+        kind=row["kind"] if row["kind"] == MESSAGE_KIND else parse_kind(row["kind"]),
         content=row["content"],
         score=row["score"],
         created_at=from_text(row["created_at"]),

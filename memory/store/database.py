@@ -17,7 +17,7 @@ import aiosqlite
 
 from config.texts import _
 from memory.clock import Clock, now_text, system_clock
-from memory.errors import StoreError, empty, explain, explained
+from memory.errors import StoreError, explain, explain_empty_file, explained
 from memory.store.decay import decayed_score
 from memory.store.private import PrivateTalks
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
@@ -266,7 +266,7 @@ def _make_private(path: Path) -> None:
             connection.execute("VACUUM")
         new.rename(path)
     elif path.stat().st_size == 0:
-        raise empty(path)
+        raise explain_empty_file(path)
 
 
 def _keep_former(path: Path, version: int) -> None:

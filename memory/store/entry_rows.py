@@ -48,19 +48,21 @@ def sql_list(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-def entry_of(row: Row) -> Entry:
+def entry_from_row(row: Row) -> Entry:
     values = {name: row[name] for name in _FIELDS}
     values |= {name: tuple(json.loads(row[name] or "[]")) for name in ("aliases", "tags", "steps")}
     values |= {name: from_text(row[name]) for name in _MOMENTS if row[name]}
-    return Entry(**values | {"kind": kind_of(row["kind"]), "trusted": bool(row["trusted"])})
+    return Entry(**values | {"kind": parse_kind(row["kind"]), "trusted": bool(row["trusted"])})
 
 
-async def entries_where(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:
+async def read_entries(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:
     """Return the entries `e` of owners `o` that fulfil an SQL condition and are not deleted."""
-    return [entry_of(row) for row in await read(f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND {where}", parameters)]
+    return [
+        entry_from_row(row) for row in await read(f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND {where}", parameters)
+    ]
 
 
-def kind_of(text: str) -> Kind | str:
+def parse_kind(text: str) -> Kind | str:
     """Return the kind, or the text itself if a newer version wrote a kind that this one does not know."""
     return Kind(text) if text in Kind._value2member_map_ else text
 
@@ -84,23 +86,23 @@ async def get_or_create_owner_id(connection: aiosqlite.Connection, owner: str) -
     return int(rows[0][0])
 
 
-async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
+async def find_entry(read: Read, owner_id: int | None, name: str) -> Entry | None:
     """Return the entry with that name, alias or number (`#12`), or None."""
     # The number first: buttons refer to entries by it, and old entries may have such names.
     if (number := _NUMBER.fullmatch(name.strip())) is not None:
-        numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
+        numbered = await read_entries(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
         if numbered:
             return numbered[0]
     key = "e.id = (SELECT entry_id FROM names WHERE owner_id = ? AND key = ?)"
-    return next(iter(await entries_where(read, key, (owner_id, name_key(name)))), None)
+    return next(iter(await read_entries(read, key, (owner_id, name_key(name)))), None)
 
 
-async def find(read: Read, owner_id: int | None, name: str) -> Entry:
+async def get_entry(read: Read, owner_id: int | None, name: str) -> Entry:
     """Return the entry with that name, alias or number. Raise MemoryRefused with similar names if nothing is found."""
-    entry = await holder(read, owner_id, name)
+    entry = await find_entry(read, owner_id, name)
     if entry is not None:
         return entry
-    near = await _nearest_names(read, owner_id, name)
+    near = await _find_nearest_names(read, owner_id, name)
     called = name.strip()[:MAX_NAME_CHARS]
     if near:
         raise MemoryRefused(
@@ -187,14 +189,14 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
             )
 
 
-async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
+async def generate_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
     """Generate a readable name that is not taken, such as `archive-2026-02-07-docker-health-checks`."""
     # Secrets are removed here, since in the name they would lack the words by which they are recognized.
     words = telling_words(without_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
-    return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
+    return await find_free_name(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
 
 
-async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
+async def find_free_name(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
     """Return `target`, or the first of `target-2`, `target-3` ... that is not taken."""
     key = name_key(target)
     rows = await connection.execute_fetchall(
@@ -205,7 +207,7 @@ async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target:
     return free_name(target, {row[0] for row in rows})
 
 
-def usable_name(name: str) -> str:
+def validate_name(name: str) -> str:
     """Return a name as it is stored. Raise MemoryRefused if it is invalid."""
     usable = plain_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
@@ -226,7 +228,7 @@ def usable_name(name: str) -> str:
     return usable
 
 
-def usable_content(content: str) -> str:
+def validate_content(content: str) -> str:
     """Return a content as it is stored. Raise MemoryRefused if it is empty, too long or contains a secret."""
     usable = storable(content).replace("\x00", "").strip()
     if not usable:
@@ -246,16 +248,16 @@ def usable_content(content: str) -> str:
 def refuse_secret(text: str) -> None:
     """Raise MemoryRefused if a text contains a key, a token, a password or a card number."""
     if (secret := secret_in(text)) is not None:
-        raise looks_like(secret)
+        raise create_secret_error(secret)
 
 
-def looks_like(secret: str) -> MemoryRefused:
+def create_secret_error(secret: str) -> MemoryRefused:
     return MemoryRefused(
         _("This looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
     )
 
 
-async def _nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:
+async def _find_nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:
     # Limited, since difflib compares with each name.
     rows = await read("SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,))
     names = {row["key"]: row["name"] for row in rows}

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiosqlite
 
-from memory.errors import StoreError, is_of_surroundings
+from memory.errors import StoreError, is_environmental
 from memory.store.database import Database
 from memory.store.schema import INDEXES, PART_BITS, schema
 
@@ -105,7 +105,7 @@ async def rebuild_derived(database: Database, work: Callable[[aiosqlite.Connecti
         async with database.transaction() as connection:
             await work(connection, False)
     except StoreError as error:
-        if is_of_surroundings(error):
+        if is_environmental(error):
             raise
         # In a new transaction, since SQLite refuses writes after it has found a damaged page.
         async with database.transaction() as connection:

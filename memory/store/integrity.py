@@ -19,7 +19,7 @@ from pathlib import Path
 import aiosqlite
 import structlog
 
-from memory.errors import StoreError, empty, explain, is_of_surroundings
+from memory.errors import StoreError, explain, explain_empty_file, is_environmental
 from memory.store.database import FUNCTIONS, Database
 from memory.store.index import DERIVED, is_derived, rebuild_derived, reindex, renew
 from memory.store.index_records import find_trouble
@@ -97,7 +97,7 @@ class IntegrityCheck:
                 await self._database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
         except StoreError as error:
             # A full disk or a lock doesn't mean that the index is damaged.
-            if is_of_surroundings(error):
+            if is_environmental(error):
                 raise
             return False
         # FTS5's own check ignores these.
@@ -112,7 +112,7 @@ def inspect_database(path: Path) -> DatabaseState:
     if not path.exists():
         return DatabaseState(exists=False)
     if path.stat().st_size == 0:
-        return DatabaseState(exists=True, trouble=empty(path))
+        return DatabaseState(exists=True, trouble=explain_empty_file(path))
     try:
         with _reading(path) as connection:
             schema = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -183,7 +183,7 @@ def _compared(connection: sqlite3.Connection) -> bool | None:
                 if any(find_trouble(copy, index) is not None for index in INDEXES):
                     return False
             except sqlite3.Error as error:
-                if is_of_surroundings(error):
+                if is_environmental(error):
                     raise
                 return False
     except (sqlite3.Error, OSError):  # There is no space for the copy.
@@ -196,7 +196,7 @@ def _trouble_of_indexes(path: Path) -> str | None:
         with _reading(path) as connection:
             return next((found for index in INDEXES if (found := find_trouble(connection, index)) is not None), None)
     except sqlite3.Error as error:
-        if is_of_surroundings(error):
+        if is_environmental(error):
             raise explain(error, path) from error
         return str(error)
 

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memory.errors import StoreError, explained, result_code
+from memory.errors import StoreError, explained, get_result_code
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -68,7 +68,7 @@ def merge_write_ahead_log(path: Path) -> None:
             # Leaving WAL mode removes the log and requires exclusive access.
             connection.execute("PRAGMA journal_mode = DELETE")
     except StoreError as error:
-        if result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if get_result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreError(f"{path} is open in another program, such as `mneme chat`: end that first.") from error
 
 

@@ -17,7 +17,7 @@ import aiosqlite
 
 from config.secrets import without_secrets
 from memory.errors import StoreError
-from memory.files.markdown import folder_name
+from memory.files.markdown import make_folder_name
 from memory.store.database import Database
 from memory.store.schema import NEWEST_FORMAT
 from memory.transfer.archive import FILES, MANIFEST, FolderTarget, Manifest, Target, ZipTarget
@@ -113,7 +113,7 @@ class Portable:
                 if condition is not None or owner is None
             }
             await _write_for_people(connection, target, owner)
-        part = folder_name(owner) if owner is not None else ""
+        part = make_folder_name(owner) if owner is not None else ""
         await asyncio.to_thread(_write_files, self._root / part, f"{FILES}/{part}".rstrip("/"), target, with_secrets)
         # Last, so that an incomplete export has no manifest.
         manifest = Manifest(schema_version=NEWEST_FORMAT, rows=counts)
@@ -212,7 +212,7 @@ def _for_people(row: sqlite3.Row) -> str:
 
 
 def _name_for_people(row: sqlite3.Row) -> str:
-    return f"entries/{folder_name(row['owner'])}/{folder_name(row['kind'])}.md"
+    return f"entries/{make_folder_name(row['owner'])}/{make_folder_name(row['kind'])}.md"
 
 
 def _make_empty(folder: Path, root: Path) -> None:

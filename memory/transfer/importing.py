@@ -14,7 +14,7 @@ from pathlib import Path
 import aiosqlite
 
 from memory.errors import StoreError
-from memory.files.markdown import folder_name
+from memory.files.markdown import make_folder_name
 from memory.store.database import Database
 from memory.store.index import rebuilding
 from memory.transfer.archive import FILES, Manifest, Source, opened, parts_in, read_manifest
@@ -65,7 +65,7 @@ class Importer:
                         await _import_rows(connection, table, rows, counts[table], fields)
                     await _require_consistent(connection)
                 owners = await connection.execute_fetchall("SELECT name FROM owners")
-                folders = [folder_name(row["name"]) for row in owners]
+                folders = [make_folder_name(row["name"]) for row in owners]
                 strange = await asyncio.to_thread(_copy_files, source / FILES, files, folders)
                 await asyncio.to_thread(make_private, files)
             await asyncio.to_thread(_move_tree, files, self._root)

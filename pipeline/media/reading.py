@@ -11,10 +11,10 @@ import structlog
 
 from config.texts import _, ngettext
 from memory.buttons import Button, Notice
-from memory.imports.importing import ForeignImport, brief
+from memory.imports.importing import ForeignImport, format_counts
 from memory.imports.items import ImportRefused
 from memory.imports.planning import ImportReport
-from memory.imports.source import may_be_export, on_disk
+from memory.imports.source import could_be_export, write_temporarily
 from memory.log.sessions import Session
 from memory.media.media import Media, MediaKind, MediaStore, Part
 from memory.messages import Image, Message, Provenance, Role, worst
@@ -236,9 +236,9 @@ class MediaReader:
         name, session = attachment.media.name, attachment.session
         # In a group, the import would go into the memory of all its members.
         is_own = attachment.arrival.speaker is None and not session.private
-        if self.imports is None or not is_own or not may_be_export(name, content):
+        if self.imports is None or not is_own or not could_be_export(name, content):
             return None
-        async with on_disk(name, content) as path:
+        async with write_temporarily(name, content) as path:
             try:
                 return await self.imports.look(path, session)
             except ImportRefused:
@@ -291,7 +291,7 @@ def _ask_to_import(media: Media, report: ImportReport) -> Notice:
     question = _(
         "This is an export of {program}: {what}. {command} imports it, and /undo takes it back.",
         program=report.program,
-        what=brief(report),
+        what=format_counts(report),
         command=command,
     )
     return Notice(question, ((Button(_("Import"), command, report.program),),))

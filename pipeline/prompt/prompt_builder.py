@@ -18,7 +18,7 @@ import structlog
 from config.texts import in_line
 from memory.clock import Clock, TimezoneLookup
 from memory.facts.sharing import Sharing
-from memory.files.notes import Memory, without_visible
+from memory.files.notes import Memory, remove_visible
 from memory.ledger.page import format_line
 from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import GUEST, Session, Transcript
@@ -185,7 +185,7 @@ class PromptBuilder:
             unreadable = memory.unreadable
             if style.plain:
                 memory = Memory(memory.long_term, "", ())
-            unseen = without_visible(memory, visible.messages, self.zone_of(session.owner))
+            unseen = remove_visible(memory, visible.messages, self.zone_of(session.owner))
             memory, long_term = await self._fit_files(session, unseen, visible, budget)
             already_in_prompt = already_in_prompt.with_lines(long_term.whole)
             lines += long_term.whole.splitlines()
@@ -331,7 +331,7 @@ class PromptBuilder:
         """Return the lines that others share with a chat, newest first, and `shown` extended by them."""
         if self.memories is None or self.memories.sharing is None:
             return [], shown
-        entries = await self.memories.sharing.by_others(session.owner, MAX_SHARED_MEMORIES)
+        entries = await self.memories.sharing.list_shared_by_others(session.owner, MAX_SHARED_MEMORIES)
         lines, remaining = list[str](), min(MAX_SHARED_TOKENS, budget.relevant)
         zone = self.zone_of(session.owner)
         for entry in entries:

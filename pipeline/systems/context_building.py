@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from config.texts import ngettext
 from memory.buttons import Notice
-from memory.log.compaction import Compacted, CompactionService
+from memory.log.compaction import CompactionResult, CompactionService
 from memory.log.sessions import SessionService
 from memory.messages import Message, Role, in_one, worst
 from pipeline.prompt.prompt_builder import PromptBuilder, with_summary_of_others
 from pipeline.prompt.prompts import escape_fence
 from pipeline.turn import Turn
 
-OnCompacted = Callable[["Compacted"], Awaitable[None]]
+OnCompacted = Callable[["CompactionResult"], Awaitable[None]]
 """Called after each compaction, so that the removed messages can be consolidated."""
 
 
@@ -29,7 +29,7 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        turn.transcript = await self._sessions.transcript(turn.session.id)
+        turn.transcript = await self._sessions.read_transcript(turn.session.id)
         model = turn.chat_model
         # This is the first step that needs the size of the window, so it asks the endpoint.
         await model.get_to_know()
@@ -38,13 +38,13 @@ class AutoCompaction:
         )
         if compacted is None:
             return
-        turn.transcript = await self._sessions.transcript(turn.session.id)
+        turn.transcript = await self._sessions.read_transcript(turn.session.id)
         await self._on_compacted(compacted)
         if not compacted.summarized:
             turn.notices.append(Notice(_no_summary_text(compacted)))
 
 
-def _no_summary_text(compacted: Compacted) -> str:
+def _no_summary_text(compacted: CompactionResult) -> str:
     if compacted.archive_name is None:
         return ngettext(
             "The conversation grew long and no summary could be made: {n} earlier message left my view.",
@@ -77,7 +77,7 @@ class ContextBuilding:
     async def process(self, turn: Turn) -> None:
         turn.budget = budget = await self._builder.budget(turn.session.owner, turn.chat_model)
         if turn.transcript is None:
-            turn.transcript = await self._sessions.transcript(turn.session.id)
+            turn.transcript = await self._sessions.read_transcript(turn.session.id)
         transcript = turn.transcript
         history = [m for m in transcript.messages if m.turn_id is None or m.turn_id != turn.replaces_turn]
         if (limit := self._builder.max_messages) is not None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from config.texts import N_, _
-from memory.buttons import THIS_TURN, Button, Keyboard, Notice, rows_of
+from memory.buttons import THIS_TURN, Button, Keyboard, Notice, collect_rows
 from memory.clock import Clock
-from memory.consolidation.capture_review import Heard
+from memory.consolidation.capture_review import MessageCaptures
 from memory.log.daily_notes import DailyNotes
 from memory.log.turn_log import FinishedTurn, Outcome, TaskResult, TurnLog
 from memory.messages import Message, Role, in_one
@@ -51,11 +51,11 @@ class ReplyDelivery:
         # A private talk is deleted with everything in it, so pending notices wait until it is over.
         waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
         turn.notices = [*(notice.line for notice in waiting), *turn.notices]
-        if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
+        if turn.session.private and await self._turns.has_lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settle_task(turn)
         alone = [notice for notice in turn.notices if notice.alone]
-        aside = await turn.channel.prepare_private_reply(_lines(alone), rows_of(alone)) if alone else None
+        aside = await turn.channel.prepare_private_reply(_lines(alone), collect_rows(alone)) if alone else None
         if aside is not None:
             turn.notices = [notice for notice in turn.notices if not notice.alone]
         turn.reply = _reply(turn)
@@ -70,11 +70,11 @@ class ReplyDelivery:
             activated=turn.activated,
             recalled=turn.recalled,
             recalled_notes=tuple(dict.fromkeys((*turn.recalled_notes, *sorted(turn.recalled_entries)))),
-            told_notices=tuple(notice.id for notice in waiting),
+            shown_notices=tuple(notice.id for notice in waiting),
             inbox_ids=tuple(inbox_ids(turn.arrivals)),
             reply=await turn.channel.prepare_reply(turn.reply, _keyboard(turn)),
-            aside=aside,
-            noted=self._notes,
+            extra_reply=aside,
+            has_daily_note=self._notes,
             task=task,
         )
         turn.committed_as = await self._turns.commit(turn.finished)
@@ -131,7 +131,7 @@ def _lines(notices: Iterable[Notice]) -> str:
 
 
 def _keyboard(turn: Turn) -> Keyboard:
-    rows = rows_of(turn.notices)
+    rows = collect_rows(turn.notices)
     if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)
@@ -150,7 +150,7 @@ class MemoryPersist:
     def __init__(
         self,
         notes: DailyNotes | None,
-        hear: Callable[[Heard, int], None] | None = None,
+        hear: Callable[[MessageCaptures, int], None] | None = None,
         uses: MemoryUses | None = None,
     ) -> None:
         self._notes = notes

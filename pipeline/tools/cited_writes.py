@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from config.texts import _, use_language
-from memory.buttons import Notice, right_or_wrong
+from memory.buttons import Notice, create_review_buttons
 from memory.clock import TimezoneLookup
-from memory.facts.checker import FactChecker, Forgetting
+from memory.facts.checker import FactChecker, ForgetTarget
 from memory.facts.fact import (
     MAX_FOREIGN_WORDS,
     CheckedFact,
@@ -22,8 +22,8 @@ from memory.facts.fact import (
     Excerpt,
     Fact,
     KnownMemory,
-    foreign_words,
-    typed_source,
+    find_foreign_words,
+    find_typed_source,
 )
 from memory.ledger.entries import EntryStore
 from memory.messages import Message
@@ -68,11 +68,11 @@ class CitedWrites:
         Raises ToolFailed if the user had these words forgotten.
         """
         messages = await self._citable(context, text, quote)
-        at = typed_source(Citation(None, quote), messages)
+        at = find_typed_source(Citation(None, quote), messages)
         if at is None:
             return CheckedQuote()
         speakers = [message.speaker for message in messages if message.speaker]
-        trusted = len(foreign_words(text, messages, speakers)) <= MAX_FOREIGN_WORDS
+        trusted = len(find_foreign_words(text, messages, speakers)) <= MAX_FOREIGN_WORDS
         return CheckedQuote(quote, messages[at].id, trusted)
 
     async def check(
@@ -82,7 +82,7 @@ class CitedWrites:
         citation = Citation(None, quote)
         fact = Fact("", text, kind, citation=citation)
         messages = await self._citable(context, text, quote)
-        if typed_source(citation, messages) is None:
+        if find_typed_source(citation, messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
         excerpt = Excerpt(messages, self._zone_of(context.session_id))
         (checked,), _none = await self._checker.check([fact], excerpt, memories, _deadline())
@@ -105,7 +105,7 @@ class CitedWrites:
 
     async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
         """Have a model verify that the quote asks to delete something."""
-        request = Forgetting(text, Citation(None, quote))
+        request = ForgetTarget(text, Citation(None, quote))
         _none, (follows,) = await self._checker.check([], self._excerpt(context), (), _deadline(), [request])
         return follows
 
@@ -118,7 +118,7 @@ class CitedWrites:
             return f"kept as {entry.name}, not confirmed yet: it is checked later, and holds from then on"
         with use_language(context.language):
             question = _("Not sure: {facts} - /memory unsure", facts=entry.content)
-            context.notices.append(Notice(question, (right_or_wrong(entry.id, entry.content),)))
+            context.notices.append(Notice(question, (create_review_buttons(entry.id, entry.content),)))
         return (
             f"kept as {entry.name}, not confirmed ({doubt}): the user is asked under your answer. To have it hold at "
             "once, call again with the words of theirs that say it or ask for it"
@@ -131,11 +131,11 @@ class CitedWrites:
 
     async def _citable(self, context: ToolContext, text: str, quote: str) -> Sequence[Message]:
         """Return the messages in view, with forgotten words masked. Raises ToolFailed if the write needs those."""
-        forgotten = await self._entries.forgotten(context.owner)
+        forgotten = await self._entries.read_forgotten_words(context.owner)
         if not forgotten:
             return context.messages
         messages = [forgotten.masked(message) for message in context.messages]
-        if typed_source(Citation(None, quote), messages) is None and forgotten.forbids(text, quote, None):
+        if find_typed_source(Citation(None, quote), messages) is None and forgotten.forbids(text, quote, None):
             raise ToolFailed("The user had this forgotten, so nothing was kept: it can be kept once they say it again.")
         return messages
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact import Doubt, Fact, KnownMemory
 from memory.facts.fact_learner import FactLearner
-from memory.facts.learning import Learning, Procedures, steps_of, workflow_text
+from memory.facts.learning import Learning, Procedures, format_workflow, split_steps
 from memory.files.history import HistoryFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.long_term import LongTermMemory
@@ -113,7 +113,7 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
         """Remember a fact, preference, rule or workflow that comes up by itself later on."""
         former = await entries.get(context.owner, replaces) if replaces.strip() else None
         # The verification decides what the fact replaces or repeats, even if the model names no memory.
-        related = await facts.related(context.owner, [Fact("", fact, Kind(kind))], sys.maxsize)
+        related = await facts.find_related(context.owner, [Fact("", fact, Kind(kind))], sys.maxsize)
         known = {memory.entry.id: memory for memory in related if memory.entry is not None}
         named = {former.id: KnownMemory(former.content, former.subject, former)} if former is not None else {}
         memories = [*(named | known).values()]
@@ -128,7 +128,7 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
             author=Author.MODEL,
             quote=checked.quote,
             source_message_id=message_id,
-            steps=steps_of(fact) if kind == "workflow" else (),
+            steps=split_steps(fact) if kind == "workflow" else (),
         )
         if checked.doubt is not None:
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
@@ -196,7 +196,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
         """Save a workflow as a name with steps, or record how a run of a saved one went."""
         success = result == "success" if result else None
         if steps or success is None:
-            content = workflow_text(task, steps)
+            content = format_workflow(task, steps)
             checked = await writes.check(context, f"{name}: {content}", quote, kind=Kind.WORKFLOW)
             if checked.doubt is not None:
                 return await add_unconfirmed(context, name, content, steps, checked.doubt)
@@ -212,7 +212,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
     async def add_unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
-        holder = await entries.holder(context.owner, name)
+        holder = await entries.find(context.owner, name)
         if holder is not None:
             proposal = Proposal(action=Action.WRITE, entry=holder.id, value=content, steps=tuple(steps))
             return await writes.propose(context, f"{holder.name}: {content}", proposal)

@@ -124,7 +124,7 @@ async def test_summary_comes_from_the_fallback_within_its_timeout(
     done = await compaction.compact(session, keep=2)
     assert done is not None
     assert done.summarized
-    assert (await store.sessions.transcript(session.id)).summary == "They planned a garden."
+    assert (await store.sessions.read_transcript(session.id)).summary == "They planned a garden."
 
 
 async def test_slow_summary_leaves_the_fallback_its_share_of_time(

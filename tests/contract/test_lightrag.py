@@ -172,7 +172,7 @@ async def test_failing_graph_never_fails_a_turn(start_beside: OpenApp, graph: Li
     graph.status = status
     async with start_beside() as app:
         assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
-        assert await app.sessions.message_count("console:local") == 2
+        assert await app.sessions.count_messages("console:local") == 2
 
 
 async def test_unreachable_graph_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer) -> None:

@@ -110,10 +110,10 @@ async def test_postponed_consolidation_stays_due(
     await yielding.complete(request("a question"))
     await running
     assert len(model.consolidations) == 2
-    history = (bench.files.folder(session.owner) / "HISTORY.md").read_text()
+    history = (bench.files.get_folder(session.owner) / "HISTORY.md").read_text()
     assert "They spoke of Kyiv." in history
     assert "[raw-fallback]" not in history
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
 
 
 async def test_new_returns_while_a_slow_model_consolidates(

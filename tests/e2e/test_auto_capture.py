@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bot.app import App
-from memory.capture.capture import MAX_CAPTURE_CHARS, Captured, requested
+from memory.capture.capture import MAX_CAPTURE_CHARS, Capture, find_remember_request
 from memory.capture.classifier import CaptureKind
-from memory.capture.new_entry import new_entry
+from memory.capture.new_entry import create_new_entry
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
@@ -24,7 +24,7 @@ from tests.support.talk import Store
 
 
 def parse_request(text: str) -> str | None:
-    request = requested(text)
+    request = find_remember_request(text)
     return request.what if request is not None else None
 
 
@@ -479,8 +479,8 @@ async def test_group_fact_about_a_thing_belongs_to_no_speaker(app: App, model: M
 
 @pytest.mark.parametrize(("is_own", "content"), [(True, "Ann: Viszontlátásra"), (False, "Viszontlátásra")])
 def test_judge_says_whose_fact_it_is(is_own: bool, content: str) -> None:
-    fact = Captured(CaptureKind.FACT, "Viszontlátásra")
-    assert new_entry(fact, None, "Ann", is_own=is_own).content == content
+    fact = Capture(CaptureKind.FACT, "Viszontlátásra")
+    assert create_new_entry(fact, None, "Ann", is_own=is_own).content == content
 
 
 async def test_retry_captures_nothing_again(app: App, person: Person, model: ModelServer) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory.access import MAX_QUESTIONS_PER_HOUR, AccessList
-from memory.buttons import Button, Notice, rows_of
+from memory.buttons import Button, Notice, collect_rows
 from memory.store.entry import Kind, NewEntry
 from memory.store.notices import PendingNotices
 from tests.conftest import OpenApp
@@ -317,7 +317,7 @@ async def test_expired_callback_query_is_still_carried_out(serve: Serve, telegra
 @pytest.mark.parametrize("count", [1, 3])
 def test_button_labels_name_their_entry_if_there_are_several_rows(count: int) -> None:
     lines = [Notice("noted", ((Button("Undo", f"/undo_{n}", "a long story " * n),),)) for n in range(1, count + 1)]
-    shown = [row[0].label for row in rows_of(lines)]
+    shown = [row[0].label for row in collect_rows(lines)]
     expected = ["Undo: a long story", "Undo: a long story a long stor…", "Undo: a long story a long stor…"]
     assert shown == (expected if count > 1 else ["Undo"])
 
@@ -431,7 +431,7 @@ async def test_memory_browser_opens_entry_quote_and_undo_in_one_message(
         assert texts(telegram) == ["Forgotten: Ann lives in Lviv (/undo brings it back)."]
         press(telegram, "Undo")
         await said(telegram, "Restored: Ann lives in Lviv")
-        assert await entries.holder(f"telegram:{ANN}", "home") is not None
+        assert await entries.find(f"telegram:{ANN}", "home") is not None
 
 
 async def test_memory_browser_settles_unconfirmed_entry(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
@@ -445,7 +445,7 @@ async def test_memory_browser_settles_unconfirmed_entry(serve: Serve, telegram: 
         await shows(telegram, "Right", "Wrong")
         press(telegram, "Right")
         await said(telegram, "Confirmed: Ann has a cat")
-        assert await entries.unconfirmed(f"telegram:{ANN}") == []
+        assert await entries.list_unconfirmed(f"telegram:{ANN}") == []
 
 
 async def test_remember_command_offers_undo_button(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:

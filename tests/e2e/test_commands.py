@@ -91,7 +91,7 @@ async def test_unknown_command_is_answered_with_the_nearest(app: App, person: Pe
     assert await person.says("/Frobnicate it") == "There is no command /frobnicate: /help lists them all."
     assert await person.says("/memry") == "There is no command /memry: did you mean /memory?"
     assert model.requests == []
-    assert await app.sessions.message_count("console:local") == 0
+    assert await app.sessions.count_messages("console:local") == 0
 
 
 async def test_new_says_what_is_kept(app: App, person: Person, model: ModelServer) -> None:
@@ -113,7 +113,7 @@ async def test_compact_keeps_the_given_number_of_messages(app: App, person: Pers
     assert await person.says("/compact 4") == (
         "Summarised 6 messages as archive-2026-02-07-five-messages-nothing. Kept as they are: 4."
     )
-    transcript = await app.sessions.transcript("console:local")
+    transcript = await app.sessions.read_transcript("console:local")
     assert transcript.summary == "Five messages about nothing at all."
     assert [m.content for m in transcript.messages][::2] == ["message 3", "message 4"]
 
@@ -132,7 +132,7 @@ async def test_compact_without_a_model_announces_an_extract(app: App, person: Pe
         await person.says(f"message {n}")
     model.script(Fails(404))
     assert "4 messages as archive-" in await person.says("/compact 1")
-    summary = (await app.sessions.transcript("console:local")).summary
+    summary = (await app.sessions.read_transcript("console:local")).summary
     assert summary == "The user said:\n- message 0\n- message 1"
 
 
@@ -208,7 +208,7 @@ async def test_status_mentions_problems(app: App, person: Person, clock: FakeClo
             "UPDATE entries SET last_reinforced_at = '2020-01-01T00:00:00.000Z' WHERE kind = 'fact'"
         )
         await connection.execute("UPDATE entries SET archived_at = last_reinforced_at WHERE content LIKE '%archived%'")
-    folder = app.memory.files.folder("console:local")
+    folder = app.memory.files.get_folder("console:local")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "MEMORY.md").write_text("- A line that was typed\n" * 340)
     said = await person.says("/status")

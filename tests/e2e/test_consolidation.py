@@ -13,7 +13,7 @@ import pytest
 
 from bot.app import App
 from memory.consolidation.extractor import FALLBACK_MARK, MAX_FALLBACK_CHARS, MAX_FALLBACK_MESSAGES
-from memory.consolidation.outcome import Consolidated
+from memory.consolidation.outcome import ConsolidationResult
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address
@@ -69,7 +69,7 @@ def entries_in(text: str) -> int:
     return sum(line.startswith("## ") for line in text.splitlines())
 
 
-async def end_conversation(bench: Bench, said: str = "I live in Kyiv.") -> Consolidated | None:
+async def end_conversation(bench: Bench, said: str = "I live in Kyiv.") -> ConsolidationResult | None:
     """Hold a conversation of one exchange and end it."""
     session = await bench.store.session()
     await bench.store.exchange(session, said, "I see.")
@@ -82,7 +82,7 @@ def memory_of(bench: Bench) -> str:
 
 
 def history_of(bench: Bench) -> str:
-    path = bench.files.folder(OWNER) / "HISTORY.md"
+    path = bench.files.get_folder(OWNER) / "HISTORY.md"
     return path.read_text() if path.exists() else ""
 
 
@@ -127,7 +127,7 @@ async def test_small_talk_makes_no_model_call(bench: Bench, prompt: Scripted) ->
     await bench.store.exchange(session, "hi", "Hello!")
     await bench.end_conversation(session)
     assert prompt.asked == []
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
 
 
 async def test_second_new_makes_no_model_call(person: Person, model: ModelServer) -> None:
@@ -160,7 +160,7 @@ async def test_assistant_statement_makes_no_lines(
     await bench.store.exchange(session, "Tell me something nice", "Lisbon is the capital of Portugal.")
     await bench.end_conversation(session)
     assert memory_of(bench) == ""
-    assert await bench.facts.current(OWNER, 10) == []
+    assert await bench.facts.list_current(OWNER, 10) == []
 
 
 # Refused results.
@@ -311,7 +311,7 @@ async def test_answer_without_history_entry_stores_messages_and_facts(
     await end_conversation(bench)
     assert history_of(bench).count(FALLBACK_MARK) == 1
     assert "user: I live in Kyiv." in history_of(bench)
-    assert "The user lives in Kyiv." in [fact.content for _, fact in await bench.facts.current(OWNER, 10)]
+    assert "The user lives in Kyiv." in [fact.content for _, fact in await bench.facts.list_current(OWNER, 10)]
 
 
 async def test_answer_with_trailing_comma_is_parsed(bench: Bench, prompt: Scripted) -> None:
@@ -360,13 +360,13 @@ async def test_consolidation_stops_after_the_second_failure(person: Person, mode
 
 
 async def test_new_ends_conversation_although_files_are_unwritable(bench: Bench, prompt: Scripted) -> None:
-    folder = bench.files.folder(OWNER)
+    folder = bench.files.get_folder(OWNER)
     folder.parent.mkdir(parents=True)
     folder.write_text("a file where the folder should be")
     prompt.answers = [answered("a"), answered("a")]
     await end_conversation(bench)
-    assert (await bench.store.sessions.transcript("telegram:12345")).messages == []
-    assert len(await bench.service.pending()) == 1
+    assert (await bench.store.sessions.read_transcript("telegram:12345")).messages == []
+    assert len(await bench.service.list_pending()) == 1
     folder.unlink()
     await bench.run_pending()
     assert entries_in(history_of(bench)) == 1
@@ -465,12 +465,12 @@ async def test_crash_at_any_step_is_repaired_by_the_next_run(bench: Bench, promp
     await bench.run_pending()
     assert memory_of(bench) == "- My own line.\n- The user lives in Kyiv.\n"
     assert entries_in(history_of(bench)) == 1
-    assert [entry.content for _, entry in await bench.facts.current(OWNER, 10)] == ["The user lives in Kyiv."]
-    assert await bench.service.pending() == []
+    assert [entry.content for _, entry in await bench.facts.list_current(OWNER, 10)] == ["The user lives in Kyiv."]
+    assert await bench.service.list_pending() == []
     while await bench.undo.undo(OWNER):
         pass
     assert memory_of(bench) == "- My own line.\n"
-    assert await bench.facts.current(OWNER, 10) == []
+    assert await bench.facts.list_current(OWNER, 10) == []
 
 
 async def test_restart_resumes_pending_consolidation(start: OpenApp, model: ModelServer) -> None:
@@ -558,10 +558,10 @@ async def test_fifty_sessions_are_consolidated_one_at_a_time(
     assert most == 1
     assert sorted(order) == sorted(f"{number}{turn}" for number in range(50) for turn in "ab")
     for number, session in enumerate(sessions):
-        text = (bench.files.folder(session.owner) / "HISTORY.md").read_text()
+        text = (bench.files.get_folder(session.owner) / "HISTORY.md").read_text()
         assert entries_in(text) == 2
         assert text.index(f"Place {number}a.") < text.index(f"Place {number}b.")
-        assert [entry.content for _, entry in await bench.facts.current(session.owner, 5)] == [
+        assert [entry.content for _, entry in await bench.facts.list_current(session.owner, 5)] == [
             f"The user lives in place {number}b."
         ]
 
@@ -614,13 +614,13 @@ async def test_questions_and_recalled_text_make_no_facts(
     forwarded = Message(Role.USER, "I have a cat.", NOON, provenance=Provenance.FORWARDED)
     await bench.store.turn(session, forwarded, assistant("A cat, then."))
     await bench.end_conversation(session)
-    assert await bench.facts.current(OWNER, 10) == []
+    assert await bench.facts.list_current(OWNER, 10) == []
 
 
 async def test_fact_of_one_word_is_supported_by_that_word(bench: Bench, prompt: Scripted) -> None:
     prompt.answers = [answered("a", None, ("home city", "Kyiv"))]
     await end_conversation(bench, "I live in Kyiv.")
-    assert [entry.content for _, entry in await bench.facts.current(OWNER, 10)] == ["home city: Kyiv"]
+    assert [entry.content for _, entry in await bench.facts.list_current(OWNER, 10)] == ["home city: Kyiv"]
 
 
 async def test_conversation_ending_with_tool_messages_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
@@ -631,7 +631,7 @@ async def test_conversation_ending_with_tool_messages_does_not_stay_due(bench: B
     due = await bench.service.mark_current_due(session)
     assert due is not None
     assert await bench.service.run(due) is not None
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
 
 
 async def test_stretch_without_spoken_messages_does_not_stay_due(bench: Bench, prompt: Scripted) -> None:
@@ -644,5 +644,5 @@ async def test_stretch_without_spoken_messages_does_not_stay_due(bench: Bench, p
     await bench.store.turn(session, calls("2"), result("2"), outcome=Outcome.STOPPED)
     await bench.service.mark_current_due(session)
     assert await bench.service.run(due) is None
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
     assert len(prompt.asked) == 1

@@ -83,11 +83,11 @@ async def end_conversation(bench: Bench, *said: str) -> str:
 
 
 async def current_facts(bench: Bench) -> dict[str, str]:
-    return {subject: entry.content for subject, entry in await bench.facts.current(OWNER, 100)}
+    return {subject: entry.content for subject, entry in await bench.facts.list_current(OWNER, 100)}
 
 
 async def unconfirmed_entries(bench: Bench) -> list[Entry]:
-    return await bench.store.entries.unconfirmed(OWNER)
+    return await bench.store.entries.list_unconfirmed(OWNER)
 
 
 # Talking to the bot.
@@ -475,7 +475,7 @@ async def test_long_conversation_is_read_to_its_last_word(database: Database, cl
         f"The user's lucky word is {word}." for word in words.values()
     ]
     assert len(reader.asked) > 3
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
 
 
 async def test_message_longer_than_a_part_is_read_whole(make: Callable[..., Bench], prompt: Model) -> None:
@@ -485,7 +485,7 @@ async def test_message_longer_than_a_part_is_read_whole(make: Callable[..., Benc
     await bench.run_pending()
     shown = "".join(asked.partition("## Conversation to Process")[2] for asked in prompt.asked)
     assert all(f"word{number}" in shown for number in (1, 700, 1499))
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
 
 
 async def test_parts_beyond_the_timeout_stay_due_and_are_processed_later(
@@ -499,9 +499,9 @@ async def test_parts_beyond_the_timeout_stay_due_and_are_processed_later(
     done = await bench.end_conversation(session)
     assert done is not None
     assert done.is_left
-    assert await bench.service.pending() != []
+    assert await bench.service.list_pending() != []
     await bench.run_pending()
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
     shown = "".join(asked.partition("## Conversation to Process")[2] for asked in prompt.asked)
     assert all(f"number {number}:" in shown for number in range(12))
 
@@ -532,7 +532,7 @@ async def test_cut_off_answer_is_used_in_part_and_requested_again(bench: Bench, 
     assert await current_facts(bench) == {"town": "The user lives in Kyiv."}
     await bench.run_pending()
     assert await current_facts(bench) == {"town": "The user lives in Kyiv.", "pet": "The user has a cat."}
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,7 @@ async def test_malformed_answer_is_used_as_far_as_possible(bench: Bench, prompt:
 async def test_history_entry_without_timestamp_gets_one(bench: Bench, prompt: Model) -> None:
     prompt.answers = [answer(history_entry="They talked of Kyiv.")]
     await end_conversation(bench, "I live in Kyiv")
-    assert "[2026-02-07 12:15] They talked of Kyiv." in (bench.files.folder(OWNER) / "HISTORY.md").read_text()
+    assert "[2026-02-07 12:15] They talked of Kyiv." in (bench.files.get_folder(OWNER) / "HISTORY.md").read_text()
 
 
 async def test_line_merged_into_a_new_one_is_removed(bench: Bench, prompt: Model, look: Model) -> None:

@@ -10,8 +10,8 @@ from itertools import chain
 import pytest
 
 from bot.app import App
-from memory.capture.capture import proposed
-from memory.consolidation.capture_review import Heard
+from memory.capture.capture import propose_statements
+from memory.consolidation.capture_review import MessageCaptures
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
 from tests.support.first_day import FACTS, REQUESTS
@@ -319,7 +319,7 @@ async def test_forgotten_words_are_not_captured_by_a_late_judgement(
 ) -> None:
     await person.says("I live in Leeds")
     await person.says("Nice weather")
-    heard = Heard("console:local", "I live in Leeds", candidates=tuple(proposed("I live in Leeds")))
+    heard = MessageCaptures("console:local", "I live in Leeds", candidates=tuple(propose_statements("I live in Leeds")))
     turn = await app.database.value("SELECT min(turn_id) FROM messages")
     await person.says("/undo")
     assert await app.jobs.capture.review.judge(heard, turn) == []

@@ -63,7 +63,7 @@ async def edit_fact(app: App, person: Person) -> None:
 
 
 async def read_notes(app: App, person: Person, clock: FakeClock) -> Memory:
-    transcript = await app.sessions.transcript(person.address.session_id)
+    transcript = await app.sessions.read_transcript(person.address.session_id)
     return await app.memory.daily_notes.read(person.address.owner, clock(), transcript.forgotten)
 
 
@@ -220,7 +220,9 @@ async def test_forgotten_fact_of_an_import_is_not_learned_again(
         await app.memory.foreign_import.run(file, await app.sessions.get_or_create(person.address))
         await app.jobs.importing.request(person.address.owner)
         await app.jobs.importing.run_requested()
-        learned = [e for e in await app.memory.entries.unconfirmed(person.address.owner) if "Ternopil" in e.content]
+        learned = [
+            e for e in await app.memory.entries.list_unconfirmed(person.address.owner) if "Ternopil" in e.content
+        ]
         assert len(learned) == (version == 2)
         for entry in learned:
             assert "Forgotten" in await person.says(f"/forget_{entry.id}")
@@ -238,10 +240,10 @@ async def test_forgotten_memory_of_an_imported_list_does_not_come_again(
     file.write_text("[2025-03-14] - My sister Hanna lives in Ternopil.\n[unknown] - I prefer tea.\n")
     session = await app.sessions.get_or_create(person.address)
     await app.memory.foreign_import.run(file, session)
-    entry = next(e for e in await app.memory.entries.unconfirmed(person.address.owner) if "Ternopil" in e.content)
+    entry = next(e for e in await app.memory.entries.list_unconfirmed(person.address.owner) if "Ternopil" in e.content)
     assert "Forgotten" in await person.says(f"/forget_{entry.id}")
     if undo:
         await person.says("/undo")
     assert (await app.memory.foreign_import.run(file, session)).change is None
-    unconfirmed = [e.content for e in await app.memory.entries.unconfirmed(person.address.owner)]
+    unconfirmed = [e.content for e in await app.memory.entries.list_unconfirmed(person.address.owner)]
     assert any("Ternopil" in content for content in unconfirmed) == undo

@@ -24,9 +24,9 @@ from memory.imports.json_stream import (
     MAX_VALUE_ITEMS,
     BoundedJson,
     TooComplex,
-    values,
+    parse_values,
 )
-from memory.imports.source import on_disk
+from memory.imports.source import write_temporarily
 from tests.e2e.test_import import export_contents, run_import
 from tests.support.hostile_files import crafted_imports
 
@@ -84,7 +84,7 @@ async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: st
 )
 def test_json_beyond_a_limit_is_refused(document: str) -> None:
     with pytest.raises(TooComplex):
-        list(values(io.BytesIO(document.encode()), "item"))
+        list(parse_values(io.BytesIO(document.encode()), "item"))
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.text() | st.sampled_from(['"', "\\", '":', "[{"])
@@ -103,6 +103,6 @@ def test_json_within_the_limits_passes_unchanged(value: object, size: int, ascii
 
 @pytest.mark.parametrize("name", ["x." + "a" * 5000, "x.js\0on", "../../x.json", "x.JSON", "", "x.exe"])
 async def test_sent_name_decides_nothing_but_a_known_extension(name: str) -> None:
-    async with on_disk(name, b"{}") as path:
+    async with write_temporarily(name, b"{}") as path:
         assert path.name in ("sent", "sent.json")
         assert path.read_bytes() == b"{}"

@@ -17,7 +17,7 @@ from bot.app import App
 from memory.facts.fact import Doubt
 from memory.imports.importing import ForeignImport, ImportDone
 from memory.imports.items import ImportRefused
-from memory.imports.whatsapp import day_order
+from memory.imports.whatsapp import detect_day_order
 from memory.ledger.undo import MEMORIES_PER_WRITE, Undo
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -85,7 +85,7 @@ async def test_imported_memories_are_unconfirmed_until_a_person_confirms(
     program, write = exports.MEMORIES[form]
     done = await run_import(app, write(tmp_path, 10))
     assert (done.report.program, done.report.memories) == (program, 10)
-    entries = await app.memory.entries.unconfirmed(OWNER)
+    entries = await app.memory.entries.list_unconfirmed(OWNER)
     assert len(entries) == 10
     assert {entry.kind for entry in entries} == {"fact"}
     assert not any(entry.trusted for entry in entries)
@@ -331,7 +331,7 @@ async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) 
     ],
 )
 def test_day_order_is_decided_by_the_whole_chat(days: list[tuple[int, int, int]], order: str | None) -> None:
-    assert day_order(days) == order
+    assert detect_day_order(days) == order
 
 
 async def test_iphone_export_with_seconds_and_marks_is_read(app: App, tmp_path: Path) -> None:
@@ -374,12 +374,12 @@ async def test_pasted_memory_list_is_offered_and_confirmed_by_one_tap(app: App, 
     assert await app.memory.entries.list(OWNER) == []
     assert "2 memories" in await person.says("/import")
     assert "2 memories are confirmed" in await person.says("/confirm imported")
-    assert await app.memory.entries.unconfirmed(OWNER) == []
+    assert await app.memory.entries.list_unconfirmed(OWNER) == []
     entries = {entry.content: entry for entry in await app.memory.entries.list(OWNER, "fact")}
     assert entries["I live in Lviv."].trusted
     assert f"{entries['I live in Lviv.'].valid_from:%Y-%m-%d}" == "2025-03-14"
     await person.says("/undo")
-    assert len(await app.memory.entries.unconfirmed(OWNER)) == 2
+    assert len(await app.memory.entries.list_unconfirmed(OWNER)) == 2
 
 
 async def test_import_in_a_private_talk_is_refused(person: Person) -> None:
@@ -417,7 +417,7 @@ async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
     assert "newest imported conversation" in await person.says("/import learn")
     await app.jobs.importing.run_requested()
     assert "haven't learned from" in await person.says("/import learn")
-    (entry,) = await app.memory.entries.unconfirmed(OWNER)
+    (entry,) = await app.memory.entries.list_unconfirmed(OWNER)
     assert (entry.content, entry.unconfirmed) == (LEARNED["fact"], Doubt.IMPORTED)
     assert entry.valid_from is not None
     assert entry.valid_from.date() == exports.FIRST.date()
@@ -426,7 +426,7 @@ async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
     assert not await app.memory.database.value("SELECT count(*) FROM entries WHERE content LIKE '%new page%'")
     model.second_look = agreeing
     await app.jobs.consolidation.review()
-    (entry,) = await app.memory.entries.unconfirmed(OWNER)  # A later second look doesn't confirm imported facts.
+    (entry,) = await app.memory.entries.list_unconfirmed(OWNER)  # A later second look doesn't confirm imported facts.
     await app.memory.undo.undo(OWNER, done.change)
     after = await export_contents(app, tmp_path / "after")
     assert {name for name in before if after[name] != before[name]} == {"rows/usage.jsonl", "rows/notices.jsonl"}

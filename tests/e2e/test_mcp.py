@@ -233,11 +233,11 @@ async def test_fact_learned_without_a_model_is_checked_by_the_bot(
             client, "memory_learn", text="A wedding is in June", quote="wedding of my sister is in June"
         )
         assert "it is checked later" in learned
-    (waiting,) = await app.memory.entries.unconfirmed(MINE)
+    (waiting,) = await app.memory.entries.list_unconfirmed(MINE)
     assert waiting.unconfirmed == Doubt.NOT_CHECKED
     model.second_look = lambda _: Says('{"1": {"verdict": "follows"}}')
     assert await app.jobs.consolidation.review()
-    assert await app.memory.entries.unconfirmed(MINE) == []
+    assert await app.memory.entries.list_unconfirmed(MINE) == []
 
 
 @over_http_only
@@ -309,7 +309,7 @@ async def test_concurrent_clients_write_each_fact_once(app: App, person: Person)
 
     async with served(app) as url, over_http(url) as first, over_stdio() as second, over_stdio() as third:
         await asyncio.gather(learn(first, "First"), learn(second, "Second"), learn(third, "Third"), person.says("Hm"))
-    contents = [entry.content for entry in await app.memory.entries.unconfirmed(MINE)]
+    contents = [entry.content for entry in await app.memory.entries.list_unconfirmed(MINE)]
     assert len(contents) == len(set(contents)) == 20
 
 

@@ -114,7 +114,7 @@ async def test_page_searches_edits_confirms_and_undoes_in_a_browser(app: App, pe
         await page.get_by_role("button", name="To confirm (1)").click()
         await page.locator("article", has_text="chess").get_by_role("button", name="Right").click()
         await page.locator(".flag").wait_for(state="detached")
-        assert await app.memory.entries.unconfirmed(person.address.owner) == []
+        assert await app.memory.entries.list_unconfirmed(person.address.owner) == []
         # Forget, and undo at once.
         await page.get_by_role("button", name="All", exact=True).click()
         await page.locator("article", has_text="Bob's").get_by_role("button", name="Forget").click()
@@ -124,7 +124,7 @@ async def test_page_searches_edits_confirms_and_undoes_in_a_browser(app: App, pe
         await page.get_by_role("button", name="Changes").click()
         await page.locator("article", has_text="chess").first.get_by_role("button", name="Undo").click()
         await page.get_by_role("status").get_by_text("chess").wait_for()
-        assert len(await app.memory.entries.unconfirmed(person.address.owner)) == 1
+        assert len(await app.memory.entries.list_unconfirmed(person.address.owner)) == 1
 
 
 @in_browser
@@ -194,7 +194,7 @@ async def test_data_of_another_owner_is_not_found(app: App, person: Person) -> N
         for path in ("edit", "confirm", "forget"):
             answer = await client.post(f"/api/entries/{other.id}/{path}", json={"content": "mine"})
             assert answer.status_code == 409
-        change = await app.memory.undo.newest_of(other)
+        change = await app.memory.undo.find_newest(other)
         assert (await client.post(f"/api/changes/{change}/undo")).json()["text"] == "That was undone already."
         assert (await client.get("/api/search", params={"q": "secret"})).json() == {"found": []}
     assert (await app.memory.entries.get("console:other", f"#{other.id}")).content == "A secret of somebody else"

@@ -71,7 +71,7 @@ async def test_29_group_migration_keeps_everything_stored(
         assert await app.database.value("SELECT count(*) FROM reminders WHERE session_id = ?", (OF_NEW.owner,)) == 1
         assert "the spare key is at Ann's" in await memory_of(app).long_term.read(OF_NEW.owner)
         assert (await memory_of(app).entries.list(OF_NEW.owner, "note"))[0].content == "We meet on Thursdays"
-        assert (await app.sessions.transcript(OF_NEW.session_id)).messages[0].content.endswith("key is at Ann's")
+        assert (await app.sessions.read_transcript(OF_NEW.session_id)).messages[0].content.endswith("key is at Ann's")
     asked = model.requests[-1]
     assert any("spare key" in said for said in asked.said[:-1]), "the conversation goes on"
     assert not list(tmp_path.rglob(OF_OLD.owner))

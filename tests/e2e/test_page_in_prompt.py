@@ -101,7 +101,7 @@ async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model:
                 said += [await person.says(text)]
             said += [await person.says("/new")]
             clock.forward(days=1)
-        page = await app.memory.ledger.page(OWNER)
+        page = await app.memory.ledger.read_page(OWNER)
         stored = await app.database.value("SELECT count(*) FROM entries WHERE kind = 'note' AND deleted_at IS NULL")
     assert stored == sum("Noted: box" in text for text in said) == 12 * 8
     assert not any("too long" in text for text in said)

@@ -60,7 +60,7 @@ async def session(store: Store) -> Session:
 
 
 async def relevant(store: Store, recall: Recall, session: Session, question: str) -> str:
-    visible = await store.sessions.transcript(session.id)
+    visible = await store.sessions.read_transcript(session.id)
     found = await recall.find(question, session.owner, visible)
     return (await recall.relevant(found, visible, 1_200)).text
 

@@ -44,7 +44,7 @@ async def session(store: Store) -> Session:
 
 
 async def relevant(store: Store, recall: Recall, session: Session, question: str, tokens: int = PLENTY) -> list[str]:
-    visible = await store.sessions.transcript(session.id)
+    visible = await store.sessions.read_transcript(session.id)
     found = await recall.find(question, session.owner, visible)
     return (await recall.relevant(found, visible, tokens)).text.splitlines()
 
@@ -429,7 +429,7 @@ async def test_memory_is_not_repeated_next_to_its_source_message(app: App, perso
     await person.says("Remember that the lighthouse of Odesa has a green door")
     async with app.database.transaction() as connection:
         await connection.execute("UPDATE entries SET line = NULL")
-    (app.memory.files.folder(person.address.owner) / "MEMORY.md").write_text("")
+    (app.memory.files.get_folder(person.address.owner) / "MEMORY.md").write_text("")
     await person.says("/new")
     await person.says("Which door has the lighthouse of Odesa?")
     assert model.requests[-1].added.partition("Now: ")[0].count("has a green door") == 1

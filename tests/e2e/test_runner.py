@@ -226,7 +226,7 @@ async def test_failed_turn_gives_one_sentence_and_is_recorded(
     row = await app.database.row("SELECT outcome, failure FROM turns")
     assert row is not None
     assert tuple(row) == ("failed", said)
-    assert [m.content for m in (await app.sessions.transcript("console:local")).messages] == ["Hello"]
+    assert [m.content for m in (await app.sessions.read_transcript("console:local")).messages] == ["Hello"]
     assert not (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()
 
 
@@ -241,7 +241,7 @@ async def test_answer_that_can_not_be_stored_is_still_shown(app: App, person: Pe
     assert said.startswith("A long story.")
     assert "is full: free some space" in said
     assert person.channel.said[1:] == [said]
-    assert await app.sessions.message_count("console:local") == 2
+    assert await app.sessions.count_messages("console:local") == 2
 
 
 class DeafChannel(FakeChannel):
@@ -258,7 +258,7 @@ class DeafChannel(FakeChannel):
 async def test_channel_failure_keeps_the_turn_and_delivers_once(app: App, person: Person, tmp_path: Path) -> None:
     person.channel = DeafChannel()
     assert await person.says("Hello") == "You said: Hello"
-    last = await app.memory.turns.last("console:local")
+    last = await app.memory.turns.find_last("console:local")
     assert last is not None
     assert last.outcome is Outcome.ANSWERED
     assert (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()

@@ -22,7 +22,7 @@ READ = Calls((("memory_file", {"action": "read"}),))
 
 
 async def read_contents(app: App, session: str = "console:local") -> list[str]:
-    return [message.content for message in (await app.sessions.transcript(session)).messages]
+    return [message.content for message in (await app.sessions.read_transcript(session)).messages]
 
 
 async def read_outcomes(app: App) -> list[str]:
@@ -204,7 +204,7 @@ async def test_stop_between_tools_keeps_whole_calls_only(app: App, person: Perso
     await person.sends("Look")
     await person.sees("Now I know")
     await person.says("/stop")
-    messages = (await app.sessions.transcript("console:local")).messages
+    messages = (await app.sessions.read_transcript("console:local")).messages
     assert [m.role for m in messages] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
     await person.says("And?")
     assert model.refused == []
@@ -273,7 +273,7 @@ async def test_retry_replaces_the_last_turn(app: App, person: Person, model: Mod
         "Say something",
     ]
     assert await read_outcomes(app) == [Outcome.ANSWERED, Outcome.RETRIED, Outcome.ANSWERED]
-    assert await app.sessions.message_count("console:local") == 4
+    assert await app.sessions.count_messages("console:local") == 4
 
 
 async def test_retry_repeats_merged_messages_and_forwards_unchanged(

@@ -15,7 +15,7 @@ from tests.support.servers.model import Calls, ChatRequest, ModelServer, Says
 async def test_history_search_reads_the_file_of_all_time(app: App, person: Person) -> None:
     owner = person.address.owner
     await app.memory.history.append(owner, app.clock(), "They spoke of tea.", "a")
-    path = app.memory.files.folder(owner) / "HISTORY.md"
+    path = app.memory.files.get_folder(owner) / "HISTORY.md"
     path.write_text(f"## 2024-05-01T10:00:00.000Z\nThey spoke of herbal tea.\n\n{path.read_text()}")
     found = await app.memory.history.search(owner, "tea", 10)
     assert [entry.splitlines()[1] for entry in found] == ["They spoke of tea.", "They spoke of herbal tea."]
@@ -55,7 +55,7 @@ async def test_part_with_an_answer_cut_off_is_written_once(app: App, person: Per
     await person.says("And then we took the train to the sea.")
     await person.says("/new")
     await app.jobs.consolidation.run_pending()
-    text = (app.memory.files.folder(person.address.owner) / "HISTORY.md").read_text()
+    text = (app.memory.files.get_folder(person.address.owner) / "HISTORY.md").read_text()
     assert text.count("Part ") == text.count("Part 1.") == 1
 
 
@@ -91,7 +91,7 @@ async def test_unread_part_after_a_cut_off_answer_is_asked_again(app: App, perso
     assert await processed_parts(app, person, model) == [(True, True), (False, True)]
     entries = await app.memory.entries.list(person.address.owner)
     assert sum("bees" in entry.content for entry in entries) == sum("cello" in entry.content for entry in entries) == 1
-    text = (app.memory.files.folder(person.address.owner) / "HISTORY.md").read_text()
+    text = (app.memory.files.get_folder(person.address.owner) / "HISTORY.md").read_text()
     assert text.count("Part ") == text.count("Part 1.") == 1
 
 

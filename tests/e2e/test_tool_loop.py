@@ -269,7 +269,7 @@ async def test_answer_cut_off_twice_is_kept_with_a_note(
     said = await person.says("What is the answer?")
     assert said.startswith("The ans")
     assert said.endswith("\n\n(The answer was cut off here.)")
-    last = await app.memory.turns.last("console:local")
+    last = await app.memory.turns.find_last("console:local")
     assert last is not None
     assert last.outcome == "answered"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from memory.capture.capture import captured
+from memory.capture.capture import capture_statements
 from memory.facts.second_look import CLAIMS
 
 FALSE = {text for _, text, is_true in CLAIMS if not is_true}
@@ -41,7 +41,7 @@ def _captured(prompt: str) -> str:
     claims = re.findall(r"^(\d+)\. (.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
     number = re.search(r"newest message, \[(\d+)\]", prompt)
     message = re.search(rf"^\[{number[1] if number else 0}\] [^:]*: (.*)$", prompt, re.MULTILINE)
-    stated = {" ".join(capture.text.split()) for capture in captured(message[1] if message else "")}
+    stated = {" ".join(capture.text.split()) for capture in capture_statements(message[1] if message else "")}
     verdicts = {
         number: {
             "verdict": "follows" if text in stated or any(doubted for _, _, doubted in known) else "unclear",

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import ConsolidationService
-from memory.consolidation.extractor import Contract, Extractor
+from memory.consolidation.extractor import Extractor, ModelAbilities
 from memory.consolidation.fact_writer import FactWriter
-from memory.consolidation.outcome import Consolidated
+from memory.consolidation.outcome import ConsolidationResult
 from memory.consolidation.page_view import PageView
 from memory.facts.checker import FactChecker
 from memory.facts.fact import CheckedFact
-from memory.facts.fact_learner import FactLearner, Learned
+from memory.facts.fact_learner import FactLearner, LearnedMemory
 from memory.facts.second_look import PromptFn, SecondLook
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
@@ -85,7 +85,7 @@ class CrashingFiles(MarkdownFiles):
 class CrashingFacts(FactLearner):
     crashes = Crashes()
 
-    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
+    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[LearnedMemory]:
         self.crashes.at("before facts")
         learned = await super().learn_in(change, facts, first_message)
         self.crashes.at("after facts")
@@ -131,7 +131,7 @@ class Bench:
         async def is_reliable() -> bool:
             return not selects
 
-        contract = Contract(lambda: part_tokens, is_reliable)
+        contract = ModelAbilities(lambda: part_tokens, is_reliable)
         checker = FactChecker(SecondLook(look or agreeing_look, is_reliable))
         service = ConsolidationService(
             database,
@@ -157,7 +157,7 @@ class Bench:
         )
 
     def memory_path(self, owner: str) -> Path:
-        return self.files.folder(owner) / "MEMORY.md"
+        return self.files.get_folder(owner) / "MEMORY.md"
 
     def write_memory(self, owner: str, text: str) -> None:
         """Write MEMORY.md as a person with an editor."""
@@ -165,17 +165,17 @@ class Bench:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    async def end_conversation(self, session: Session) -> Consolidated | None:
+    async def end_conversation(self, session: Session) -> ConsolidationResult | None:
         """End a conversation like /new in a program that ends with its answer."""
         due = await self.service.mark_current_due(session)
-        done = None if due is None else await self.service.first_try(due)
+        done = None if due is None else await self.service.try_now(due)
         await self.store.sessions.clear_messages(session.id)
         return done
 
     async def run_pending(self) -> None:
         """Run pending work as at the start and in the background."""
         await self.ledger.finish_edits()
-        for conversation_id, _ in await self.service.pending():
+        for conversation_id, _ in await self.service.list_pending():
             await self.service.run(conversation_id)
 
 

@@ -10,7 +10,7 @@ from memory.clock import Clock, from_text
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
-from memory.ledger.undo import Undone
+from memory.ledger.undo import UndoResult
 from memory.log.sessions import Address, Marker, Session, SessionService, insert_marker
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
@@ -106,7 +106,7 @@ class Store:
 
     async def seen(self, session: Session) -> list[str]:
         """Return the messages of the current conversation that the model sees."""
-        return [message.content for message in (await self.sessions.transcript(session.id)).messages]
+        return [message.content for message in (await self.sessions.read_transcript(session.id)).messages]
 
     async def mark(self, conversation_id: int, marker: Marker) -> None:
         """Record a compaction."""
@@ -131,6 +131,6 @@ class Store:
         )
 
 
-def what(undone: Undone | None) -> tuple[str, str, tuple[str, ...]] | None:
+def what(undone: UndoResult | None) -> tuple[str, str, tuple[str, ...]] | None:
     """Return the operation, author and names of an undone change."""
     return (undone.operation, undone.author, undone.names) if undone else None

@@ -17,12 +17,12 @@ from memory.log.compaction import (
     MAX_SUMMARY_CHARS,
     MAX_TRANSCRIPT_CHARS,
     SUMMARY_TIMEOUT_SECONDS,
-    Compacted,
     CompactionLimits,
+    CompactionResult,
     CompactionService,
     Summarizer,
-    cut_at,
     extract,
+    find_cut,
     format_transcript,
 )
 from memory.log.sessions import Session
@@ -93,9 +93,9 @@ def service(
 
 async def compact_if_needed(
     store: Store, compaction: CompactionService, session: Session, model: str, window: int
-) -> Compacted | None:
+) -> CompactionResult | None:
     """Compact the current conversation if a turn would do so."""
-    transcript = await store.sessions.transcript(session.id)
+    transcript = await store.sessions.read_transcript(session.id)
     return await compaction.compact_if_needed(session, transcript, model, window)
 
 
@@ -118,7 +118,7 @@ logs = st.lists(groups, max_size=20).map(lambda made: [message for group in made
 
 @given(logs, st.integers(1, 30))
 def test_cut_is_at_a_user_message_between_tool_groups(log: list[Message], keep: int) -> None:
-    cut = cut_at(log, keep)
+    cut = find_cut(log, keep)
     assert 0 <= cut < max(1, len(log))
     assert cut == 0 or log[cut].role is Role.USER
     assert complete_groups(log[:cut]) == log[:cut]
@@ -127,7 +127,7 @@ def test_cut_is_at_a_user_message_between_tool_groups(log: list[Message], keep: 
 
 @given(logs, st.integers(1, 30))
 def test_cut_keeps_the_requested_number_of_messages(log: list[Message], keep: int) -> None:
-    cut = cut_at(log, keep)
+    cut = find_cut(log, keep)
     places = [i for i, message in enumerate(log) if i > 0 and message.role is Role.USER]
     if len(log) <= keep or not places:
         assert cut == 0
@@ -144,7 +144,7 @@ async def test_compaction_summarises_old_messages_and_keeps_the_newest(store: St
     assert done is not None
     assert (done.removed, done.kept, done.summarized) == (16, 4, True)
     assert done.archive_name == "archive-2026-02-07-garden-plans-part"
-    transcript = await store.sessions.transcript(session.id)
+    transcript = await store.sessions.read_transcript(session.id)
     assert transcript.summary == "Garden plans: part 1"
     assert [m.content.split()[1] for m in transcript.messages] == ["8", "8", "9", "9"]
     (marker,) = await store.markers(session)
@@ -153,7 +153,7 @@ async def test_compaction_summarises_old_messages_and_keeps_the_newest(store: St
         store.clock(),
         transcript.messages[0].id,
     )
-    assert await store.sessions.message_count(session.id) == 20  # The log is append-only.
+    assert await store.sessions.count_messages(session.id) == 20  # The log is append-only.
 
 
 @pytest.mark.parametrize("exchanges", [0, 1, 5])
@@ -205,7 +205,7 @@ async def test_conversation_over_the_token_estimate_is_compacted(store: Store, s
     ("window", "threshold"), [(200_000, 50_000), (62_500, 50_000), (32_000, 25_600), (8_192, 6_553)]
 )
 def test_threshold_is_four_fifths_of_window_or_the_setting(store: Store, window: int, threshold: int) -> None:
-    assert service(store, None).threshold(window) == threshold
+    assert service(store, None).compute_threshold(window) == threshold
 
 
 async def test_reported_token_count_replaces_the_estimate(store: Store, session: Session) -> None:
@@ -279,7 +279,9 @@ async def test_archive_without_a_summary_holds_an_extract(
     assert not done.summarized
     assert done.archive_name == "archive-2026-02-07-sister-daria-lives"
     assert await archives(store) == ["The user said:\n- My sister Daria lives in Odesa"]
-    assert (await store.sessions.transcript(session.id)).summary == "The user said:\n- My sister Daria lives in Odesa"
+    assert (
+        await store.sessions.read_transcript(session.id)
+    ).summary == "The user said:\n- My sister Daria lives in Odesa"
 
 
 def test_summary_timeout_is_fifteen_seconds() -> None:
@@ -297,13 +299,13 @@ async def test_earlier_summary_is_passed_on_through_ten_compactions(store: Store
     compaction = service(store, summaries)
     for n in range(10):
         await talk(store, session, 5)
-        before = (await store.sessions.transcript(session.id)).summary
+        before = (await store.sessions.read_transcript(session.id)).summary
         assert await compaction.compact(session, keep=2) is not None
         assert summaries.asked[n][0] == before
     parts = "; ".join(["Garden plans: part 1", *(f"part {n}" for n in range(2, 11))])
-    assert (await store.sessions.transcript(session.id)).summary == parts
+    assert (await store.sessions.read_transcript(session.id)).summary == parts
     assert len(await archives(store)) == len(await store.markers(session)) == 10
-    assert await store.sessions.message_count(session.id) == 100
+    assert await store.sessions.count_messages(session.id) == 100
 
 
 async def test_compactions_without_model_keep_first_and_latest_words(store: Store, session: Session) -> None:
@@ -316,7 +318,7 @@ async def test_compactions_without_model_keep_first_and_latest_words(store: Stor
         done = await compaction.compact(session, keep=2)
         assert done is not None
         names.append(done.archive_name)
-    summary = (await store.sessions.transcript(session.id)).summary or ""
+    summary = (await store.sessions.read_transcript(session.id)).summary or ""
     assert "Olena" in summary
     assert "subject09" in summary
     assert len(summary) <= MAX_EXTRACT_CHARS + 1
@@ -356,14 +358,14 @@ def test_system_messages_are_not_summarised() -> None:
 
 async def test_stop_during_the_summary_changes_nothing(store: Store, session: Session) -> None:
     await talk(store, session, 10)
-    before = await store.sessions.transcript(session.id)
+    before = await store.sessions.read_transcript(session.id)
     compacting = asyncio.create_task(service(store, HangingModel()).compact(session, keep=4))
     await asyncio.wait([compacting], timeout=0.05)
     compacting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await compacting
     assert await archives(store) == []
-    assert await store.sessions.transcript(session.id) == before
+    assert await store.sessions.read_transcript(session.id) == before
 
 
 @pytest.mark.parametrize(
@@ -391,18 +393,18 @@ async def test_archive_names_of_one_day_never_collide(store: Store) -> None:
     made = await asyncio.gather(*(store.archive("telegram:1", "x", "docker health checks") for _ in range(12)))
     stem = "archive-2026-02-07-docker-health-checks"
     assert sorted(archive.name for archive in made) == sorted([stem, *(f"{stem}-{n}" for n in range(2, 13))])
-    assert await store.entries.counts("telegram:1") == {"archive": 12}
+    assert await store.entries.count_by_kind("telegram:1") == {"archive": 12}
 
 
 async def test_archive_names_are_separate_for_each_owner(store: Store) -> None:
     one, other = await store.archive("telegram:1", "x", "cats"), await store.archive("telegram:2", "y", "cats")
     assert one.name == other.name
-    assert await store.entries.counts("telegram:1") == {"archive": 1}
+    assert await store.entries.count_by_kind("telegram:1") == {"archive": 1}
 
 
 async def test_archive_and_marker_are_written_together_or_not_at_all(store: Store, session: Session) -> None:
     await talk(store, session, 4)
-    before = await store.sessions.transcript(session.id)
+    before = await store.sessions.read_transcript(session.id)
     async with store.database.transaction() as connection:
         await connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON markers BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
@@ -410,7 +412,7 @@ async def test_archive_and_marker_are_written_together_or_not_at_all(store: Stor
     with pytest.raises(sqlite3.IntegrityError):
         await service(store, Summaries()).compact(session, keep=4)
     assert await archives(store) == []
-    assert await store.sessions.transcript(session.id) == before
+    assert await store.sessions.read_transcript(session.id) == before
 
 
 async def test_removing_newest_archive_restores_the_summary_before_it(person: Person, model: ModelServer) -> None:
@@ -450,7 +452,7 @@ async def test_summary_of_the_owners_own_task_is_trusted(store: Store, session: 
         answer = Message(Role.ASSISTANT, f"Sunny {n}.", NOON, provenance=Provenance.TASK)
         await store.turn(session, told("Tell me the weather", Provenance.TASK), answer)
     await service(store, Repeats()).compact(session, 1)
-    transcript = await store.sessions.transcript(session.id)
+    transcript = await store.sessions.read_transcript(session.id)
     assert transcript.summary_provenance is Provenance.TYPED
     assert transcript.summaries == (transcript.summary, None)
 
@@ -464,7 +466,7 @@ async def test_summary_keeps_foreign_text_in_a_separate_passage(store: Store, se
     for _ in range(2):
         await store.exchange(session, "And so on", "Yes.")
         await compaction.compact(session, 1)
-        own, of_others = (await store.sessions.transcript(session.id)).summaries
+        own, of_others = (await store.sessions.read_transcript(session.id)).summaries
         assert own is not None
         assert of_others is not None
         assert "Lviv" in own
@@ -477,6 +479,6 @@ async def test_summary_keeps_foreign_text_in_a_separate_passage(store: Store, se
 async def test_summary_of_an_older_version_counts_as_foreign(store: Store, session: Session) -> None:
     await store.exchange(session, "I live in Lviv", "Noted.")
     transcript = replace(
-        await store.sessions.transcript(session.id), summary="They spoke.", summary_provenance=Provenance.FOREIGN
+        await store.sessions.read_transcript(session.id), summary="They spoke.", summary_provenance=Provenance.FOREIGN
     )
     assert transcript.summaries == (None, "They spoke.")

@@ -71,8 +71,8 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
         logged = {row["content"] for row in await database.rows("SELECT content FROM messages")}
         for number in range(len(rounds)):
             assert {STATED[number], f"answer {number}"} <= logged
-        assert await bench.service.pending() == []
-        history = (bench.files.folder(session.owner) / "HISTORY.md").read_text()
+        assert await bench.service.list_pending() == []
+        history = (bench.files.get_folder(session.owner) / "HISTORY.md").read_text()
         keys = [line for line in history.splitlines() if line.startswith("<!--")]
         assert len(keys) == len(set(keys))
         assert len(kept.encode()) <= 600

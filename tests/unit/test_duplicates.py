@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.consolidation.weekly import duplicates
+from memory.consolidation.weekly import find_duplicates
 from memory.store.entry import Entry, Kind
 from tests.support.talk import NOON
 
@@ -29,7 +29,7 @@ def entry(content: str, **other: object) -> Entry:
 
 
 def grouped(*entries: Entry) -> list[list[str]]:
-    return [[one.content for one in group] for group in duplicates(entries)]
+    return [[one.content for one in group] for group in find_duplicates(entries)]
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_equal_content_of_another_kind_scope_or_trust_is_separate(other: dict[st
 
 def test_duplicates_have_one_subject() -> None:
     tea = {subject: entry("Likes green tea", subject=subject) for subject in (None, "drinks", "breakfast")}
-    assert [[one.subject for one in group] for group in duplicates([tea["drinks"], tea["breakfast"]])] == []
+    assert [[one.subject for one in group] for group in find_duplicates([tea["drinks"], tea["breakfast"]])] == []
     for order in permutations(tea.values()):
-        assert [len(group) for group in duplicates(order)] == [2]
+        assert [len(group) for group in find_duplicates(order)] == [2]
 
 
 def test_many_duplicates_are_all_found() -> None:
-    assert [len(group) for group in duplicates([entry("Likes green tea") for _ in range(500)])] == [500]
+    assert [len(group) for group in find_duplicates([entry("Likes green tea") for _ in range(500)])] == [500]
 
 
 words = st.sampled_from("tea green cup garden Anna Kyiv 5 12 not never his her чай зелёный ключ 茶 绿色 C A".split())
@@ -120,13 +120,13 @@ kinds = st.sampled_from([Kind.FACT, Kind.POLICY])
 
 @given(st.lists(st.builds(lambda content, kind: entry(content, kind=kind), contents | st.text(max_size=40), kinds)))
 def test_groups_are_disjoint_and_of_one_kind(entries: list[Entry]) -> None:
-    groups = duplicates(entries)
+    groups = find_duplicates(entries)
     members = [one.id for group in groups for one in group]
     assert len(members) == len(set(members))
     assert all(len(group) > 1 and len({one.kind for one in group}) == 1 for group in groups)
     firsts = {group[0].id for group in groups}
     left = [one for one in entries if one.id in firsts or one.id not in members]
-    assert duplicates(left) == []
+    assert find_duplicates(left) == []
 
 
 @given(contents, contents)

@@ -223,7 +223,7 @@ async def test_unknown_kind_survives(store: Store) -> None:
     written = await store.entries.write(OWNER, "pancakes", "Flour, eggs, milk.")
     assert written.kind == "recipe"
     assert [entry.kind for entry in await store.entries.list(OWNER, "recipe")] == ["recipe"]
-    assert await store.entries.counts(OWNER) == {"recipe": 1}
+    assert await store.entries.count_by_kind(OWNER) == {"recipe": 1}
 
 
 async def test_entries_are_separate_for_each_owner(store: Store) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Doubt, Fact
-from memory.facts.fact_learner import FactLearner, Learned
+from memory.facts.fact_learner import FactLearner, LearnedMemory
 from memory.ledger.ledger import Ledger
 from memory.ledger.undo import Undo
 from memory.search.search import Search
@@ -43,7 +43,7 @@ class Facts(FactLearner):
         super().__init__(database, Search(database))
         self._ledger = ledger
 
-    async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
+    async def learn(self, owner: str, facts: Sequence[CheckedFact], first_message: int) -> list[LearnedMemory]:
         async with self._ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
             return await self.learn_in(change, facts, first_message)
 
@@ -54,17 +54,17 @@ def facts(database: Database, clock: FakeClock) -> Facts:
 
 
 async def current(facts: Facts, owner: str = ANN) -> dict[str, str]:
-    return {subject: entry.content for subject, entry in await facts.current(owner, 100)}
+    return {subject: entry.content for subject, entry in await facts.list_current(owner, 100)}
 
 
-def describe_learned(learned: list[Learned]) -> list[tuple[str, str | None]]:
+def describe_learned(learned: list[LearnedMemory]) -> list[tuple[str, str | None]]:
     """Return the content of each fact and of the fact that it superseded."""
     return [(one.entry.content, one.superseded.content if one.superseded else None) for one in learned]
 
 
-async def learned(facts: Facts, owner: str, checked: list[CheckedFact], first_message: int) -> list[Learned]:
+async def learned(facts: Facts, owner: str, checked: list[CheckedFact], first_message: int) -> list[LearnedMemory]:
     """Learn facts that replace the known facts on the same subject."""
-    known = await facts.related(owner, [one.fact for one in checked], first_message)
+    known = await facts.find_related(owner, [one.fact for one in checked], first_message)
     looked_at = [
         replace(
             one, replaces=[k for k in known if k.subject == one.fact.subject.casefold() and k.text != one.fact.text]
@@ -85,7 +85,7 @@ async def test_known_fact_is_skipped(facts: Facts) -> None:
     await learned(facts, ANN, [TEA], 1)
     again = confirmed("Drink", "the user  likes TEA.", Kind.PREFERENCE)
     assert await learned(facts, ANN, [TEA, again], 2) == []
-    assert len(await facts.current(ANN, 100)) == 1
+    assert len(await facts.list_current(ANN, 100)) == 1
 
 
 async def test_newer_fact_supersedes_the_one_on_the_same_subject(facts: Facts, store: Store, clock: FakeClock) -> None:
@@ -105,7 +105,7 @@ async def test_newer_fact_supersedes_the_one_on_the_same_subject(facts: Facts, s
 async def test_known_fact_still_replaces_the_outdated_one(facts: Facts, store: Store) -> None:
     await facts.learn(ANN, [confirmed("residence", "The user lives in Kyiv.", Kind.FACT)], 1)
     await facts.learn(ANN, [confirmed("home city", "Der Nutzer wohnt in Lviv.", Kind.FACT)], 2)
-    known = {memory.text: memory for memory in await facts.related(ANN, [LVIV.fact, KYIV.fact], 3)}
+    known = {memory.text: memory for memory in await facts.find_related(ANN, [LVIV.fact, KYIV.fact], 3)}
     looked_at = replace(LVIV, replaces=[known["The user lives in Kyiv."]], repeats=[known["Der Nutzer wohnt in Lviv."]])
     assert describe_learned(await facts.learn(ANN, [looked_at], 3)) == [
         ("Der Nutzer wohnt in Lviv.", "The user lives in Kyiv.")
@@ -115,7 +115,7 @@ async def test_known_fact_still_replaces_the_outdated_one(facts: Facts, store: S
 
 async def test_identical_fact_still_replaces_the_outdated_one(facts: Facts) -> None:
     await facts.learn(ANN, [confirmed("residence", "The user lives in Kyiv.", Kind.FACT), LVIV], 1)
-    (kyiv,) = [memory for memory in await facts.related(ANN, [KYIV.fact], 3) if "Kyiv" in memory.text]
+    (kyiv,) = [memory for memory in await facts.find_related(ANN, [KYIV.fact], 3) if "Kyiv" in memory.text]
     await facts.learn(ANN, [replace(LVIV, replaces=[kyiv])], 3)
     assert await current(facts) == {"home city": "The user lives in Lviv."}
 
@@ -124,7 +124,7 @@ async def test_candidates_share_a_subject_across_languages(facts: Facts) -> None
     await facts.learn(ANN, [confirmed("home city", "The user lives in Kyiv.", Kind.FACT)], 1)
     await facts.learn(ANN, [confirmed(f"thing {n}", f"Der Nutzer mag Ding {n}.", Kind.FACT) for n in range(80)], 2)
     german = Fact("home city", "Der Nutzer wohnt jetzt in Dresden.", Kind.FACT)
-    assert (await facts.related(ANN, [german], 9))[0].text == "The user lives in Kyiv."
+    assert (await facts.find_related(ANN, [german], 9))[0].text == "The user lives in Kyiv."
 
 
 async def test_candidates_include_old_facts(facts: Facts) -> None:
@@ -133,7 +133,7 @@ async def test_candidates_include_old_facts(facts: Facts) -> None:
     for number in range(200):
         await facts.learn(ANN, [confirmed(f"walk {number}", f"Walk {number} of many is open.", Kind.FACT)], 2)
     asked = [Fact(f"shop {number}", f"Shop {number} is closed.", Kind.FACT) for number in range(12)]
-    found = {memory.subject for memory in await facts.related(ANN, asked, 9)}
+    found = {memory.subject for memory in await facts.find_related(ANN, asked, 9)}
     assert {f"shop {number}" for number in range(12)} <= found
 
 
@@ -145,7 +145,7 @@ async def test_replacement_of_a_vital_fact_is_vital(facts: Facts, store: Store) 
 
 async def test_known_fact_becomes_vital_if_an_extraction_says_so(facts: Facts, store: Store) -> None:
     await facts.learn(ANN, [KYIV], 1)
-    (known,) = await facts.related(ANN, [KYIV.fact], 2)
+    (known,) = await facts.find_related(ANN, [KYIV.fact], 2)
     again = replace(KYIV, fact=Fact("residence", "Kyiv is home.", Kind.FACT, nature=Nature.VITAL), repeats=[known])
     await facts.learn(ANN, [again], 2)
     assert (await store.entries.get(ANN, "home city")).nature == Nature.VITAL
@@ -270,7 +270,7 @@ async def test_captured_fact_learned_in_other_words_is_one_memory(facts: Facts, 
     said = NewEntry("We have a cat called Pepper.", kind=Kind.FACT, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
     fact = confirmed("cat", "The user has a cat named Pepper.", Kind.FACT)
-    repeats = await facts.related(ANN, [fact.fact], 7)
+    repeats = await facts.find_related(ANN, [fact.fact], 7)
     await facts.learn(ANN, [replace(fact, repeats=repeats)], 7)
     current = [entry for entry in await store.entries.list(ANN) if entry.superseded_by is None]
     assert [entry.content for entry in current] == ["The user has a cat named Pepper."]
@@ -282,7 +282,7 @@ async def test_kind_of_a_capture_is_corrected_by_the_fact(facts: Facts, store: S
     said = NewEntry("Anna has her birthday on 4 March", kind=Kind.DECISION, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
     fact = confirmed("anna: birthday", "Anna's birthday is on 4 March.", Kind.FACT)
-    repeats = await facts.related(ANN, [fact.fact], first_message)
+    repeats = await facts.find_related(ANN, [fact.fact], first_message)
     await facts.learn(ANN, [replace(fact, repeats=repeats)], first_message)
     (entry,) = await store.entries.list(ANN)
     assert (entry.kind, entry.priority) == (Kind.FACT, "normal")
@@ -300,7 +300,7 @@ async def test_captured_rule_stays_a_rule_when_rewritten(facts: Facts, store: St
     for new in (rule, wish):
         await store.entries.add(ANN, new)
         fact = confirmed(new.content, f"{new.content}, please.", Kind.FACT)
-        repeats = [one for one in await facts.related(ANN, [fact.fact], 7) if one.text == new.content]
+        repeats = [one for one in await facts.find_related(ANN, [fact.fact], 7) if one.text == new.content]
         await facts.learn(ANN, [replace(fact, repeats=repeats)], 7)
     assert {entry.kind for entry in await store.entries.list(ANN)} == {Kind.POLICY, Kind.PREFERENCE}
 
@@ -309,6 +309,6 @@ async def test_doubted_fact_leaves_the_kind_of_a_capture(facts: Facts, store: St
     said = NewEntry("We take the train", kind=Kind.DECISION, author=Author.CAPTURE, source_message_id=7)
     await store.entries.add(ANN, said)
     fact = replace(confirmed("travel", "They take the train.", Kind.FACT), doubt=Doubt.UNCLEAR)
-    repeats = await facts.related(ANN, [fact.fact], 7)
+    repeats = await facts.find_related(ANN, [fact.fact], 7)
     await facts.learn(ANN, [replace(fact, repeats=repeats)], 7)
     assert {entry.content: entry.kind for entry in await store.entries.list(ANN)}["We take the train"] == Kind.DECISION

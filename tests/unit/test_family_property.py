@@ -164,7 +164,7 @@ class Family:
     async def request(self, session: Session) -> str:
         """Return everything in a chat's next request."""
         question = "Where is the boat key?"
-        visible = await self.memory.sessions.transcript(session.id)
+        visible = await self.memory.sessions.read_transcript(session.id)
         lookup = await self.builder.find(session, question, visible)
         stable = await self.builder.stable(session, visible, self.budget, lookup)
         volatile = await self.builder.volatile(session, question, lookup, visible, stable, self.budget)

@@ -68,10 +68,10 @@ async def test_forget_all_deletes_one_owner_only(store: Store, files: MarkdownFi
     before = await count_rows_with(database, TEXT)
     assert await forgetting.forget_all(MINE) == Extent(messages=2, entries=2, files=2)
     assert await count_rows_with(database, TEXT) == before // 2
-    assert await forgetting.extent(MINE) == Extent(0, 0, 0)
-    assert await forgetting.extent(THEIRS) == Extent(messages=2, entries=2, files=2)
-    assert not files.folder(MINE).exists()
-    assert files.folder(THEIRS).exists()
+    assert await forgetting.measure_extent(MINE) == Extent(0, 0, 0)
+    assert await forgetting.measure_extent(THEIRS) == Extent(messages=2, entries=2, files=2)
+    assert not files.get_folder(MINE).exists()
+    assert files.get_folder(THEIRS).exists()
     assert {hit.owner for hit in await Search(database).find("lighthouse")} == {THEIRS}
     assert await Undo(database, files, PendingErasures(database), store.clock).undo(MINE) is None
 
@@ -182,7 +182,7 @@ async def test_erasure_of_rows_killed_midway_ends_at_next_start(
     assert await count_rows_with(database, TEXT) > 0
     assert await Search(database).find("lighthouse", MINE) == []
     assert await store.entries.list(MINE) == []
-    assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 0)
+    assert await Forgetting(database, files, PendingErasures(database)).measure_extent(MINE) == Extent(0, 0, 0)
     before = await count_rows_with(database, TEXT)
     async with start():
         assert await count_rows_with(database, TEXT) < before
@@ -196,10 +196,10 @@ async def test_text_remaining_elsewhere_is_reported_at_the_end(
         raise StoreError("the moon still knows it.")
 
     forgetting = Forgetting(database, files, PendingErasures(database))
-    forgetting.also(stays)
+    forgetting.add_store(stays)
     with pytest.raises(StoreError, match="all entries are forgotten, but not all else: the moon still knows it"):
         await forgetting.forget_all(MINE)
-    assert not files.folder(MINE).exists()
+    assert not files.get_folder(MINE).exists()
 
 
 async def test_owner_can_be_used_again_after_forget_all(store: Store, files: MarkdownFiles, database: Database) -> None:

@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def memory_md(files: MarkdownFiles) -> Path:
     """Return the path of the owner's MEMORY.md and create its folder."""
-    path = files.folder(OWNER) / "MEMORY.md"
+    path = files.get_folder(OWNER) / "MEMORY.md"
     path.parent.mkdir(parents=True)
     return path
 
@@ -59,7 +59,7 @@ async def learn_with_line(ledger: Ledger, content: str, name: str, line: str = "
     async with ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
         entry = await change.add(NewEntry(content, name=name, kind=Kind.FACT))
         await change.edit_file(appending(line))
-        await change.know_line(entry, line)
+        await change.record_line(entry, line)
 
 
 def memory_path(app: App) -> Path:
@@ -189,7 +189,7 @@ async def test_merged_facts_keep_one_line(ledger: Ledger, entries: EntryStore, m
     await learn_with_line(ledger, "Likes tea", "one")
     await learn_with_line(ledger, "Likes some tea", "two")
     async with ledger.change(OWNER, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-        await change.merge(await change.find("one"), [await change.find("two")])
+        await change.merge(await change.get("one"), [await change.get("two")])
     assert memory_md.read_text() == "* Likes tea\n"
     assert (await entries.get(OWNER, "two")).line == "* Likes tea"
 

@@ -59,7 +59,7 @@ async def test_private_talk_stays_private_after_a_move(
     session = await store.sessions.get_or_create(NEW)
     assert session.private
     await store.exchange(session, "Another quetzal sings", "Aha.")
-    said = [message.content for message in (await store.sessions.transcript(session.id)).messages]
+    said = [message.content for message in (await store.sessions.read_transcript(session.id)).messages]
     assert said[:2] == ["The fence is green", "Nice."]
     assert said[-2:] == ["Another quetzal sings", "Aha."]
     await talks.end(session.id)
@@ -70,13 +70,13 @@ async def test_private_talk_stays_private_after_a_move(
 
 async def test_files_of_the_new_id_are_appended_to_the_former(moving: ChatMigration, files: MarkdownFiles) -> None:
     for address, text in ((OLD, "- former\n"), (NEW, "- present\n")):
-        files.folder(address.owner).mkdir(parents=True)
-        (files.folder(address.owner) / "MEMORY.md").write_text(text, encoding="utf-8")
-    (files.folder(OLD.owner) / "2026-02-07.md").write_text("a note\n", encoding="utf-8")
+        files.get_folder(address.owner).mkdir(parents=True)
+        (files.get_folder(address.owner) / "MEMORY.md").write_text(text, encoding="utf-8")
+    (files.get_folder(OLD.owner) / "2026-02-07.md").write_text("a note\n", encoding="utf-8")
     assert await moving.move(OLD, NEW)
     assert await files.read_long_term(NEW.owner) == "- former\n- present\n"
-    assert (files.folder(NEW.owner) / "2026-02-07.md").read_text(encoding="utf-8") == "a note\n"
-    assert not files.folder(OLD.owner).exists()
+    assert (files.get_folder(NEW.owner) / "2026-02-07.md").read_text(encoding="utf-8") == "a note\n"
+    assert not files.get_folder(OLD.owner).exists()
 
 
 async def test_failed_move_of_files_changes_nothing(
@@ -84,8 +84,8 @@ async def test_failed_move_of_files_changes_nothing(
 ) -> None:
     store = Store.over(database, clock)
     await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
-    files.folder(OLD.owner).mkdir(parents=True, exist_ok=True)
-    files.folder(NEW.owner).write_text("in the way", encoding="utf-8")
+    files.get_folder(OLD.owner).mkdir(parents=True, exist_ok=True)
+    files.get_folder(NEW.owner).write_text("in the way", encoding="utf-8")
     with pytest.raises(StoreError, match="can't be moved"):
         await moving.move(OLD, NEW)
     assert await moving.known("telegram") == {}

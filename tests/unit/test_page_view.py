@@ -44,7 +44,7 @@ async def set_usage(store: Store, entry: Entry, count: int, days: float = 0) -> 
 async def fit(store: Store, view: PageView) -> list[str]:
     async with store.ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
         await view.fit(change)
-    return (await store.ledger.page(OWNER)).splitlines()
+    return (await store.ledger.read_page(OWNER)).splitlines()
 
 
 def write_by_hand(store: Store, text: str) -> None:
@@ -56,9 +56,9 @@ def write_by_hand(store: Store, text: str) -> None:
 
 async def test_fit_within_the_limit_changes_nothing(store: Store, view: PageView) -> None:
     await add_fact(store, view, "Likes green tea")
-    before = await store.ledger.page(OWNER)
+    before = await store.ledger.read_page(OWNER)
     await fit(store, view)
-    assert await store.ledger.page(OWNER) == before == "- Likes green tea\n"
+    assert await store.ledger.read_page(OWNER) == before == "- Likes green tea\n"
 
 
 async def test_fit_removes_the_least_used_lines(store: Store, view: PageView) -> None:
@@ -94,7 +94,7 @@ async def test_line_deleted_by_a_person_is_not_written_again(store: Store, view:
     write_by_hand(store, "- eggs\n")
     assert await fit(store, view) == ["- eggs"]
     await WeeklyConsolidation(store.database, store.ledger, Decay(), store.clock, view).run(OWNER)
-    assert await store.ledger.page(OWNER) == "- eggs\n"
+    assert await store.ledger.read_page(OWNER) == "- eggs\n"
 
 
 async def test_fit_removes_ended_states_and_events(store: Store, view: PageView) -> None:
@@ -114,10 +114,10 @@ async def test_undo_restores_the_removed_lines(store: Store, view: PageView) -> 
     undo = Undo(store.database, files, PendingErasures(store.database), store.clock)
     for number in range(60):
         await add_fact(store, view, f"Fact number {number} about the house by the lake")
-    before = await store.ledger.page(OWNER)
+    before = await store.ledger.read_page(OWNER)
     assert await fit(store, view) != before.splitlines()
     assert await undo.undo(OWNER) is not None
-    assert await store.ledger.page(OWNER) == before
+    assert await store.ledger.read_page(OWNER) == before
 
 
 async def test_weekly_tidying_restores_a_line_that_is_used_again(store: Store, view: PageView) -> None:
@@ -125,7 +125,7 @@ async def test_weekly_tidying_restores_a_line_that_is_used_again(store: Store, v
     assert "- Fact number 3 about the house by the lake" not in await fit(store, view)
     await set_usage(store, entries[3], 20)
     await WeeklyConsolidation(store.database, store.ledger, Decay(), store.clock, view).run(OWNER)
-    lines = (await store.ledger.page(OWNER)).splitlines()
+    lines = (await store.ledger.read_page(OWNER)).splitlines()
     assert "- Fact number 3 about the house by the lake" in lines
     assert len("\n".join(lines).encode()) <= LIMIT
 
@@ -135,8 +135,8 @@ async def test_second_tidying_changes_nothing(store: Store, view: PageView) -> N
         await add_fact(store, view, f"Fact number {number} about the house by the lake")
     weekly = WeeklyConsolidation(store.database, store.ledger, Decay(), store.clock, view)
     await weekly.run(OWNER)
-    before = await store.ledger.page(OWNER)
+    before = await store.ledger.read_page(OWNER)
     changes = await store.database.value("SELECT count(*) FROM changes")
     await weekly.run(OWNER)
-    assert await store.ledger.page(OWNER) == before
+    assert await store.ledger.read_page(OWNER) == before
     assert await store.database.value("SELECT count(*) FROM changes") == changes

@@ -68,7 +68,7 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
         )  # fmt: skip
         await store.turn(session, user("again"), assistant("yes"), replaces=turn)
         archive = await store.archive(owner, f"archive of {owner}")
-        transcript = await store.sessions.transcript(session.id)
+        transcript = await store.sessions.read_transcript(session.id)
         assert transcript.conversation_id is not None
         await store.mark(
             transcript.conversation_id, Marker(archive.name, archive.id, clock(), transcript.messages[0].id or 0)
@@ -525,10 +525,10 @@ def test_any_text_survives_export_and_import(texts: list[str], name: str) -> Non
 
 @pytest.mark.parametrize("owner", ["..", ".", "a/b", "a%2Fb", "a_b", "../x", ""])
 def test_owner_folder_is_unique_and_inside_the_root(tmp_path: Path, owner: str) -> None:
-    folder = files_under(tmp_path).folder(owner)
+    folder = files_under(tmp_path).get_folder(owner)
     assert folder.resolve().parent == (tmp_path / "memory").resolve()
     others = {"..", ".", "a/b", "a%2Fb", "a_b", "../x", ""} - {owner}
-    assert folder not in {files_under(tmp_path).folder(other) for other in others}
+    assert folder not in {files_under(tmp_path).get_folder(other) for other in others}
 
 
 async def test_zip_file_equals_the_folder_and_is_importable(full: Portable, empty: Database, tmp_path: Path) -> None:
@@ -556,8 +556,8 @@ async def test_zip_file_contains_no_secrets(database: Database, tmp_path: Path, 
     store = Store.over(database, clock)
     key = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
     await store.exchange(await store.session("1"), f"my key is {key}", "It is safe.")
-    files_under(tmp_path).folder(MINE).mkdir(parents=True)
-    (files_under(tmp_path).folder(MINE) / "MEMORY.md").write_text(f"- {key}\n")
+    files_under(tmp_path).get_folder(MINE).mkdir(parents=True)
+    (files_under(tmp_path).get_folder(MINE) / "MEMORY.md").write_text(f"- {key}\n")
     packed = await Portable(database, tmp_path / "memory").zipped(MINE, 10_000_000)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         texts = [archive.read(name).decode() for name in archive.namelist()]

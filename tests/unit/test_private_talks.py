@@ -136,11 +136,11 @@ async def test_private_talk_is_deleted_from_memory_at_its_end(database: Database
     for what in ("turn", "private", "turn", "media", "held", "turn"):
         await lives.step("1", what, 5)
     session = await lives.store.session("1")
-    before = await lives.store.sessions.transcript(session.id)
+    before = await lives.store.sessions.read_transcript(session.id)
     assert [("hush" in m.content) for m in before.messages if m.role == "user"] == [False, True, True]
     await lives.step("1", "settle", 1)
     await lives.step("1", "end", 1)
-    after = await lives.store.sessions.transcript(session.id)
+    after = await lives.store.sessions.read_transcript(session.id)
     assert after.messages == before.messages[:2]
     memory = await database.private.memory()
     for table in ("messages", "turns", "media", "media_parts", "inbox", "outbox"):

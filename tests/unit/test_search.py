@@ -406,7 +406,7 @@ def test_index_always_equals_a_rebuilt_one(steps: list[tuple[str, str, str]]) ->
 
 async def do(store: Store, step: str, chat: str, text: str) -> None:
     session = await store.sessions.get_or_create(Address("telegram", chat))
-    last = await store.turns.last(session.id)
+    last = await store.turns.find_last(session.id)
     match step:
         case "exchange":
             await store.turn(session, user(f"{text} asked"), user(text), assistant(f"{text} answered"))

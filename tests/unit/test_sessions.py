@@ -55,7 +55,7 @@ async def test_shared_memory_gives_all_chats_one_owner(database: Database, clock
     store = Store.over(database, clock, shared_owner=True)
     owners = {(await store.session("1")).owner, (await store.session("2")).owner}
     assert owners == {"shared"}
-    assert store.sessions.owner_of(Address("console", "local")) == "shared"
+    assert store.sessions.get_owner(Address("console", "local")) == "shared"
 
 
 async def test_session_follows_a_change_of_memory_scope(database: Database, clock: FakeClock) -> None:
@@ -96,7 +96,7 @@ async def test_deleted_session_loses_its_log_and_can_begin_again(store: Store) -
     store.clock.forward(days=1)
     assert (await store.session("1")).created_at == store.clock()
     await store.exchange(session, "hello again", "hello")
-    assert await store.sessions.message_count(session.id) == 2
+    assert await store.sessions.count_messages(session.id) == 2
 
 
 async def test_session_deleted_by_another_program_begins_again(store: Store) -> None:
@@ -111,7 +111,7 @@ async def test_new_empties_the_conversation_and_keeps_the_log(store: Store) -> N
     await store.exchange(session, "My name is Olena", "Nice to meet you")
     assert await store.sessions.clear_messages(session.id) == 2
     assert await store.seen(session) == []
-    assert await store.sessions.message_count(session.id) == 0
+    assert await store.sessions.count_messages(session.id) == 0
     await store.exchange(session, "What is my name?", "You did not say")
     assert await store.seen(session) == ["What is my name?", "You did not say"]
     assert await store.database.value("SELECT count(*) FROM messages") == 4
@@ -130,7 +130,7 @@ async def test_counts_and_clearing_are_correct_after_a_restart(tmp_path: Path, c
     await before.close()
     again = await Database.open(tmp_path / "mneme.db")
     store = Store.over(again, clock)
-    assert await store.sessions.message_count("telegram:12345") == 2
+    assert await store.sessions.count_messages("telegram:12345") == 2
     assert await store.sessions.clear_messages("telegram:12345") == 2
     await again.close()
 
@@ -144,7 +144,7 @@ async def test_message_round_trips_through_the_log(store: Store) -> None:
         Message(Role.ASSISTANT, "Нічого.", NOON),
     ]
     turn = await store.turn(session, *said)
-    read = (await store.sessions.transcript(session.id)).messages
+    read = (await store.sessions.read_transcript(session.id)).messages
     assert [replace(m, id=None) for m in read] == [replace(m, turn_id=turn) for m in said]
     assert [m.id for m in read] == sorted({m.id for m in read if m.id is not None})
 
@@ -161,39 +161,39 @@ async def test_transcript_starts_at_the_newest_marker(store: Store) -> None:
     session = await store.session()
     for n in range(1, 5):
         await store.exchange(session, f"question {n}", f"answer {n}")
-    whole = await store.sessions.transcript(session.id)
+    whole = await store.sessions.read_transcript(session.id)
     assert whole.conversation_id is not None
     assert whole.summary is None
     for summary, first_kept in (("the first", whole.messages[2]), ("the first two", whole.messages[4])):
         archive = await store.archive(session.owner, summary)
         marker = Marker(archive.name, archive.id, store.clock(), first_kept.id or 0)
         await store.mark(whole.conversation_id, marker)
-    shown = await store.sessions.transcript(session.id)
+    shown = await store.sessions.read_transcript(session.id)
     assert shown.summary == "the first two"
     assert [m.content for m in shown.messages] == ["question 3", "answer 3", "question 4", "answer 4"]
     assert [m.first_kept_message_id for m in await store.markers(session)] == [
         whole.messages[2].id,
         whole.messages[4].id,
     ]
-    assert await store.sessions.message_count(session.id) == 8
+    assert await store.sessions.count_messages(session.id) == 8
     await store.sessions.clear_messages(session.id)
     assert await store.markers(session) == []
-    assert (await store.sessions.transcript(session.id)).summary is None
+    assert (await store.sessions.read_transcript(session.id)).summary is None
 
 
 async def test_renamed_archive_still_opens_the_conversation(store: Store) -> None:
     session = await store.session()
     await store.exchange(session, "old", "older")
     await store.exchange(session, "new", "newer")
-    transcript = await store.sessions.transcript(session.id)
+    transcript = await store.sessions.read_transcript(session.id)
     archive = await store.archive(session.owner, "what was old")
     assert transcript.conversation_id is not None
     marker = Marker(archive.name, archive.id, store.clock(), transcript.messages[2].id or 0)
     await store.mark(transcript.conversation_id, marker)
     await store.entries.rename(session.owner, archive.name, "my-name")
-    assert (await store.sessions.transcript(session.id)).summary == "what was old"
+    assert (await store.sessions.read_transcript(session.id)).summary == "what was old"
     await store.entries.remove(session.owner, "my-name")
-    assert (await store.sessions.transcript(session.id)).summary is None
+    assert (await store.sessions.read_transcript(session.id)).summary is None
 
 
 async def test_retried_turn_stays_in_the_log_but_not_in_view(store: Store) -> None:
@@ -201,9 +201,9 @@ async def test_retried_turn_stays_in_the_log_but_not_in_view(store: Store) -> No
     first = await store.exchange(session, "Tell a joke", "No")
     second = await store.turn(session, user("Tell a joke"), assistant("A horse walks in"), replaces=first)
     assert await store.seen(session) == ["Tell a joke", "A horse walks in"]
-    assert await store.sessions.message_count(session.id) == 2
+    assert await store.sessions.count_messages(session.id) == 2
     assert await store.database.value("SELECT count(*) FROM messages") == 4
-    last = await store.turns.last(session.id)
+    last = await store.turns.find_last(session.id)
     assert last is not None
     assert (last.id, last.outcome) == (second, Outcome.ANSWERED)
     assert [m.content for m in last.user_messages] == ["Tell a joke"]
@@ -211,10 +211,10 @@ async def test_retried_turn_stays_in_the_log_but_not_in_view(store: Store) -> No
 
 async def test_last_turn_of_an_ended_conversation_can_not_be_retried(store: Store) -> None:
     session = await store.session()
-    assert await store.turns.last(session.id) is None
+    assert await store.turns.find_last(session.id) is None
     await store.exchange(session, "Hello", "Hi")
     await store.sessions.clear_messages(session.id)
-    assert await store.turns.last(session.id) is None
+    assert await store.turns.find_last(session.id) is None
 
 
 async def test_conversations_of_chats_are_separate(store: Store) -> None:

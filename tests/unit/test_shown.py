@@ -83,7 +83,7 @@ async def test_memory_is_not_shown_next_to_its_source_message(store: Store) -> N
     entry = await store.entries.add(OWNER, NewEntry("I drink green tea in the morning", kind=Kind.PREFERENCE))
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET source_message_id = ? WHERE id = ?", (message, entry.id))
-    visible = (await store.sessions.transcript(session.id)).messages
+    visible = (await store.sessions.read_transcript(session.id)).messages
     assert await activate(store, NOTHING_IN_PROMPT.with_messages(visible)) == ()
     # The changed content is no longer that of the message.
     await store.entries.write(OWNER, entry.name, "I drink green tea in the evening")

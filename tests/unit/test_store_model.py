@@ -325,7 +325,7 @@ class StoreMachine(RuleBasedStateMachine):
             async with self.ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
                 entry = await change.add(NewEntry(content, name=name, kind="fact"))
                 await change.edit_file(appending(line))
-                await change.know_line(entry, line)
+                await change.record_line(entry, line)
                 return entry.id
 
         if shelf.holder(name) is not None:
@@ -345,7 +345,7 @@ class StoreMachine(RuleBasedStateMachine):
 
         async def merge() -> None:
             async with self.ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-                await change.merge(await change.find(name), [await change.find(other)])
+                await change.merge(await change.get(name), [await change.get(other)])
 
         self.wait(merge())
         with shelf.changing():
@@ -358,7 +358,7 @@ class StoreMachine(RuleBasedStateMachine):
         shelf = self.shelves[owner]
         kept = shelf.page if last else shelf.page[:-1]
         shelf.page = [*kept, *(f"- {word}" for word in text)]
-        path = self.files.folder(owner) / "MEMORY.md"
+        path = self.files.get_folder(owner) / "MEMORY.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in shelf.page), encoding="utf-8")
 
@@ -385,7 +385,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert [entry.id for entry in sorted(listed, key=lambda e: -e.id)] == sorted(shelf.entries, reverse=True)
             history = [entry.superseded_by is not None or entry.archived_at is not None for entry in listed]
             assert history == sorted(history), "what holds comes first"
-            assert self.wait(self.entries.counts(owner)) == Counter(held.kind for held in shelf.entries.values())
+            assert self.wait(self.entries.count_by_kind(owner)) == Counter(held.kind for held in shelf.entries.values())
 
     @invariant()
     def search_finds_exactly_what_holds_the_word(self) -> None:

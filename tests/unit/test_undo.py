@@ -147,7 +147,7 @@ async def test_user_edit_is_never_undone_and_does_not_block_undo(
 ) -> None:
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
     await long_term.append(OWNER, "likes tea", Author.MODEL)
-    path = files.folder(OWNER) / "MEMORY.md"
+    path = files.get_folder(OWNER) / "MEMORY.md"
     path.write_text("likes coffee\n")
     with pytest.raises(
         MemoryRefused, match=r"edited since that change.* The next /undo continues with the change before"
@@ -172,11 +172,11 @@ async def test_undone_compaction_restores_the_conversation(app: App, person: Per
     for number in range(4):
         await person.says(f"number {number}")
     session = await app.sessions.get_or_create(person.address)
-    before = await app.sessions.transcript(session.id)
+    before = await app.sessions.read_transcript(session.id)
     assert "Summarised 6 messages" in await person.says("/compact 2")
-    assert (await app.sessions.transcript(session.id)).summary
+    assert (await app.sessions.read_transcript(session.id)).summary
     assert "Undone: " in await person.says("/undo")
-    assert await app.sessions.transcript(session.id) == before
+    assert await app.sessions.read_transcript(session.id) == before
 
 
 async def test_change_can_be_undone_for_30_days_then_is_purged(start: OpenApp, clock: FakeClock) -> None:
@@ -267,16 +267,16 @@ async def test_newest_50_versions_of_memory_md_are_kept(start: OpenApp, clock: F
 async def test_change_is_undone_by_number_once(store: Store, undo: Undo) -> None:
     first = await store.entries.add(OWNER, NewEntry("apple", name="first"))
     await store.entries.add(OWNER, NewEntry("pear", name="second"))
-    number = await undo.newest_of(first)
+    number = await undo.find_newest(first)
     assert number is not None
     assert what(await undo.undo(OWNER, number)) == ("add", "user", ("first",))
     assert [entry.name for entry in await store.entries.list(OWNER)] == ["second"]
     assert await undo.undo(OWNER, number) is None
-    assert await undo.newest_of(first) is None
+    assert await undo.find_newest(first) is None
 
 
 async def test_number_of_another_owner_or_unknown_number_undoes_nothing(store: Store, undo: Undo) -> None:
-    theirs = await undo.newest_of(await store.entries.add("telegram:2", NewEntry("pear", name="key")))
+    theirs = await undo.find_newest(await store.entries.add("telegram:2", NewEntry("pear", name="key")))
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
     assert await undo.undo(OWNER, theirs) is None
     assert await undo.undo(OWNER, 999) is None
@@ -285,7 +285,7 @@ async def test_number_of_another_owner_or_unknown_number_undoes_nothing(store: S
 
 async def test_change_with_a_later_one_on_top_is_refused(store: Store, undo: Undo) -> None:
     added = await store.entries.add(OWNER, NewEntry("apple", name="key"))
-    number = await undo.newest_of(added)
+    number = await undo.find_newest(added)
     await store.entries.write(OWNER, "key", "pear")
     with pytest.raises(MemoryRefused, match="changed again since"):
         await undo.undo(OWNER, number)

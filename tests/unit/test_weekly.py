@@ -229,7 +229,7 @@ async def test_second_run_right_after_does_nothing(store: Store, weekly: WeeklyC
 async def test_each_owner_is_tidied_separately(store: Store, weekly: WeeklyConsolidation) -> None:
     for owner in (OWNER, "telegram:2"):
         await add_entry(store, fact("Likes green tea", "tea"), owner=owner)
-    assert await weekly.owners() == [OWNER, "telegram:2"]
+    assert await weekly.list_owners() == [OWNER, "telegram:2"]
     assert (await weekly.run(OWNER)).merges == ()
     await add_entry(store, fact("Likes green tea", "tea again"), owner="telegram:2")
     await weekly.run(OWNER)
@@ -250,7 +250,7 @@ async def test_archived_superseded_and_removed_entries_are_ignored(store: Store,
 
 
 async def test_unknown_owner_has_nothing_to_tidy(weekly: WeeklyConsolidation) -> None:
-    assert await weekly.owners() == []
+    assert await weekly.list_owners() == []
     assert (await weekly.run("telegram:9")).summary == ""
 
 
@@ -281,7 +281,7 @@ async def test_entries_changed_during_planning_are_skipped(
 ) -> None:
     for number in range(2):
         await add_entry(store, _event(f"Old thing number {number}", f"thing {number}"), days=400)
-    plan = weekly._plan  # noqa: SLF001  # There is no other way to act between planning and writing.
+    plan = weekly._make_plan  # noqa: SLF001  # There is no other way to act between planning and writing.
 
     def planned(entries: list[Entry], over: list[Entry]) -> object:
         made = plan(entries, over)

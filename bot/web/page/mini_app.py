@@ -105,7 +105,9 @@ class MiniApp:
         now = self._app.clock()
         try:
             signed = signed_data(body, token.get_secret_value(), now)
-            given = Pass(signed.user, now + timedelta(hours=PASS_HOURS), await self._access.member_since(signed.user))
+            given = Pass(
+                signed.user, now + timedelta(hours=PASS_HOURS), await self._access.find_membership_start(signed.user)
+            )
             if not await self._is_valid(given):
                 raise NotSigned("This bot is private.")
             self._require_new(signed, now)
@@ -136,7 +138,9 @@ class MiniApp:
         """Return True if the user may write to the bot, by the settings or by the membership of the pass."""
         if given.user in self._app.settings.telegram_allowed_ids:
             return True
-        return given.member_since is not None and given.member_since == await self._access.member_since(given.user)
+        return given.member_since is not None and given.member_since == await self._access.find_membership_start(
+            given.user
+        )
 
 
 def signed_data(init_data: str, bot_token: str, now: datetime) -> SignedData:
