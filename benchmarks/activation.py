@@ -27,7 +27,7 @@ from memory.search.activation import Layer
 from memory.search.ranking import Ranker
 from memory.search.search import Search
 from memory.store.database import Database
-from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
+from memory.store.entry import TYPED_KINDS, Kind, NewEntry, get_default_priority
 from memory.store.index import rebuilding
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.embedders import LocalEmbedder
@@ -192,7 +192,9 @@ async def _fill(connection: aiosqlite.Connection, owner_id: int, first: int, las
             kind = source.choice(TYPED_KINDS)
             moment = to_text(NOW - timedelta(days=source.random() * 365))
             count = 1 + int(source.expovariate(1))
-            rows.append((number, owner_id, kind, default_priority(kind), a_text(source), moment, moment, count, moment))
+            rows.append(
+                (number, owner_id, kind, get_default_priority(kind), a_text(source), moment, moment, count, moment)
+            )
         await connection.executemany(
             "INSERT INTO entries (id, owner_id, kind, priority, content, last_reinforced_at, valid_from,"
             " reinforcement_count, author, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'import', ?)",
@@ -211,11 +213,11 @@ async def _latency(activation: Activating) -> str:
     for _ in range(MESSAGES):
         message = a_query(source)
         started = time.perf_counter()
-        found = await activation.search.for_message(message, "bench:0", 0)
-        pool = await activation.activation.pool("bench:0", BUDGET // 2, found)
-        baseline = activation.activation.baseline(pool, BUDGET // 2, count)
+        found = await activation.search.find_for_message(message, "bench:0", 0)
+        pool = await activation.activation.read_pool("bench:0", BUDGET // 2, found)
+        baseline = activation.activation.select_baseline(pool, BUDGET // 2, count)
         left = BUDGET - sum(one.tokens for one in baseline)
-        activation.activation.contextual(pool, baseline, left, count)
+        activation.activation.select_contextual(pool, baseline, left, count)
         times.append(1000 * (time.perf_counter() - started))
     times.sort()
     return f"median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms"

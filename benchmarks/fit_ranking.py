@@ -28,8 +28,8 @@ from benchmarks.embedding import embed_missing
 from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
 from benchmarks.paraphrases import FITTING, chats, find_translations, read_paraphrases
 from memory.search.features import Question
-from memory.search.neighbourhood import neighbourhood
-from memory.search.ranking import share_of_words
+from memory.search.neighbourhood import read_neighbourhood
+from memory.search.ranking import compute_word_share
 from memory.search.recall import MIN_CANDIDATES
 from memory.search.search import Search
 from memory.search.types import MESSAGE_KIND, NOT_COMPARED, Features, Filter
@@ -122,13 +122,13 @@ async def find_candidates(
     only, similarities = Filter(kinds=[MESSAGE_KIND]), NOT_COMPARED
     hits = await Search(database).find(question, owner, only=only, limit=MIN_CANDIDATES)
     if vectors is not None:
-        similarities = await vectors.of(question, owner, hits, only)
+        similarities = await vectors.compare(question, owner, hits, only)
     hits = [*hits, *similarities.found]
-    held = Question(question, hits, await neighbourhood(database, [hit.id for hit in hits]), similarities)
-    described = [held.features(hit) for hit in hits]
+    held = Question(question, hits, await read_neighbourhood(database, [hit.id for hit in hits]), similarities)
+    described = [held.compute_features(hit) for hit in hits]
     features = np.array([each.values for each in described]).reshape(len(hits), len(fields(Features)))
     if vectors is not None:
-        share = share_of_words(described)
+        share = compute_word_share(described)
         features = np.hstack((share * features, (1 - share) * features))
     return features, [hit.content for hit in hits]
 

@@ -116,7 +116,7 @@ class Asking:
         spent = 1000 * (time.perf_counter() - started)
         shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
-        hits = await self._recall.hits(question.text, session.owner, only, max(DEPTHS))
+        hits = await self._recall.find_hits(question.text, session.owner, only, max(DEPTHS))
         places = {content: rank for rank, content in reversed([*enumerate((hit.content for hit in hits), 1)])}
         ranks = tuple(places[texts[key]] for key in question.evidence if texts[key] in places)
         tokens = self._counter.text(relevant)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.locomo_data import Dialogue, Question, Said
 from benchmarks.locomo_figures import DEPTHS, Answered
-from memory.search.vectors import Embedder, Vector, embedded_form
+from memory.search.vectors import Embedder, Vector, format_for_embedding
 from memory.text.words import query_terms
 
 Ranks = Callable[[str], Awaitable[list[str]]]
@@ -50,7 +50,7 @@ async def _asked(question: Question, ranked: Ranks) -> Answered:
 def _index(said: Sequence[Said]) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE said USING fts5 (text, tokenize = 'porter unicode61')")
-    texts = ((number, embedded_form(one.speaker, one.text)) for number, one in enumerate(said))
+    texts = ((number, format_for_embedding(one.speaker, one.text)) for number, one in enumerate(said))
     connection.executemany("INSERT INTO said (rowid, text) VALUES (?, ?)", texts)
     return connection
 
@@ -67,7 +67,7 @@ def _by_words(index: sqlite3.Connection, said: Sequence[Said]) -> Ranks:
 
 
 async def _by_cosine(said: Sequence[Said], embedder: Embedder) -> Ranks:
-    vectors = _units(await embedder.embed([embedded_form(one.speaker, one.text) for one in said]))
+    vectors = _units(await embedder.embed([format_for_embedding(one.speaker, one.text) for one in said]))
 
     async def ranked(question: str) -> list[str]:
         cosines = vectors @ _units(await embedder.embed([question], are_queries=True))[0]

@@ -25,7 +25,7 @@ from memory.search.ranking import Ranker, RankingRequest
 from memory.search.search import Search
 from memory.search.types import PASSAGE_KINDS, Filter
 from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Vectors, quantised
+from memory.search.vectors import Vectors, quantise
 from memory.store.database import Database
 from memory.store.index import rebuild
 from pipeline.embedding.embedders import LocalEmbedder
@@ -61,7 +61,7 @@ async def main() -> None:
 
 
 async def _fill(database: Database, size: int, model: str) -> None:
-    number = await Vectors(database).model(model)
+    number = await Vectors(database).get_or_create_model_id(model)
     source, numbers = random.Random(1), np.random.default_rng(1)
     async with database.transaction() as connection:
         for owner in range(1, OTHERS + 2):
@@ -96,7 +96,7 @@ async def _conversation(
             [(conversation, cursor.lastrowid, role, a_text(source), _NOW) for role in ("user", "assistant")],
         )
     rows = await connection.execute_fetchall("SELECT id FROM messages WHERE conversation_id = ?", (conversation,))
-    vectors = [quantised(vector) for vector in numbers.normal(size=(MESSAGES_PER_CONVERSATION, DIMENSIONS)).tolist()]
+    vectors = [quantise(vector) for vector in numbers.normal(size=(MESSAGES_PER_CONVERSATION, DIMENSIONS)).tolist()]
     await connection.executemany(
         "INSERT INTO vectors (row, owner_id, conversation_id, model_id, vector) VALUES (?, ?, ?, ?, ?)",
         [
@@ -125,9 +125,9 @@ async def _milliseconds(search: Search, ranker: Ranker, query: str) -> float:
     only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
     started = time.perf_counter()
     ranker.expect(query)
-    found = await search.for_message(query, "bench:1", 0)
-    found = await ranker.compared(found, 0)
-    await ranker.ranked(RankingRequest(query, "bench:1", only, bool), found.passages, found.similarities)
+    found = await search.find_for_message(query, "bench:1", 0)
+    found = await ranker.add_similarities(found, 0)
+    await ranker.rank(RankingRequest(query, "bench:1", only, bool), found.passages, found.similarities)
     return 1000 * (time.perf_counter() - started)
 
 

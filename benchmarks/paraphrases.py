@@ -159,7 +159,7 @@ async def ask_all(embedder: Embedder | None) -> AsyncIterator[Found]:
         recall = Recall(Search(chat.database), chat.database, TokenCounter(), in_utc, ranker)
         for pair in chat.pairs:
             for language, question in find_translations(pair, pairs).items():
-                hits = await recall.hits(question, chat.owner, only, DEPTH)
+                hits = await recall.find_hits(question, chat.owner, only, DEPTH)
                 texts = [hit.content for hit in hits]
                 yield Found(pair, language, texts.index(pair.told) + 1 if pair.told in texts else None)
 

@@ -59,7 +59,7 @@ from memory.log.compaction import CompactionLimits, CompactionService
 from memory.log.sessions import SessionService
 from memory.reminders.offer_look import OfferLook
 from memory.runtime.usage import Quota, UsageLog
-from memory.search.activation import use_half_life
+from memory.search.activation import set_half_life
 from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
@@ -188,13 +188,13 @@ async def open_app(
 
             replication = Replication(replica, database, memory.copies, memory.jobs, clock)
             # Litestream pauses during erasures. Otherwise its copies would keep the erased text
-            memory.traces.scrub_within(replication.paused)
+            memory.traces.set_scrub_context(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # The disk may be full. The next start retries
             await memory.ledger.finish_edits()
-            await use_half_life(database, settings.memory_half_life_days)
+            await set_half_life(database, settings.memory_half_life_days)
         await housekeeping.run_at_start()
         catalogue = catalogue or load_catalogue()
         quota = Quota(settings.chat_daily_tokens, settings.chat_daily_cost)
@@ -207,7 +207,7 @@ async def open_app(
         if settings.metrics_port is not None:
             from bot.web.metrics import Metrics  # Needs an extra library
 
-            metrics = Metrics(usage.cost_of)
+            metrics = Metrics(usage.compute_cost)
         router = ModelRouter(
             models,
             usage,
@@ -234,7 +234,7 @@ def _assemble(
     replication: Replication | None,
     stack: contextlib.AsyncExitStack,
 ) -> App:
-    enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
+    enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.is_enabled, memory.counter
     model, offered = setup.model, setup.tools
     models = ModelChoice(model, setup.others, memory.preferences)
     effects = Effects(memory.database)
@@ -312,7 +312,7 @@ def _assemble(
         background_seconds,
     )
     ask_about_offers = ModelConsolidator(model, clock, OFFER_PURPOSE)
-    memory.near_dates.judge_by(OfferLook(ask_about_offers, setup.contract.is_reliable, background_seconds))
+    memory.near_dates.set_look(OfferLook(ask_about_offers, setup.contract.is_reliable, background_seconds))
     capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
     ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
     learning = BackgroundImportLearning(
@@ -322,7 +322,7 @@ def _assemble(
             memory.facts,
             Extractor(ask_for_import, setup.contract, memory.facts, counter, clock, memory.zone_of),
             FactChecker(SecondLook(ask_for_import, setup.contract.is_reliable)),
-            partial(usage.tokens_today_for, IMPORT_PURPOSE),
+            partial(usage.count_tokens_today_for, IMPORT_PURPOSE),
             settings.import_daily_tokens,
         ),
         memory.database,
@@ -383,7 +383,7 @@ def _assemble(
         MemoryQueries(memory, page_address(settings.web_url)),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
-        SettingsCommands(memory, models, usage.price_of, clock, speaks=speech is not None),
+        SettingsCommands(memory, models, usage.find_price, clock, speaks=speech is not None),
         *([VoiceCommands(memory.preferences)] if speech is not None else []),
         *([] if mcp.config.is_empty else [ToolCommands(approvals, tool_report)]),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),

@@ -50,6 +50,6 @@ class Languages:
     async def of_chat(self, chat: str) -> str:
         """Return the language for messages to a chat (`Address.owner`) that answer nothing."""
         try:
-            return await self._preferences.language(chat)
+            return await self._preferences.get_language(chat)
         except StoreError:
             return SOURCE

@@ -75,7 +75,7 @@ class MemoryServices:
         self.sessions = SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED)
         self.turns = TurnLog(database, clock)
         self.media = MediaStore(database, clock)
-        self.notices = PendingNotices(database, self.notices_of.tells)
+        self.notices = PendingNotices(database, self.notices_of.is_enabled)
         self.jobs = JobLog(database)
         self.endpoints = EndpointStore(database, clock)
         self.pruning = Pruning(database, clock)
@@ -111,7 +111,7 @@ class MemoryServices:
             from memory.search.vector_search import VectorSearch  # Needs numpy, an optional dependency
 
             vector_search = VectorSearch(self.search, self.vectors, models.embedder)
-            self.forgetting.add_store(vector_search.forget)
+            self.forgetting.add_store(vector_search.clear_cache)
         self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
         self.reading = MemoryReader(self.recall, self.search, database, counter)
         self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
@@ -129,12 +129,12 @@ class MemoryServices:
         self.stats = MemoryStats(database, counter)
 
         self.reminders = Reminders(database, clock, self.zone_of, self._introduces)
-        self.telling = ReminderDelivery(database, self.preferences.language, clock)
+        self.telling = ReminderDelivery(database, self.preferences.get_language, clock)
         self.tasks = Tasks(database, clock)
-        self.near_dates = NearDates(database, self.reminders, self.preferences.language, clock)
+        self.near_dates = NearDates(database, self.reminders, self.preferences.get_language, clock)
 
     def _introduces(self, session_id: str) -> bool:
-        return self.notices_of.tells(session_id) and not self.zone_of.has_chosen(session_id)
+        return self.notices_of.is_enabled(session_id) and not self.zone_of.has_chosen(session_id)
 
 
 def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:

@@ -25,14 +25,14 @@ class MnemeError(Exception):
         return without_shapes(super().__str__())
 
     @property
-    def english_text(self) -> str:
+    def source(self) -> str:
         """Return the text in English, whatever the user's language."""
         return without_shapes(in_english(self.args[0])) if len(self.args) == 1 else str(self)
 
     @property
     def loggable(self) -> str:
         """Return the text that may be logged, in English."""
-        return type(self).__name__ if self.is_private else self.english_text
+        return type(self).__name__ if self.is_private else self.source
 
 
 class StoreError(MnemeError):

@@ -12,7 +12,7 @@ import structlog
 from config.secrets import without_secrets
 from config.texts import N_, _
 from memory.errors import MnemeError
-from memory.messages import Passage, Provenance, worst
+from memory.messages import Passage, Provenance, find_least_trusted
 from memory.text.validity import valid_text
 from pipeline.models.client import is_on_this_machine, tls_context
 
@@ -46,7 +46,7 @@ class LightRag:
     async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
         """Add one exchange. The source of the document records its provenance."""
         text = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
-        provenance = worst([user.provenance, assistant.provenance])
+        provenance = find_least_trusted([user.provenance, assistant.provenance])
         document = {
             "text": f"[{at:%Y-%m-%d %H:%M}]\n{without_secrets(text)}",
             "file_source": f"mneme {session_id} {turn} {provenance}",
@@ -136,7 +136,7 @@ def _origin(references: object) -> Provenance:
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN
     sources = [str(reference.get("file_path")) if isinstance(reference, dict) else "" for reference in references]
-    return worst(_provenance(source) for source in sources)
+    return find_least_trusted(_provenance(source) for source in sources)
 
 
 def _provenance(source: str) -> Provenance:

@@ -249,12 +249,12 @@ def recall(
         begins, ends = span_of(since, until, opened.settings.zone)
         only = Filter(kinds=[kind] if kind else None, path=scope, tags=_parse_tags(tags), since=begins, until=ends)
         if every:
-            hits = await opened.memory.reading.mentioning([query], owner, only)
+            hits = await opened.memory.reading.find_mentioning([query], owner, only)
             lines = [_mention(hit) for hit in hits]
         else:
-            owner_name = owner or await opened.memory.stats.sole_owner()
+            owner_name = owner or await opened.memory.stats.find_sole_owner()
             if as_json:
-                hits, lines = await opened.memory.recall.hits(query, owner_name, only, limit), []
+                hits, lines = await opened.memory.recall.find_hits(query, owner_name, only, limit), []
             else:
                 results = await opened.memory.recall.recall(query, owner_name, only, limit, forgotten_too=True)
                 hits = [result.hit for result in results]
@@ -382,7 +382,7 @@ def migrate() -> None:
     """Bring the database up to date; every other command does so too."""
 
     async def work(opened: OpenMemory) -> None:
-        typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.version()}.")
+        typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.read_version()}.")
 
     _with_memory(work)
 

@@ -37,7 +37,7 @@ async def _serve(owner: str | None, port: int) -> None:
         owner_name = opened.writer(owner)
         address = console_address("local") if owner_name == SHARED_OWNER else Address.parse(owner_name)
         session = await opened.memory.sessions.get_or_create(address)
-        language = await opened.memory.preferences.language(address.owner)
+        language = await opened.memory.preferences.get_language(address.owner)
         link = OneTimeLink(Visitor(PageData(opened.memory, session, system_clock), language), f"{HOST}:{port}")
         async with serve_web(page_app(link), port):
             typer.echo(f"The memory of {owner_name}, for one browser: {link.url}")

@@ -244,7 +244,7 @@ class CommandRunner:
     async def _run_once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
         """Run a command, unless the inbox shows that it ran before a crash and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
-        if await self.effects.had_by(causes):
+        if await self.effects.has_effect(causes):
             command_text = in_line(f"/{call.name} {call.argument}", MAX_QUOTED_CHARS)
             return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
         with self.effects.caused_by(causes):

@@ -86,13 +86,13 @@ class MemoryQueries:
             N_('There is also an entry called {name}: /memory "{name}" shows it.'),
         )
         if call.argument.lower() == WHY:
-            of_file = len(await self.services.lookup.lines(owner))
+            of_file = len(await self.services.lookup.read_lines(owner))
             log, zone = self.services.activation_log, self.services.zone_of(owner)
             recalled = [
                 f"- {at.astimezone(zone):%Y-%m-%d}: {in_line(text)}"
-                for at, text in (await log.recalled(call.session.id))[:MAX_RECALLED_MESSAGES]
+                for at, text in (await log.read_recalled(call.session.id))[:MAX_RECALLED_MESSAGES]
             ]
-            reasons, notes = await log.last(call.session.id), await log.recalled_notes(call.session.id)
+            reasons, notes = await log.read_last(call.session.id), await log.read_recalled_entries(call.session.id)
             return format_reasons(reasons, of_file, recalled, notes) + hint
         if call.argument.lower() == UNSURE:
             unsure = await self.services.entries.list_unconfirmed(owner, PAGE_SIZE + 1)
@@ -101,7 +101,7 @@ class MemoryQueries:
             )
             return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
-            lines = await self.services.lookup.lines(owner)
+            lines = await self.services.lookup.read_lines(owner)
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE_SIZE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
@@ -130,7 +130,7 @@ class MemoryQueries:
         if page > _pages(len(hits)):
             words, page = argument, 1
             hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MAX_RESULTS)
-        of_file = [memory for memory in await self.services.lookup.meant_by(words, owner) if memory.is_line]
+        of_file = [memory for memory in await self.services.lookup.find_meant(words, owner) if memory.is_line]
         if not hits:
             if of_file:
                 return Answer(format_lines(of_file) + hint, forget_keyboard(of_file))
@@ -143,7 +143,7 @@ class MemoryQueries:
 
     async def _overview(self, owner: str, page: str | None) -> CommandResult:
         counts = await self.services.entries.count_by_kind(owner)
-        of_file = len(await self.services.lookup.lines(owner))
+        of_file = len(await self.services.lookup.read_lines(owner))
         if not counts and not of_file:
             return _("I remember nothing yet: tell me something, or send /remember TEXT.")
         newest = await self.services.entries.list_newest(owner, PAGE_SIZE)
@@ -192,12 +192,14 @@ class MemoryQueries:
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                result_page = await self.services.reading.every(
+                result_page = await self.services.reading.find_every(
                     [subject], owner, ReadRequest(Filter(), page, PAGE_TOKENS)
                 )
         if result_page is None:
             subject = argument
-            result_page = await self.services.reading.every([subject], owner, ReadRequest(Filter(), 1, PAGE_TOKENS))
+            result_page = await self.services.reading.find_every(
+                [subject], owner, ReadRequest(Filter(), 1, PAGE_TOKENS)
+            )
         if result_page is None:
             return _(NOTHING_FOUND)
         more = ngettext(
@@ -273,14 +275,15 @@ def _with_source(entry: Entry) -> str:
 def format_lines(lines: Sequence[NamedMemory]) -> str:
     if not lines:
         return _("MEMORY.md says nothing besides the entries.")
-    shown = [f"- {in_line(line.content)} (`{line.forget}`)" for line in lines[:PAGE_SIZE]]
+    shown = [f"- {in_line(line.content)} (`{line.forget_command}`)" for line in lines[:PAGE_SIZE]]
     more = [_("... and more.")] if len(lines) > PAGE_SIZE else []
     return "\n".join([_("In MEMORY.md, which is part of every request:"), *shown, *more])
 
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
     return tuple(
-        (Button(f"{_('Forget')}: {in_line(memory.content, MAX_LABEL_CHARS)}", memory.forget),) for memory in memories
+        (Button(f"{_('Forget')}: {in_line(memory.content, MAX_LABEL_CHARS)}", memory.forget_command),)
+        for memory in memories
     )
 
 

@@ -152,9 +152,9 @@ class MemoryCommands:
             and not argument.startswith("#")
             and await self.services.entries.find(owner, argument) is None
         ):
-            matches = await self.services.lookup.meant_by(argument, owner)
+            matches = await self.services.lookup.find_meant(argument, owner)
             if matches:
-                lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in matches]
+                lines = [f"- {in_line(memory.content)} ({memory.forget_command})" for memory in matches]
                 return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(matches))
         entry = await self.services.entries.remove(owner, quoted or argument)
         text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
@@ -164,7 +164,7 @@ class MemoryCommands:
         """Offer all memories that mention a name. Return None for the name of an entry, or if fewer than two match."""
         if _NAME_OF_ENTRY.search(name):
             return None
-        named = await self.services.lookup.naming(name, owner)
+        named = await self.services.lookup.find_naming(name, owner)
         is_entry = await self.services.entries.find(owner, name) is not None
         # A name that is also an entry's only counts as a person's if memories write it with a capital letter
         if len(named) < 2 or (is_entry and sum(is_proper_name(name, memory.content) for memory in named) < 2):
@@ -176,7 +176,7 @@ class MemoryCommands:
             count,
             name=name,
         )
-        lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in named[:MAX_NAMED_LISTED]]
+        lines = [f"- {in_line(memory.content)} ({memory.forget_command})" for memory in named[:MAX_NAMED_LISTED]]
         lines += [_("and {n} more", n=count - MAX_NAMED_LISTED)] if count > MAX_NAMED_LISTED else []
         everything = Button(ngettext("Forget all {n}", "Forget all {n}", count), f"/forgetnamed {name}", in_place=True)
         keyboard = ((everything,), *forget_keyboard(named[:MAX_NAMED_BUTTONS]))
@@ -186,10 +186,10 @@ class MemoryCommands:
     async def forget_named(self, call: CommandCall) -> CommandResult:
         """Forget all memories that mention a name, after a click on the button below /forget NAME."""
         owner, name = call.session.owner, call.argument
-        named = await self.services.lookup.naming(name, owner) if name else []
+        named = await self.services.lookup.find_naming(name, owner) if name else []
         if not named:
             return _("No memory names {name}.", name=name or "?")
-        entries = [memory.entry for memory in named if memory.entry is not None]
+        entries = [memory.entry_id for memory in named if memory.entry_id is not None]
         digests = [memory.reference.removeprefix("line:") for memory in named if memory.is_line]
         change = await self.services.entries.remove_all(owner, entries, digests)
         text = ngettext(

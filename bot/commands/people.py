@@ -27,8 +27,8 @@ class AccessCommands:
     @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
     async def show_usage(self, call: CommandCall) -> str:
         lines = []
-        for chat in await self.usage.chats_today():
-            spent = await self.usage.today(chat)
+        for chat in await self.usage.list_chats_today():
+            spent = await self.usage.sum_today(chat)
             cost = f", {format_cost(spent.cost)}" if spent.priced else ""
             lines.append(f"- {chat}: {number(spent.tokens)}{cost}")
         return "\n".join([_("Tokens of today by chat:"), *lines]) if lines else _("Nobody has used anything today.")

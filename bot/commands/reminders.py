@@ -9,7 +9,7 @@ from bot.commands.command import CommandCall, WrongArgument, command
 from config.texts import N_, _, in_line
 from memory.reminders.reminder import Reminder, ReminderState
 from memory.reminders.reminders import Reminders, parse_snooze
-from memory.reminders.wording import day_and_hour
+from memory.reminders.wording import format_day_and_hour
 
 MAX_LISTED = 20
 
@@ -24,7 +24,7 @@ class ReminderCommands:
 
     @command("done", N_("A reminder is done"), "NUMBER", listed=False)
     async def done(self, call: CommandCall) -> str:
-        reminder = await self.service.done(call.session.owner, _parse_number(call))
+        reminder = await self.service.complete(call.session.owner, _parse_number(call))
         if reminder.next_at:
             return _(
                 "Done: {text}. It comes again on {hour}.", text=in_line(reminder.text), hour=_format_time(reminder)
@@ -100,7 +100,7 @@ def _format_reminder(reminder: Reminder, *, zoned: bool) -> str:
 
 
 def _format_time(reminder: Reminder) -> str:
-    return day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no day")
+    return format_day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no day")
 
 
 def _parse_number(call: CommandCall) -> str:

@@ -16,7 +16,7 @@ from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spok
 from memory.buttons import Button, Keyboard, arrange_in_rows
 from memory.clock import Clock
 from memory.log.sessions import Session
-from memory.reminders.wording import day_and_hour
+from memory.reminders.wording import format_day_and_hour
 from memory.runtime.preferences import Notices, PreferenceStore, VoiceReplies
 from memory.runtime.usage import PriceOf
 from pipeline.models.model import ChatModel
@@ -87,14 +87,14 @@ class SettingsCommands:
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
         zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
-        chosen = self.services.preferences.known(session.address.owner)
-        hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
+        chosen = self.services.preferences.get_cached(session.address.owner)
+        hour, notices = format_day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
         language = LANGUAGES[spoken()]
         if chosen.language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
-        is_rich = self.services.preferences.known(session.address.owner).rich
+        is_rich = self.services.preferences.get_cached(session.address.owner).rich
         privacy = _("This talk is private.") if session.private else _("This talk is kept.")
         return [
             ("language", _("Language"), speaks),
@@ -121,7 +121,7 @@ class SettingsCommands:
                 )
             )
         await self.services.preferences.change(chat, language=code)
-        with use_language(await self.services.preferences.language(chat)):
+        with use_language(await self.services.preferences.get_language(chat)):
             return Answer(_present_language(), await self._language_buttons(chat))
 
     async def _language_buttons(self, chat: str) -> Keyboard:
@@ -157,7 +157,7 @@ class SettingsCommands:
         )
 
     def _now(self, zone: ZoneInfo) -> dict[str, str]:
-        return {"zone": f"**{zone.key}**", "hour": day_and_hour(self.clock(), zone)}
+        return {"zone": f"**{zone.key}**", "hour": format_day_and_hour(self.clock(), zone)}
 
     @command("notices", N_("What I say without being asked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
     async def notices(self, call: CommandCall) -> CommandResult:
@@ -253,7 +253,7 @@ class VoiceCommands:
             raise WrongArgument(_("/voice takes auto, always or never."))
         if value:
             await self.preferences.change(chat, voice=VoiceReplies(value))
-        present = self.preferences.known(chat).voice
+        present = self.preferences.get_cached(chat).voice
         choice = [_choice(_(label), f"/voice {name}", chosen=name is present) for name, label in VOICE.items()]
         return Answer(_(_PRESENT_VOICE[present]), (tuple(choice), (all_settings(),)))
 

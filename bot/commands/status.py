@@ -18,7 +18,7 @@ from memory.clock import Clock
 from memory.condition import Condition
 from memory.log.compaction import CompactionService
 from memory.log.sessions import Session
-from memory.runtime.usage import Quota, Spent, UsageLog
+from memory.runtime.usage import Quota, UsageLog, UsageTotal
 from memory.search.activation import Layer
 from memory.store.entry import Kind
 from pipeline.models.routing import ModelChoice
@@ -91,7 +91,7 @@ class Status:
         """Report today's cost of all models, in all chats or within the limits of this chat."""
         quota = self.usage.quota
         is_limited = quota != Quota()
-        spent = await self.usage.today(session.address.owner if is_limited else None)
+        spent = await self.usage.sum_today(session.address.owner if is_limited else None)
         tokens, cost = number(spent.tokens), format_cost(spent.cost)
         rows = [(_("tokens"), tokens if quota.tokens is None else _format_part(spent.tokens, quota.tokens))]
         if quota.cost is not None:
@@ -107,7 +107,7 @@ class Status:
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
         progress = await self.embedding.progress(owner)
-        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.of)))
+        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.total)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
@@ -141,8 +141,8 @@ class Status:
 
     async def _activation(self, session: Session) -> Group:
         """Report the number of memories in the last request by layer, and their tokens."""
-        reasons = await self.services.activation_log.last(session.id)
-        baseline = await self.services.activation.baseline_count(session.owner)
+        reasons = await self.services.activation_log.read_last(session.id)
+        baseline = await self.services.activation.count_baseline(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (
@@ -195,7 +195,7 @@ def format_cost(cost: float) -> str:
     )
 
 
-def _price_notes(spent: Spent) -> tuple[str, ...]:
+def _price_notes(spent: UsageTotal) -> tuple[str, ...]:
     if not spent.unpriced:
         return ()
     models, many = ", ".join(f"`{name}`" for name in spent.unpriced), len(spent.unpriced)

@@ -101,8 +101,8 @@ async def take_due_tasks(app: App, address: Address, channel: ConsoleChannel) ->
     async def is_here(session_id: str) -> bool:
         return session_id == address.session_id
 
-    await app.memory.tasks.put_in(address.session_id, is_here)
-    waiting = await app.memory.tasks.waiting(address.session_id)
+    await app.memory.tasks.enqueue_due(address.session_id, is_here)
+    waiting = await app.memory.tasks.list_waiting(address.session_id)
     arrivals = [task_arrival(run, channel, number) for number, run in waiting if number not in channel.tasks_taken]
     channel.tasks_taken |= {number for number, _run in waiting}
     return arrivals

@@ -51,10 +51,10 @@ async def chat_redirected(app: App, address: Address) -> int:
     app.start_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
-        for due, reminder in await app.memory.telling.due_in(address.session_id):
+        for due, reminder in await app.memory.telling.list_due(address.session_id):
             # Marked after printing: an interruption may repeat a reminder, but never loses one
             sys.stderr.write(f"{reminder}\n\n")
-            await app.memory.telling.shown(due)
+            await app.memory.telling.mark_shown(due)
         await run_due_tasks(app, address)
         try:
             text = await prompt.prompt_async(PROMPT)
@@ -150,9 +150,9 @@ class _Chat:
                     self._answering = asyncio.create_task(self._answer([self._arrival(text)]))
 
     async def _tell_due(self) -> None:
-        for due, text in await self._app.memory.telling.due_in(self._address.session_id):
+        for due, text in await self._app.memory.telling.list_due(self._address.session_id):
             self._channel.show_aside(text)
-            await self._app.memory.telling.shown(due)
+            await self._app.memory.telling.mark_shown(due)
         if tasks := await take_due_tasks(self._app, self._address, self._channel):
             while self._answering is not None and not self._answering.done():
                 await asyncio.wait([self._answering])

@@ -17,7 +17,7 @@ from config.process import program_version
 from config.settings import settings_file, system_zone
 from memory.clock import from_text
 from memory.errors import StoreError
-from memory.store.integrity import sqlite_version
+from memory.store.integrity import get_sqlite_version
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import PREFIX, SUFFIX, manifest_of
 from pipeline.skills import Skill, Skills, skill_prompt
@@ -93,13 +93,13 @@ async def check_database(context: DoctorContext) -> list[Finding]:
         return [note("database", "There is none yet; the first start makes it")]
     if state.trouble is not None:
         return [failed_with_error("database", state.trouble)]
-    if state.behind:
+    if state.is_outdated:
         older = f"{context.database} is whole, of the older format {state.schema}; the next start brings it up to date"
         return [note("database", older)]
     whole = ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
-    if state.in_step is None:
+    if state.index_matches is None:
         index = note("search index", "There is no room for the copy that it is compared in")
-    elif state.in_step:
+    elif state.index_matches:
         index = ok("search index", "It fits what it indexes")
     else:
         index = failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
@@ -167,5 +167,5 @@ async def check_time_zone(context: DoctorContext) -> list[Finding]:
 
 def versions() -> Finding:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    text = f"mneme {program_version()}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
+    text = f"mneme {program_version()}, Python {platform.python_version()}, SQLite {get_sqlite_version()}, {libraries}"
     return ok("versions", text)

@@ -20,7 +20,7 @@ async def check_memory(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if not settings.memory_enabled:
         return [ok("memory", "It is off (MEMORY_ENABLED)")]
-    if not context.state.usable:
+    if not context.state.is_usable:
         return []
     try:
         return await _examined(context)

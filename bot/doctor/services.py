@@ -203,12 +203,12 @@ async def check_embeddings(context: DoctorContext) -> list[Finding]:
         if models.embedder is None:
             return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
         text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
-        if not context.state.usable:
+        if not context.state.is_usable:
             return [ok("embedder", text)]
         database = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
-        progress = await Vectors(database).progress(models.embedder.name)
-        return [ok("embedder", f"{text}; {progress.done:,} of {progress.of:,} texts have their vectors")]
+        progress = await Vectors(database).measure_progress(models.embedder.name)
+        return [ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have their vectors")]
 
 
 async def check_lightrag(context: DoctorContext) -> list[Finding]:
@@ -233,7 +233,7 @@ async def check_lightrag(context: DoctorContext) -> list[Finding]:
 async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
     """Open the store of findings about endpoints. Yield None if the database is not usable."""
     opened = None
-    if context.state.usable:
+    if context.state.is_usable:
         with contextlib.suppress(StoreError):  # For example, the disk is full, which is another finding
             opened = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
     try:

@@ -21,7 +21,7 @@ from memory.imports.learning import ImportLearning, request_learning
 from memory.log.compaction import CompactionResult
 from memory.log.sessions import Session
 from memory.runtime.jobs import JobLog
-from memory.search.vectors import Embedded, Embedding
+from memory.search.vectors import Embedding, EmbeddingProgress
 from memory.store.database import Database
 from memory.store.notices import PendingNotices
 
@@ -207,8 +207,8 @@ class BackgroundEmbedding:
     def wake(self) -> None:
         self._due.set()
 
-    async def progress(self, owner: str | None = None) -> Embedded:
-        return await self._embedding.progress(owner)
+    async def progress(self, owner: str | None = None) -> EmbeddingProgress:
+        return await self._embedding.measure_progress(owner)
 
     async def _run(self) -> None:
         while True:
@@ -227,7 +227,7 @@ class BackgroundEmbedding:
         """Create all missing vectors. Raises MnemeError, which `trouble` describes until the next success."""
         try:
             await self._quiet()
-            while await self._embedding.some():
+            while await self._embedding.embed_batch():
                 self.trouble = None
                 await self._quiet()
         except MnemeError as error:

@@ -23,7 +23,7 @@ from memory.errors import StoreError
 from memory.runtime.jobs import JobLog
 from memory.store.database import Database
 from memory.store.file_copies import FileCopies
-from memory.store.snapshots import litestream_folder
+from memory.store.snapshots import get_litestream_folder
 from memory.transfer.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, litestream
 
 log = structlog.get_logger(__name__)
@@ -86,7 +86,7 @@ class Replication:
         """Replicate until the context ends, and send pending data then. This machine must hold the lease."""
         # Litestream replicates the write-ahead log, so no other process may checkpoint it
         await self._database.leave_checkpoints()
-        self._synced_at = await self._jobs.ran_at(JOB)
+        self._synced_at = await self._jobs.find_last_run(JOB)
         with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # The path of a socket has to be short
             socket = Path(name) / "litestream"
             transport = httpx.AsyncHTTPTransport(uds=str(socket))
@@ -101,7 +101,7 @@ class Replication:
                     # While Litestream still runs, so that the last edits are replicated
                     if self._copies is not None:
                         with contextlib.suppress(StoreError):
-                            await self._copies.look()
+                            await self._copies.update()
                     # Before the process, which _keep_alive would start again
                     await self._tasks.close()
                     async with self._changing:
@@ -185,7 +185,7 @@ class Replication:
             finally:
                 # The folder itself stays, since it shows other processes that Litestream does the checkpoints
                 await asyncio.to_thread(
-                    shutil.rmtree, litestream_folder(self._database.path) / "ltx", ignore_errors=True
+                    shutil.rmtree, get_litestream_folder(self._database.path) / "ltx", ignore_errors=True
                 )
 
     async def _keep_alive(self, socket: Path) -> None:
@@ -237,5 +237,5 @@ class Replication:
         if self._copies is None or time.monotonic() < self._files_due:
             return
         began = time.monotonic()
-        await self._copies.look()
+        await self._copies.update()
         self._files_due = began + (time.monotonic() - began) * _FILES_SHARE

@@ -56,18 +56,18 @@ class WeeklySchedule:
 
     def start(self, tasks: BackgroundTasks) -> None:
         """Start with a run that was missed. One-off commands don't call this."""
-        log.info("weekly_consolidation_scheduled", at=self.at.after(self.clock()))
+        log.info("weekly_consolidation_scheduled", at=self.at.find_next(self.clock()))
         tasks.every(MINUTE_SECONDS, self.run_if_due, WEEKLY)
 
     async def run_if_due(self) -> bool:
         """Consolidate the memory of all owners if a run is due. Return True if it was."""
         now = self.clock()
-        ran_at = await self.jobs.ran_at(WEEKLY)
+        ran_at = await self.jobs.find_last_run(WEEKLY)
         if ran_at is None or ran_at > now:
             # At the first start, or after the clock was set back, wait for the next hour
             await self.jobs.mark(WEEKLY, now)
             return False
-        due = self.at.after(ran_at)
+        due = self.at.find_next(ran_at)
         if due is None or due > now:
             return False
         await self._tidy()
@@ -104,7 +104,7 @@ class DateOffers:
     async def run_if_due(self) -> bool:
         """Search if that wasn't done today. Return True if it was done now."""
         now = self.clock()
-        ran_at = await self.jobs.ran_at(DATES)
+        ran_at = await self.jobs.find_last_run(DATES)
         # If the clock was set back, a search is due
         if ran_at is not None and ran_at <= now < ran_at + DATES_INTERVAL:
             return False

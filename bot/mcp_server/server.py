@@ -176,7 +176,7 @@ async def served_owner(settings: Settings, memory: MemoryServices, named: str | 
 
     Raises ConfigurationError if that is unclear.
     """
-    owners = await memory.stats.owners()
+    owners = await memory.stats.list_owners()
     named = named or settings.mcp_owner
     if named is not None:
         if named not in owners:

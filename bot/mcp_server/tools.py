@@ -24,7 +24,7 @@ from memory.facts.checker import FactChecker
 from memory.facts.fact import CheckedFact, Citation, Doubt, Fact, KnownMemory
 from memory.facts.fact_learner import LearnedMemory
 from memory.log.quoted import QuotedMessages
-from memory.search.formatting import excerpt
+from memory.search.formatting import cut_excerpt
 from memory.search.memory_reader import MAX_RESULTS, ReadRequest
 from memory.search.recall import RecallResult
 from memory.search.types import Filter, Hit
@@ -176,7 +176,7 @@ class MemoryTools:
 
     async def conversation(self, owner: str, message: int) -> str:
         """Return a message with its context. Raises NoSuchMessage."""
-        passage = await self._memory.reading.around(message, owner, MAX_ANSWER_TOKENS)
+        passage = await self._memory.reading.read_around(message, owner, MAX_ANSWER_TOKENS)
         return without_secrets(passage.text)
 
     async def long_term(self, owner: str) -> str:
@@ -224,9 +224,9 @@ def _mark_title(name: str, memory: Hit | Entry) -> str:
 def _result(result: RecallResult, query: str) -> dict[str, str]:
     hit = result.hit
     if hit.name is None:
-        title = excerpt(result.text, QueryTerms(query), MAX_TITLE_CHARS)
+        title = cut_excerpt(result.text, QueryTerms(query), MAX_TITLE_CHARS)
         return {"id": f"message:{hit.id}", "title": without_secrets(title), "url": f"{MESSAGES}{hit.id}"}
-    title = f"{_mark_title(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
+    title = f"{_mark_title(hit.name, hit)}: {cut_excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
     url = f"{ENTRIES}{percent_encoded(hit.name, safe='')}"
     return {"id": f"entry:{hit.id}", "title": without_secrets(title), "url": url}
 

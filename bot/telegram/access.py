@@ -93,7 +93,7 @@ class ChatMigrations:
         self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
-        migrations = await self._moving.known(CHANNEL)
+        migrations = await self._moving.read_new_ids(CHANNEL)
         self._present = {int(former): int(present) for former, present in migrations.items()}
 
     def find_former_ids(self, chat: int) -> set[int]:

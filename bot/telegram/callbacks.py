@@ -78,7 +78,9 @@ class CallbackHandler:
         typed = arrival.provenance is Provenance.TYPED and arrival.text and not arrival.files
         if message.quoted_reply is None or not typed or parse_command(arrival.text)[0]:
             return arrival
-        pressed_button = await self._buttons.asked(arrival.address.session_id, message.quoted_reply, arrival.message_id)
+        pressed_button = await self._buttons.find_question(
+            arrival.address.session_id, message.quoted_reply, arrival.message_id
+        )
         if pressed_button is None or (not message.private and pressed_button.asker != arrival.speaker_id):
             return arrival
         if not message.edited and await self._buttons.press(pressed_button, item.id) is not ClaimResult.NOW:
@@ -123,7 +125,7 @@ class CallbackHandler:
             await self._refuse(item, message, _(_BEFORE if pressed is ClaimResult.BEFORE else _TOO_LATE))
         # A message that the command edits gets its buttons from the answer, and reusable buttons stay
         if pressed is ClaimResult.TOO_LATE or not (button.in_place or button.again):
-            await self._show(message, await self._buttons.left(button.reply))
+            await self._show(message, await self._buttons.list_remaining(button.reply))
 
     async def _button(self, message: IncomingMessage) -> PressedButton | None:
         """Return the pressed button if it belongs to that chat. A client may send any id."""
@@ -133,7 +135,7 @@ class CallbackHandler:
         return button if button is not None and get_chat_id(Address.parse(button.session_id)) == chat_id else None
 
     async def _refuse(self, item: InboxItem, message: IncomingMessage, why: str) -> None:
-        await self._mailbox.done([item.id])
+        await self._mailbox.finish([item.id])
         await self._answer(message, why)
 
     async def _answer(self, message: IncomingMessage, text: str | None = None) -> None:

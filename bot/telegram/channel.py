@@ -69,7 +69,7 @@ class TelegramChannel:
 
     async def start(self) -> None:
         """Load the previews that an earlier run left in the chats, so that new answers replace them."""
-        self._leftover_previews = await self.mailbox.previews()
+        self._leftover_previews = await self.mailbox.list_previews()
         await self._reactions.start()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
@@ -79,7 +79,7 @@ class TelegramChannel:
         async def keep(message_id: str) -> None:
             # Without this record, a crash before the end of the turn leaves a second copy in the chat
             with contextlib.suppress(StoreError):
-                await self.mailbox.keep_preview(session_id, message_id)
+                await self.mailbox.store_preview(session_id, message_id)
 
         # The reply replaces the message with the pressed button, or the preview of an interrupted run
         remaining = arrival.replaces or self._leftover_previews.pop(session_id, None)
@@ -152,7 +152,7 @@ class TelegramChannel:
         """Notify users with messages in the inbox. This bypasses the outbox: after a restart the notice is outdated."""
         try:
             async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
-                waiting_ids = {item.id for item in await self.mailbox.waiting()}
+                waiting_ids = {item.id for item in await self.mailbox.list_waiting()}
                 waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
                 await asyncio.gather(*map(self._tell_interrupted, waiting), return_exceptions=True)
         except (TimeoutError, StoreError) as error:
@@ -251,7 +251,7 @@ class _TelegramReply(ReplyChannel):
         await self._preview.close()
         with contextlib.suppress(StoreError):
             # Store received messages that could not be written earlier, before they are marked as answered
-            await self._channel.mailbox.keep()
+            await self._channel.mailbox.store_waiting()
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
@@ -274,7 +274,7 @@ class _TelegramReply(ReplyChannel):
         return await self._channel.show_uncommitted(self._arrivals, await split_reply(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
-        self._channel.mailbox.finished(inbox_ids(self._arrivals))
+        self._channel.mailbox.finish_in_memory(inbox_ids(self._arrivals))
         self._channel.outbox.kick(self._arrivals[-1].address.session_id)
 
     async def speak(self, answer: str) -> None:

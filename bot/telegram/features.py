@@ -85,7 +85,7 @@ class ServerFeatures:
 
         Groups accept those if the bot is an administrator. From then on, personal messages never go to the whole group.
         """
-        return await self._published.is_any(self._key(Feature.EPHEMERAL, chat))
+        return await self._published.has_any(self._key(Feature.EPHEMERAL, chat))
 
     def may_try_ephemeral(self, chat: int) -> bool:
         return self.may_use(Feature.EPHEMERAL) and chat not in self._refusing_chats
@@ -110,7 +110,7 @@ class ServerFeatures:
 
     async def _store(self, key: str, content: object) -> None:
         try:
-            await self._published.keep(key, content)
+            await self._published.store(key, content)
         except StoreError:
             return
 

@@ -104,7 +104,7 @@ class InboxWorker:
             # Before reading the inbox, so that items finished in between are excluded
             active = self.runner.active_inbox_ids() | self.callbacks.active_inbox_ids() | self.channel.shown
             active = active.union(*(ids for _, ids in self._handovers.values()))
-            waiting = await self.mailbox.waiting(but=active)
+            waiting = await self.mailbox.list_waiting(but=active)
         except Exception:
             log.exception("inbox_unreadable")
             return
@@ -156,10 +156,10 @@ class InboxWorker:
 
     async def _write_pending(self) -> None:
         """Write received updates and answers that could not be written earlier, then mark their items as done."""
-        await self.mailbox.keep()
+        await self.mailbox.store_waiting()
         await self.runner.write_pending()
         if visible := set(self.channel.shown):
-            await self.mailbox.done(visible)
+            await self.mailbox.finish(visible)
             self.channel.shown -= visible
 
     def _is_due(self, item: InboxItem) -> bool:
@@ -190,9 +190,9 @@ class InboxWorker:
 
     async def _take_task(self, item: InboxItem, arrivals: dict[int, Arrival]) -> None:
         """Add a due task to the arrivals, if it still exists and its chat still has access."""
-        run = await self.scheduled.run_of(item.payload, item.received_at)
+        run = await self.scheduled.find_run(item.payload, item.received_at)
         if run is None or not await self.access.serves(run.reminder.session_id):
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
         else:
             arrival = task_arrival(run, self.channel, item.id, item.attempts)
             arrivals[item.id] = replace(arrival, held=item.held)
@@ -209,7 +209,7 @@ class InboxWorker:
             return None
         # Access may have been revoked since
         if message is None or not await self.access.is_allowed(message):
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
         elif item.attempts >= MAX_ATTEMPTS and _starts_no_turn(message):
             await self._give_up(item, message)
         elif message.press is not None:
@@ -233,7 +233,7 @@ class InboxWorker:
 
     async def _reject_anonymous(self, item: InboxItem, message: IncomingMessage) -> None:
         if message.edited:
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
         else:
             await self._tell(replace(message.arrival, inbox_id=item.id), _ANONYMOUS)
 
@@ -249,7 +249,7 @@ class InboxWorker:
             name = await self.speakers.choose_name(arrival.address.owner, arrival.speaker_id, arrival.speaker)
             arrival = replace(arrival, speaker=name)
         if arrival.quoted is not None and message.quoted_reply is not None:
-            made_of = await self.mailbox.provenance_of(item.session_id, message.quoted_reply)
+            made_of = await self.mailbox.find_provenance(item.session_id, message.quoted_reply)
             arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
         if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
             self.channel.outbox.stop(arrival.address.session_id)
@@ -279,7 +279,7 @@ class InboxWorker:
         """
         # The update of a live location, or a message of a group that has another id now
         if (not edit.text and not edit.files) or edit.message_id is None:
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
             return None
         await asyncio.gather(*self._running_handovers(item.session_id), return_exceptions=True)
         before = next(
@@ -289,12 +289,12 @@ class InboxWorker:
         if waiting is not None and waiting.inbox_id is not None:
             await self.mailbox.correct(item, waiting.inbox_id, as_new_message(item.payload))
             return None if before is None else replace(before, text=meaning.text, files=meaning.files)
-        former = await self.mailbox.said_before(item, edit.message_id)
+        former = await self.mailbox.find_earlier_payload(item, edit.message_id)
         if former is None:
             return meaning  # The former version was not addressed to the bot, so it was never read
         read = self._parse_former(former)
         if _same_content(edit, read):
-            await self.mailbox.done([item.id])  # For example, a link got its preview
+            await self.mailbox.finish([item.id])  # For example, a link got its preview
         elif read is not None and await self._is_remembered(edit, read):
             return replace(meaning, corrects=read.text)  # The memory has to follow the edit, so it gets an answer
         else:

@@ -76,7 +76,7 @@ class Menu:
     async def _publish_page(self) -> None:
         """Have the button next to the text field open the memory page, or restore Telegram's own button."""
         key = self._key("button")
-        if self._page is None and not await self._published.is_any(key):
+        if self._page is None and not await self._published.has_any(key):
             return
         button = MenuButtonDefault() if self._page is None else MenuButtonWebApp(_(PAGE_LABEL), WebAppInfo(self._page))
         await self._publish_once(key, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
@@ -84,7 +84,7 @@ class Menu:
     async def _publish_once(self, key: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
         if not await self._published.is_shown(key, shown):
             await tell()
-            await self._published.keep(key, shown)
+            await self._published.store(key, shown)
 
     def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
         """Return the commands of each scope. A group's menu lists only commands that its members may use there."""
@@ -110,7 +110,7 @@ class Menu:
             # A server that doesn't know the mark drops it, and can't show ephemeral messages either
             await self._features.record(Feature.EPHEMERAL, supported=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
             entries = self._entries(scope, commands, language)
-        await self._published.keep(key, entries)
+        await self._published.store(key, entries)
 
     def _entries(
         self, scope: BotCommandScope, commands: Sequence[Command], language: str
@@ -136,7 +136,7 @@ class Menu:
         usual = self._key(kind, SOURCE)
         if present not in ("", text) and not await self._published.is_shown(usual, present):
             texts = {language: "" for language in LANGUAGES if language != SOURCE}
-            texts = {code: no for code, no in texts.items() if await self._published.is_any(self._key(kind, code))}
+            texts = {code: no for code, no in texts.items() if await self._published.has_any(self._key(kind, code))}
         else:
             texts = {language: _translate(language, text) for language in LANGUAGES}
         for language, translation in texts.items():
@@ -144,7 +144,7 @@ class Menu:
             is_gone = language == SOURCE and present != translation
             if is_gone or not await self._published.is_shown(key, translation):
                 await tell(translation or None, _telegram_code(language))  # None removes the former text
-                await self._published.keep(key, translation)
+                await self._published.store(key, translation)
 
     def _key(self, *parts: str) -> str:
         """Return a key of this bot: the database may be moved to another one."""

@@ -92,7 +92,7 @@ class OutboxSender:
     async def start(self, follow: Follow) -> None:
         """Send replies that an earlier run left. `follow` moves a group to its new id."""
         self._follow = follow
-        for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.unsent()):
+        for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.list_unsent()):
             self.kick(session_id)
 
     def hurry(self, session_id: str) -> None:
@@ -126,7 +126,7 @@ class OutboxSender:
             while True:
                 self._dirty.discard(session_id)
                 try:
-                    for item in await self.mailbox.unsent(session_id):
+                    for item in await self.mailbox.list_unsent(session_id):
                         self._sending[session_id] = item.id
                         await self._replicate()
                         if not await self._send(item, backoff):
@@ -180,7 +180,7 @@ class OutboxSender:
                 await self.mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 break
             if number + 1 < len(parts):
-                await self.mailbox.chunk_sent(item, tuple(sent))
+                await self.mailbox.record_sent_chunk(item, tuple(sent))
         else:
             await self.mailbox.settle(item, tuple(sent))
         del self._confirmed[item.id]
@@ -203,7 +203,7 @@ class OutboxSender:
         return True
 
     async def _parts(self, item: OutboxItem) -> list[Part]:
-        document = await self.mailbox.document(item) if item.has_document else None
+        document = await self.mailbox.read_document(item) if item.has_document else None
         return await split_reply(item.text) if document is None else await with_caption(item.text, document)
 
     async def _send_until_confirmed(

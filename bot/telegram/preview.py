@@ -199,7 +199,7 @@ class Reactions:
         self._tasks = tasks
 
     async def start(self) -> None:
-        for session_id, message_id in await self._mailbox.reactions():
+        for session_id, message_id in await self._mailbox.list_reactions():
             self._tasks.start(self._remove(session_id, message_id), "reaction")
 
     def show_waiting(self, arrival: Arrival) -> None:
@@ -228,7 +228,7 @@ class Reactions:
             return
         with contextlib.suppress(StoreError):
             # Store it first, so that a crash leaves no unknown reaction
-            await self._mailbox.keep_reaction(session_id, message_id)
+            await self._mailbox.store_reaction(session_id, message_id)
             if await self._react(chat, message_id, ReactionEmoji.EYES):
                 await event.wait()
                 await self._remove(session_id, message_id)

@@ -23,7 +23,7 @@ from bot.telegram.guest import GuestMode
 from bot.telegram.updates import MAX_INTEGER, IncomingMessage, RawUpdate, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
 from memory.clock import Clock
-from memory.mail.mailbox import Mailbox, Received
+from memory.mail.mailbox import Mailbox, ReceivedUpdate
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ class Receiver:
                 self.replication.wait_for_sync()
             )  # A confirmed update is never sent again, even if this machine is lost
 
-    async def _handle_update(self, update: RawUpdate, read: Update, parsed: IncomingMessage | None) -> Received | None:
+    async def _handle_update(
+        self, update: RawUpdate, read: Update, parsed: IncomingMessage | None
+    ) -> ReceivedUpdate | None:
         """Return what to store of an update. Other updates are handled here."""
         if read.guest_message is not None:
             if parsed is not None:
@@ -167,7 +169,9 @@ class Receiver:
             begins = message.press is not None or self.runner.starts_immediately(arrival)
             makes_private = parse_command(arrival.text)[0] == PRIVATE
             payload, message_id = update.payload, arrival.message_id
-            return Received(update.id, session_id, payload, message_id, new, begins=begins, makes_private=makes_private)
+            return ReceivedUpdate(
+                update.id, session_id, payload, message_id, new, begins=begins, makes_private=makes_private
+            )
         elif message.press is not None:
             self.callbacks.reject(message)
         else:
@@ -181,7 +185,7 @@ class Receiver:
             return None  # The number of an ephemeral message may be used again after that is deleted
         return f"{self.bot_id}/{message.arrival.address.chat_id}/{number}"
 
-    async def _store(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:
+    async def _store(self, updates: Sequence[tuple[RawUpdate, ReceivedUpdate]]) -> None:
         """Write updates into the inbox, separately if writing them together fails because of their content."""
         try:
             await self.mailbox.receive([received for _, received in updates])
@@ -238,5 +242,5 @@ class Receiver:
             if update.id > MAX_INTEGER:  # Too large for the database
                 await self.mailbox.answer(session_id, sentence)
             else:
-                await self.mailbox.set_aside(Received(update.id, session_id, update.payload), sentence)
+                await self.mailbox.set_aside(ReceivedUpdate(update.id, session_id, update.payload), sentence)
             self.channel.outbox.kick(session_id)

@@ -188,9 +188,9 @@ async def run_telegram(app: App) -> None:
         app.start_background_work()
 
         async def tell() -> None:
-            for session_id in await app.memory.telling.put_out(CHANNEL, access.serves):
+            for session_id in await app.memory.telling.deliver(CHANNEL, access.serves):
                 outbox.kick(session_id)
-            if await app.memory.tasks.put_in(f"{CHANNEL}:", access.serves):
+            if await app.memory.tasks.enqueue_due(f"{CHANNEL}:", access.serves):
                 receiver.arrived.set()
 
         start_reminders(tell, app.jobs.offers, tasks)

@@ -105,7 +105,7 @@ class TokenWatch:
 
     async def keep(self) -> None:
         if not await self._published.is_shown(_CACHE_KEY, self._token):
-            await self._published.keep(_CACHE_KEY, self._token)
+            await self._published.store(_CACHE_KEY, self._token)
 
     def record_refusal(self) -> str:
         """Record a refusal. Return a description for the health report."""

@@ -32,7 +32,7 @@ class VoiceMessages:
         self._outbox = outbox
 
     def wants(self, arrivals: list[Arrival]) -> bool:
-        chosen = self._preferences.known(arrivals[-1].address.owner).voice
+        chosen = self._preferences.get_cached(arrivals[-1].address.owner).voice
         if self._speech is None or chosen is VoiceReplies.NEVER or arrivals[-1].alone:
             return False
         files = [file for arrival in arrivals for file in arrival.files]

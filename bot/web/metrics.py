@@ -21,7 +21,7 @@ from bot.web import InboundRoute
 from bot.web.limits import admit, allow_body
 from bot.web.server import serve_web
 from memory.errors import StoreError
-from memory.mail.pruning import table_counts
+from memory.mail.pruning import count_tables
 from memory.runtime.usage import TokenUse
 from memory.store.database import Database
 from pipeline.turn import Turn
@@ -94,7 +94,7 @@ class Metrics:
         running, waiting = queues.load()
         self._running.set(running)
         self._waiting.set(waiting)
-        result = await table_counts(database)
+        result = await count_tables(database)
         self._inbox.set(result.inbox)
         self._outbox.set(result.outbox)
         # Otherwise a kind without memories would keep its last number

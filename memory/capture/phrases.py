@@ -43,7 +43,8 @@ class Phrases:
 
         The group `for_all` is a request for the family. The group `recalls` may also ask whether the bot remembers.
         """
-        asks = f"(?P<for_all>{self._join_phrases('share')})|(?:{self._join_phrases('remember')})|(?P<recalls>{self._join_phrases('recalls')})"
+        shares, remembers, recalls = map(self._join_phrases, ("share", "remember", "recalls"))
+        asks = f"(?P<for_all>{shares})|(?:{remembers})|(?P<recalls>{recalls})"
         return re.compile(rf"(?:{asks})[\s:,：，–—-]*", re.IGNORECASE)
 
     @functools.cached_property

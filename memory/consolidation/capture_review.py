@@ -36,7 +36,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, Entry, Kind, Nature, NewEntry, Operation, Priority, Proposal
 from memory.store.entry_rows import Read, read_entries
 from memory.store.erasure import IS_KEPT
-from memory.store.forgotten import forgotten_words, forgotten_words_of
+from memory.store.forgotten import read_forgotten_words, read_forgotten_words_by_id
 
 log = structlog.get_logger(__name__)
 
@@ -152,14 +152,14 @@ class CaptureReview:
 
     async def _read_excerpt(self, owner: str, message_id: int) -> tuple[Excerpt, int, Message | None]:
         """Return the masked messages around a message, its number among them from 1, and the unmasked message."""
-        forgotten = await forgotten_words(self.database.rows, owner)
+        forgotten = await read_forgotten_words(self.database.rows, owner)
         messages: list[Message] = []
         number, source, later = 0, None, 0
         for message in await read_messages_around(self.database, message_id):
             later += message.id is not None and message.id > message_id
             if later > MAX_LATER_MESSAGES:
                 break
-            messages.append(forgotten.masked(message))
+            messages.append(forgotten.mask(message))
             if message.id == message_id:
                 number, source = len(messages), message
         return Excerpt(messages, self.zone_of(owner)), number, source
@@ -205,7 +205,7 @@ class CaptureReview:
         if confirmed:
             async with self.ledger.change(captures.owner, Operation.LEARN, Author.CAPTURE) as change:
                 if await self._is_open(change.read, source.id or 0):
-                    forgotten = await forgotten_words_of(change.read, change.owner_id)
+                    forgotten = await read_forgotten_words_by_id(change.read, change.owner_id)
                     for capture, verdict in confirmed:
                         if not forgotten.forbids(verdict.text or capture.text, capture.text, source):
                             done.learned += await self._store_candidate(

@@ -32,7 +32,7 @@ from memory.store.database import Database
 from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import read_entries
 from memory.store.erasure import IS_KEPT
-from memory.store.forgotten import forgotten_words
+from memory.store.forgotten import read_forgotten_words
 from memory.text.same_words import same_words
 from memory.text.words import is_small_talk
 
@@ -213,8 +213,8 @@ class ConsolidationService:
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? AND id <= ? ORDER BY id",
             (conversation_id, about["consolidated_through"], about["consolidation_due"]),
         )
-        forgotten = await forgotten_words(self.database.rows, about["owner"])
-        messages = [forgotten.masked(message_from_row(row)) for row in rows]
+        forgotten = await read_forgotten_words(self.database.rows, about["owner"])
+        messages = [forgotten.mask(message_from_row(row)) for row in rows]
         return Job(conversation_id, about["owner"], messages, about["consolidation_due"])
 
     async def _give_up_for_now(self, job: Job, part: Part, done: ConsolidationResult | None) -> ConsolidationResult:
@@ -254,8 +254,8 @@ class ConsolidationService:
             stamp = f"[{self.clock().astimezone(zone):%Y-%m-%d %H:%M}]"
             entry = answer.history_entry if answer.history_entry.startswith("[") else f"{stamp} {answer.history_entry}"
             # Words may have been forgotten while the model was asked.
-            forgotten = await forgotten_words(self.database.rows, owner)
-            entry = forgotten.masked_text(entry, part.messages[-1].created_at)
+            forgotten = await read_forgotten_words(self.database.rows, owner)
+            entry = forgotten.mask_text(entry, part.messages[-1].created_at)
             await self.history.append(owner, self.clock(), entry, part.key)
         forget = [item for item, is_wanted in zip(answer.forget, may_forget, strict=True) if is_wanted]
         written = await self.writer.write(owner, part, checked, forget, continues)

@@ -19,7 +19,7 @@ from memory.errors import ContentFiltered
 from memory.facts.fact import format_excerpt, is_foreign, is_typed, to_one_line
 from memory.facts.fact_learner import FactLearner
 from memory.facts.second_look import PromptFn, always_true, ask_until
-from memory.messages import Message, Role, speaker_of
+from memory.messages import Message, Role, get_speaker
 from memory.store.entry import Entry
 from memory.text.tokens import TokenCounter
 
@@ -185,7 +185,7 @@ def list_speakers(part: Part) -> set[str]:
 def format_raw_history(messages: Sequence[Message]) -> str:
     """Return the history entry for messages without a usable answer. Texts of others are left out."""
     lines = [
-        f"{speaker_of(m)}: {f'({m.provenance})' if is_foreign(m) else to_one_line(m.content)[:MAX_FALLBACK_CHARS]}"
+        f"{get_speaker(m)}: {f'({m.provenance})' if is_foreign(m) else to_one_line(m.content)[:MAX_FALLBACK_CHARS]}"
         for m in messages
     ]
     return "\n".join([FALLBACK_MARK, *lines[-MAX_FALLBACK_MESSAGES:]])

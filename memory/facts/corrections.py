@@ -101,7 +101,7 @@ class Corrections:
         found: dict[int, float] = {}
         for text in texts:
             only = Filter(kinds=_KINDS, current=True)
-            found |= {**await self._search.scores(text, owner, only, _MAX_ALIKE), **found}
+            found |= {**await self._search.find_scores(text, owner, only, _MAX_ALIKE), **found}
         holds = f"({CURRENT} OR (e.unconfirmed = '{Doubt.OUTDATED}' AND e.superseded_by IS NULL))"
         entries = await read_entries(
             self._database.rows,

@@ -20,11 +20,11 @@ from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact, KnownMemory
 from memory.ledger.change import Change
 from memory.search.search import Search
-from memory.search.types import Filter, key_of
+from memory.search.types import Filter, make_hit_key
 from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, read_entries, validate_content, validate_name
-from memory.store.forgotten import ForgottenWords, forgotten_words_of
+from memory.store.forgotten import ForgottenWords, read_forgotten_words_by_id
 from memory.text.naming import name_key
 from memory.text.same_words import same_words
 
@@ -136,12 +136,12 @@ class FactLearner:
         by_words = await self._find_by_words(text, owner)
         if self._vector_search is None or not text.strip():
             return by_words
-        similarities = await self._vector_search.of(text, owner, (), _HOLDING)
-        near = sorted(similarities.found, key=lambda hit: -similarities.of[key_of(hit)].bare)
+        similarities = await self._vector_search.compare(text, owner, (), _HOLDING)
+        near = sorted(similarities.found, key=lambda hit: -similarities.by_key[make_hit_key(hit)].bare)
         return _interleave([by_words, [hit.id for hit in near if hit.turn_id is None][:MAX_SIMILAR]])
 
     async def _find_by_words(self, text: str, owner: str) -> list[int]:
-        return [*await self._search.scores(text, owner, _HOLDING, MAX_SIMILAR)]
+        return [*await self._search.find_scores(text, owner, _HOLDING, MAX_SIMILAR)]
 
     async def _read_current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
         where = f"e.id IN (SELECT value FROM json_each(?)) AND {CURRENT} AND o.name = ?"
@@ -174,7 +174,7 @@ class FactLearner:
 
     async def drop_forgotten(self, change: Change, facts: Sequence[CheckedFact]) -> list[CheckedFact]:
         """Return the facts that don't rest on forgotten words. Reads within the change to avoid a race with /forget."""
-        forgotten = await forgotten_words_of(change.read, change.owner_id)
+        forgotten = await read_forgotten_words_by_id(change.read, change.owner_id)
         results = [fact for fact in facts if not _is_forgotten(fact, forgotten)]
         if len(results) < len(facts):
             log.info("facts_forgotten", facts=len(facts) - len(results))

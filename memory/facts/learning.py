@@ -27,10 +27,10 @@ from memory.store.entry import (
     NewEntry,
     Operation,
     Priority,
-    default_priority,
+    get_default_priority,
 )
 from memory.store.entry_rows import read_entries, validate_content
-from memory.store.scope import usable_scope
+from memory.store.scope import validate_scope
 from memory.text.naming import wording
 
 MAX_SIMILAR = 10
@@ -68,7 +68,7 @@ class Learning:
 
     async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> LearnedMemory:
         """Write a memory as a part of a change. A refusal doesn't affect the rest of the change."""
-        new = replace(new, content=validate_content(new.content), scope=usable_scope(new.scope))
+        new = replace(new, content=validate_content(new.content), scope=validate_scope(new.scope))
         former = await _find_replaceable(change, replaces) if replaces else None
         # Search within the change, so that concurrent requests don't write the same memory twice.
         entry = await self._find_known(owner, new)
@@ -103,7 +103,7 @@ class Learning:
     async def _find_by_wording(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
         """Return the typed memories with this wording, including archived ones. `current` excludes past ones."""
         only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
-        ids = await self._search.scores(content, owner, only, MAX_SIMILAR)
+        ids = await self._search.find_scores(content, owner, only, MAX_SIMILAR)
         if not ids:
             return []
         entries = await read_entries(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
@@ -125,7 +125,7 @@ async def _confirm(change: Change, waiting: Entry, former: Entry | None, new: Ne
 async def _reinforce(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> LearnedMemory:
     """Reinforce a known entry, and supersede `former` with it."""
     # A higher priority, or the user's own statement of a model's memory, raises its weight.
-    values = new.priority or default_priority(new.kind)
+    values = new.priority or get_default_priority(new.kind)
     priority = min(values, Priority(entry.priority), key=PRIORITY_RANK.__getitem__)
     weightier = priority != entry.priority or (new.trusted and not entry.trusted)
     superseded = former if former is not None and former.id != entry.id else None

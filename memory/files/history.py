@@ -40,7 +40,7 @@ class HistoryFiles:
         """
         was_written = await asyncio.to_thread(self._append, owner, at, text, key)
         if self._copies is not None:  # Before the database records that it is written.
-            await self._copies.look()
+            await self._copies.update()
         return was_written
 
     async def search(self, owner: str, query: str, limit: int) -> list[str]:

@@ -23,7 +23,7 @@ from memory.messages import Message, Provenance, Role
 from memory.store.database import Database
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import find_owner_id
-from memory.store.forgotten import forgotten_words
+from memory.store.forgotten import read_forgotten_words
 
 log = structlog.get_logger(__name__)
 
@@ -96,8 +96,8 @@ class ImportLearning:
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? ORDER BY id",
             (wanted.conversation, wanted.learned_through),
         )
-        forgotten = await forgotten_words(self._database.rows, wanted.owner)
-        messages = [_restore_provenance(forgotten.masked(message_from_row(row))) for row in rows]
+        forgotten = await read_forgotten_words(self._database.rows, wanted.owner)
+        messages = [_restore_provenance(forgotten.mask(message_from_row(row))) for row in rows]
         for part in divide_into_parts(messages, self._extractor.contract.part_tokens(), self._extractor.count):
             learned = await self._learn(wanted, part)
             if learned is None:

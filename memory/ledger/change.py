@@ -30,7 +30,7 @@ from memory.store.entry import (
     NewEntry,
     Priority,
     Proposal,
-    default_priority,
+    get_default_priority,
 )
 from memory.store.entry_rows import (
     CURRENT,
@@ -49,7 +49,7 @@ from memory.store.entry_rows import (
     validate_name,
 )
 from memory.store.reinforcement import reinforce
-from memory.store.scope import usable_scope
+from memory.store.scope import validate_scope
 from memory.text.naming import name_key
 
 
@@ -392,7 +392,7 @@ class Change:
             name=validate_name(new.name) if new.name is not None else None,
             content=validate_content(new.content),
             tags=tags,
-            scope=usable_scope(new.scope),
+            scope=validate_scope(new.scope),
             outcome=outcome,
             quote=quote,
             author=self.author,
@@ -449,7 +449,7 @@ class Change:
 
 def _build_kind_columns(entry: Entry, kind: Kind) -> dict[str, object]:
     """Return the columns that change an entry's kind. Its priority becomes the default of the new kind."""
-    return {"kind": kind, "priority": default_priority(kind)} if kind != entry.kind else {}
+    return {"kind": kind, "priority": get_default_priority(kind)} if kind != entry.kind else {}
 
 
 def _inherit_nature(former: Entry, nature: Nature | str) -> str:

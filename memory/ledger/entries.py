@@ -13,7 +13,7 @@ from memory.ledger.page import compute_line_digest, removing_line
 from memory.store.database import Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import LIVE, find_entry, find_owner_id, get_entry, read_entries
-from memory.store.forgotten import ForgottenWords, forgotten_words
+from memory.store.forgotten import ForgottenWords, read_forgotten_words
 from memory.text.naming import name_key
 
 Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
@@ -100,7 +100,7 @@ class EntryStore:
         return len(entries), number
 
     async def read_forgotten_words(self, owner: str) -> ForgottenWords:
-        return await forgotten_words(self._database.rows, owner)
+        return await read_forgotten_words(self._database.rows, owner)
 
     async def _find_where(self, where: str, *parameters: object) -> list[Entry]:
         return await read_entries(self._database.rows, where, parameters)

@@ -216,5 +216,5 @@ class Ledger:
         settled = "UPDATE changes SET unwritten = 0 WHERE id = ?" if written else "DELETE FROM changes WHERE id = ?"
         await connection.execute(settled, (edit.record,))
         if self._copies is not None:
-            await self._copies.keep(connection, self._files.long_term_path(edit.owner))
+            await self._copies.store(connection, self._files.long_term_path(edit.owner))
         return written

@@ -234,7 +234,7 @@ class Undo:
                 try:
                     former, text = await self._files.change_long_term(owner, change_of_file.apply)
                     if self._copies is not None:
-                        await self._copies.keep(connection, self._files.long_term_path(owner))
+                        await self._copies.store(connection, self._files.long_term_path(owner))
                     names += [MEMORY_FILE] if text != former else []
                     outcomes = [*_describe_file_outcomes(text, former, change_of_file.of_entries), *outcomes]
                 except MemoryRefused as error:

@@ -15,7 +15,7 @@ from memory.clock import Clock
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Marker, Session, SessionService, Transcript, insert_marker
 from memory.log.summaries import divide_by_origin, join_passages
-from memory.messages import Completion, Message, Role, speaker_of, storable, worst
+from memory.messages import Completion, Message, Role, find_least_trusted, get_speaker, storable
 from memory.store.entry import Author, Entry, Kind, NewEntry
 from memory.text.tokens import TokenCounter
 
@@ -132,7 +132,7 @@ class CompactionService:
         if not removed or transcript.conversation_id is None:
             return None
         forgotten = await self.entries.read_forgotten_words(session.owner)
-        derived = [forgotten.masked(message) for message in removed]
+        derived = [forgotten.mask(message) for message in removed]
         # The summaries are masked already.
         (own_before, others_before), (own, of_others) = transcript.summaries, divide_by_origin(derived)
         passages = [(own_before, own), (others_before, of_others)]
@@ -218,7 +218,7 @@ def format_transcript(messages: list[Message]) -> str:
     # A few messages share the available space, so that more of a long document is included.
     share = max(MIN_MESSAGE_CHARS, MAX_TRANSCRIPT_CHARS // max(1, 2 * len(spoken)))
     lines = [
-        f"{speaker_of(message)}{worst([message.provenance]).mark}: {_mask(message.content, share)}"
+        f"{get_speaker(message)}{find_least_trusted([message.provenance]).mark}: {_mask(message.content, share)}"
         for message in spoken
     ]
     return _shorten("\n".join(lines), MAX_TRANSCRIPT_CHARS)

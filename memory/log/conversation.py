@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 
-from memory.messages import Message, Role, groups
+from memory.messages import Message, Role, group_messages
 from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
@@ -87,7 +87,7 @@ class InMemoryConversation:
         return dropped
 
     def _select_fitting(self, max_tokens: int) -> list[Message]:
-        results = groups(self._messages)
+        results = group_messages(self._messages)
         system = [group for group in results if group[0].role is Role.SYSTEM]
         remaining = max_tokens - sum(self._count_tokens(group) for group in system)
         if remaining < 0:

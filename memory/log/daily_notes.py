@@ -64,7 +64,7 @@ class DailyNotes:
                     await connection.execute("UPDATE turns SET note = ? WHERE id = ?", (state, turn))
                     if self._copies is not None:
                         path = self._files.note_path(owner, messages[-1].created_at)
-                        await self._copies.keep(connection, path)
+                        await self._copies.store(connection, path)
                 self._noted.discard(turn)
             except (OSError, MnemeError) as error:
                 log.warning("Failed to append memory entry", reason=in_english(error))

@@ -17,7 +17,7 @@ from memory.log.summaries import divide_summary
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.store.forgotten import NOTHING_FORGOTTEN, ForgottenWords, forgotten_words_of_session
+from memory.store.forgotten import NOTHING_FORGOTTEN, ForgottenWords, read_forgotten_words_of_session
 from memory.store.index import remove_session
 
 _TRANSCRIPT = """
@@ -211,7 +211,7 @@ class SessionService:
     async def summarise(self, conversation_id: int, first_kept: int, summary: str, *, trusted: bool) -> None:
         """Record a summary of the messages before `first_kept` without an archive, for a private talk."""
         marker = Marker("", 0, self._clock(), first_kept, summary, trusted)
-        async with self._database.private.database_with(conversation_id).transaction() as connection:
+        async with self._database.private.get_database_with_row(conversation_id).transaction() as connection:
             await insert_marker(connection, conversation_id, marker)
 
     async def count_messages(self, session_id: str) -> int:
@@ -223,15 +223,15 @@ class SessionService:
                 " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried'",
                 (session_id,),
             )
-            for database in self._database.private.databases()
+            for database in self._database.private.list_databases()
         ]
         return sum(counts)
 
     async def read_transcript(self, session_id: str) -> Transcript:
         """Return the current conversation as the model sees it."""
-        forgotten = await forgotten_words_of_session(self._database.rows, session_id)
+        forgotten = await read_forgotten_words_of_session(self._database.rows, session_id)
         kept = await self._mask_forgotten(await _read_transcript(self._database, session_id), forgotten)
-        held_in = await self._database.private.database_of(session_id)
+        held_in = await self._database.private.get_database(session_id)
         # A private talk continues the conversation before it.
         return kept if held_in is self._database else (await _read_transcript(held_in, session_id)).after(kept)
 
@@ -243,7 +243,7 @@ class SessionService:
             "SELECT max(k.archived_at) FROM markers k JOIN conversations c ON c.id = k.conversation_id WHERE c.id = ?",
             (transcript.conversation_id,),
         )
-        summary = forgotten.masked_text(transcript.summary, from_text(made_at))
+        summary = forgotten.mask_text(transcript.summary, from_text(made_at))
         return replace(transcript, summary=summary, forgotten=forgotten)
 
 

@@ -15,7 +15,7 @@ from memory.clock import Clock, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import message_from_row, open_conversation
 from memory.messages import Message, Role, storable
-from memory.search.activation import Activated, recorded
+from memory.search.activation import ActivatedMemory, dump_activation
 from memory.store.button_rows import OutgoingReply, put_reply
 from memory.store.database import Database
 from memory.store.entry_rows import cite
@@ -56,7 +56,7 @@ class FinishedTurn:
     failure: str | None = None
     replaces_turn: int | None = None
     written_entries: tuple[int, ...] = ()  # entries that get this turn as their source
-    activated: tuple[Activated, ...] = ()  # entries in its request
+    activated: tuple[ActivatedMemory, ...] = ()  # entries in its request
     recalled: tuple[int, ...] = ()  # messages in its request
     recalled_notes: tuple[int, ...] = ()  # entries recalled in its request or found by its tools
     shown_notices: tuple[int, ...] = ()  # notices in its reply
@@ -113,7 +113,7 @@ class TurnLog:
         now = now_text(self._clock)
         # The user waits for the effect of /stop.
         is_urgent = turn.outcome is Outcome.STOPPED
-        database = await self._database.private.database_of(turn.session_id)
+        database = await self._database.private.get_database(turn.session_id)
         if database is not self._database:  # The file only stores that the mail is answered.
             async with self._database.transaction(first=is_urgent) as connection:
                 await self._settle_mail(connection, turn, payload=EMPTY)
@@ -123,7 +123,7 @@ class TurnLog:
                 turn_id = await _insert_turn(connection, conversation_id, turn, now)
             await connection.execute(
                 "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
-                (now, recorded(turn.activated, turn.recalled, turn.recalled_notes), turn.session_id),
+                (now, dump_activation(turn.activated, turn.recalled, turn.recalled_notes), turn.session_id),
             )
             if turn.shown_notices:  # An empty statement would still cost two thread switches.
                 await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.shown_notices])
@@ -157,7 +157,7 @@ class TurnLog:
 
     async def find_last(self, session_id: str) -> LastTurn | None:
         """Return the newest turn of the current conversation. In a private talk, earlier turns don't count."""
-        database = await self._database.private.database_of(session_id)
+        database = await self._database.private.get_database(session_id)
         row = await database.row(
             "SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id"
             " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried' ORDER BY t.id DESC LIMIT 1",

@@ -76,19 +76,19 @@ class OfferLook:
         """
         if not claims or not await self._is_reliable():
             return {}
-        answer = await ask_for_verdicts(self._ask, offer_prompt(claims, today, language), self._seconds, "offers")
+        answer = await ask_for_verdicts(self._ask, build_offer_prompt(claims, today, language), self._seconds, "offers")
         if answer is None:
             return {}
         details = parse_first_fields(answer)
         return {
-            at: _text(claims[at], details.get(at + 1, {}).get("text"))
+            at: _choose_text(claims[at], details.get(at + 1, {}).get("text"))
             if verdict.judgement is Judgement.FOLLOWS and verdict.is_now
             else None
             for at, verdict in parse_verdicts(answer, len(claims), 0).items()
         }
 
 
-def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str:
+def build_offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str:
     lines = [
         f"{at}. {to_one_line(claim.text)} ({_YEARLY if claim.is_yearly else _ENDS} {claim.day:%A %Y-%m-%d})"
         for at, claim in enumerate(claims, 1)
@@ -98,7 +98,7 @@ def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str
     )
 
 
-def _text(claim: DateClaim, text: object) -> str | None:
+def _choose_text(claim: DateClaim, text: object) -> str | None:
     """Return the model's text, or the user's own words if it is unusable. Return None if neither fits."""
     wording = " ".join(text.split()) if isinstance(text, str) else ""
     known = {*map(int, _NUMBER.findall(f"{claim.text} {claim.own_words or ''} {claim.day:%Y %m %d}"))}

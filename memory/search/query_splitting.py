@@ -61,7 +61,7 @@ _BEFORE_QUESTION = JOINS_SENTENCES | OPENERS | ACKNOWLEDGEMENTS
 _QUESTION_WORDS = ASKING | ASKING_WHO | ASKING_WHEN
 
 
-def asked_in(message: str) -> list[str]:
+def find_questions(message: str) -> list[str]:
     """Return the sentences of a message that ask or refer back. Empty if the whole message is one question.
 
     A question that depends on the question before it is also returned together with that one: "You remember the ferry?
@@ -71,8 +71,8 @@ def asked_in(message: str) -> list[str]:
     questions: list[str] = []
     for before, sentence in itertools.pairwise(["", *sentences]):
         if asks(sentence) and not is_chatter(sentence):
-            questions.append(without_talk(sentence))
-            questions += [f"{before} {sentence}"] if leans(sentence) and asks(before) else []
+            questions.append(strip_talk(sentence))
+            questions += [f"{before} {sentence}"] if depends_on_context(sentence) and asks(before) else []
     if message.strip() in questions:
         questions.remove(message.strip())
     return [
@@ -86,10 +86,10 @@ def asked_in(message: str) -> list[str]:
 
 def asks(sentence: str) -> bool:
     """Return True if a sentence asks or refers back, by its question mark or by its words."""
-    return _asks_at_once(sentence) or without_talk(sentence) != sentence
+    return _asks_at_once(sentence) or strip_talk(sentence) != sentence
 
 
-def leans(text: str) -> bool:
+def depends_on_context(text: str) -> bool:
     """Return True if a question has so few telling words that it depends on the messages before it."""
     if is_chatter(text) or not has_telling_words(text):
         asks_for = not ASKING_WHO.union(ASKING_WHEN).isdisjoint(words_of(text))
@@ -99,7 +99,7 @@ def leans(text: str) -> bool:
 
 def is_question(message: str) -> bool:
     """Return True if a message is a question and contains nothing more."""
-    return asks(message) and not asked_in(message)
+    return asks(message) and not find_questions(message)
 
 
 def _asks_at_once(sentence: str) -> bool:
@@ -117,7 +117,7 @@ def _asks_at_once(sentence: str) -> bool:
     )
 
 
-def without_talk(sentence: str) -> str:
+def strip_talk(sentence: str) -> str:
     """Return the question in a sentence, without the talk before it."""
     if len(sentence) > MAX_SENTENCE_CHARS:
         return sentence
@@ -131,7 +131,7 @@ def without_talk(sentence: str) -> str:
     return sentence
 
 
-def pieces_of(message: str) -> list[str]:
+def split_pieces(message: str) -> list[str]:
     """Split long sentences into pieces of PIECE_WORDS words, since dictated text may lack punctuation.
 
     Pieces start at question words. Without question words they overlap by half. In a script without spaces two letters

@@ -41,7 +41,7 @@ class MemoryUses:
         values: dict[str, object] = {"owner": owner, "ids": json.dumps([*shown]), "lines": json.dumps([*lines])}
         rows = await self._database.rows(_SHOWN, values)
         used = frozenset(row["id"] for row in rows if is_used(row["content"], question, answer))
-        await self._reinforcement.recalled(used)
+        await self._reinforcement.count_recall(used)
         return used
 
 

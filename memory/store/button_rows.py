@@ -112,15 +112,15 @@ class Buttons:
 
     async def find(self, button_id: str) -> PressedButton | None:
         """Return the button, or None if it is unknown or was deleted with its reply."""
-        return await self._first(
+        return await self._find_first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.id = ? AND NOT b.by_reply AND o.channel = ?",
             (button_id, self._channel),
         )
 
-    async def asked(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
+    async def find_question(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
         """Return the question in the message `reply_to`, or None if it asks nothing or has another answer already."""
-        return await self._first(
+        return await self._find_first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.by_reply AND o.channel = ? AND o.session_id = ?"
             " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?) AND (b.pressed_by IS NULL"
@@ -128,11 +128,11 @@ class Buttons:
             (self._channel, session_id, reply_to, message_id),
         )
 
-    async def _first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
+    async def _find_first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
         # The buttons of a private talk are only in the database in memory.
-        for database in self._database.private.databases():
+        for database in self._database.private.list_databases():
             if (row := await database.row(query, parameters)) is not None:
-                return _pressed_button(row)
+                return _pressed_button_from_row(row)
         return None
 
     async def press(self, button: PressedButton, by: int) -> ClaimResult:
@@ -141,7 +141,7 @@ class Buttons:
         Args:
             by: The inbox id of the press.
         """
-        async with self._database.private.database_with(button.reply).transaction() as connection:
+        async with self._database.private.get_database_with_row(button.reply).transaction() as connection:
             if button.again:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
                 rows = await connection.execute_fetchall(query, (button.id,))
@@ -159,14 +159,14 @@ class Buttons:
         # The same press may arrive again, since an interrupted update is handled again.
         return ClaimResult.NOW if row[0] == by else ClaimResult.BEFORE
 
-    async def left(self, reply: int) -> PlacedKeyboard:
+    async def list_remaining(self, reply: int) -> PlacedKeyboard:
         """Return the buttons under a reply that can still be pressed."""
-        database = self._database.private.database_with(reply)
+        database = self._database.private.get_database_with_row(reply)
         value = await database.value(f"SELECT {PLACED_BUTTONS} FROM outbox o WHERE o.id = ?", (reply,))
         return parse_placed_buttons(value) if value is not None else ()
 
 
-def _pressed_button(row: Row) -> PressedButton:
+def _pressed_button_from_row(row: Row) -> PressedButton:
     return PressedButton(
         id=row["id"],
         reply=row["outbox_id"],

@@ -17,7 +17,7 @@ from config.texts import _, number
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
-from memory.store.entry import Entry, Kind, NewEntry, default_priority
+from memory.store.entry import Entry, Kind, NewEntry, get_default_priority
 from memory.text.naming import free_name, name_key, plain_name, telling_words
 
 MAX_NAME_CHARS = 120
@@ -118,7 +118,7 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
         "content": new.content,
         "tags": json.dumps(new.tags, ensure_ascii=False),
         "scope": new.scope,
-        "priority": new.priority or default_priority(new.kind),
+        "priority": new.priority or get_default_priority(new.kind),
         "last_reinforced_at": now,
         "valid_from": to_text(new.valid_from) if new.valid_from else now,
         "subject": name_key(new.subject) if new.subject else None,

@@ -12,7 +12,7 @@ from pathlib import Path
 from memory.clock import Clock, now_text
 from memory.errors import StoreError
 from memory.files.markdown import locked
-from memory.store.snapshots import copy_database, count_rows, format_of, require_sound, sync
+from memory.store.snapshots import copy_database, count_rows, read_format, require_sound, sync_to_disk
 from memory.transfer.archive import (
     DATABASE,
     FILES,
@@ -52,13 +52,13 @@ class Backup:
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
                 made = Path(name) / "archive"
                 manifest = self._write(made, Path(name) / DATABASE)
-                sync(made)
+                sync_to_disk(made)
                 # Verify it before the rename.
                 with opened(made) as source:
                     require_listed(made, source, manifest)
                     extract(made, source, read_manifest(made, source))
                 made.replace(target)
-                sync(target.parent)
+                sync_to_disk(target.parent)
         except OSError as error:
             raise StoreError(f"{target} can't be written ({error.strerror}): name another place.") from error
         except UnicodeEncodeError as error:
@@ -115,7 +115,7 @@ class Backup:
                         parts[name] = target.copy(name, text)
             manifest = Manifest(
                 made_at=now_text(self._clock),
-                schema_version=format_of(copy),
+                schema_version=read_format(copy),
                 rows=count_rows(copy, TABLES),
                 files=parts,
             )

@@ -27,7 +27,7 @@ import structlog
 from config.errors import ConfigurationError
 from memory.clock import Clock, from_text, now_text
 from memory.errors import StoreError, explained
-from memory.store.snapshots import sync
+from memory.store.snapshots import sync_to_disk
 
 log = structlog.get_logger(__name__)
 
@@ -150,7 +150,7 @@ class Replica:
         own = self._folder / LEASE_FILE
         own.write_text(json.dumps({"place": self._name(), **asdict(lease)}), encoding="utf-8")
         own.chmod(0o600)
-        sync(own)
+        sync_to_disk(own)
         return lease
 
     def holds(self, lease: Lease | None) -> bool:
@@ -185,7 +185,7 @@ class Replica:
         if not await asyncio.to_thread(target.exists):
             return False
         await asyncio.to_thread(target.chmod, 0o600)
-        await asyncio.to_thread(sync, target)
+        await asyncio.to_thread(sync_to_disk, target)
         return True
 
     def _name(self) -> str:

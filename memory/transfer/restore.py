@@ -15,15 +15,15 @@ from pathlib import Path
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.store.data_lock import lock_data_dir
-from memory.store.schema import unreadable
+from memory.store.schema import explain_unreadable
 from memory.store.snapshots import (
     count_rows,
-    file_copies,
-    format_of,
-    litestream_folder,
+    get_litestream_folder,
     merge_write_ahead_log,
+    read_file_copies,
+    read_format,
     require_sound,
-    sync,
+    sync_to_disk,
 )
 from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, Manifest, extract, opened, stays_inside
 from memory.transfer.backup import manifest_of
@@ -77,7 +77,7 @@ class Restore:
         if not archive.exists():
             raise StoreError(f"There is no {archive}: name the file that `mneme backup` wrote.")
         manifest = manifest_of(archive)
-        if (reason := unreadable(str(archive), manifest.schema_version)) is not None:
+        if (reason := explain_unreadable(str(archive), manifest.schema_version)) is not None:
             raise StoreError(reason)
 
         def unpack(stage: Path) -> None:
@@ -113,9 +113,9 @@ class Restore:
             nonlocal number
             number = asyncio.run(replica.fetch_newest(lease, stage / DATABASE))
             require_sound(stage / DATABASE)
-            if (reason := unreadable("The replica", format_of(stage / DATABASE))) is not None:
+            if (reason := explain_unreadable("The replica", read_format(stage / DATABASE))) is not None:
                 raise StoreError(reason)
-            for name, content, changed in file_copies(stage / DATABASE):
+            for name, content, changed in read_file_copies(stage / DATABASE):
                 if stays_inside(name) and name.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
                     _write(stage / name, content, changed)
 
@@ -158,13 +158,13 @@ class Restore:
                     shutil.rmtree(folder, ignore_errors=True)
                 self._put_back(path)
                 raise
-        sync(self._folder)
+        sync_to_disk(self._folder)
         return path
 
     def _present(self) -> list[Path]:
         side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
         # Litestream's state belongs to the former database.
-        return [self._database, *side, litestream_folder(self._database), self._files, self._skills]
+        return [self._database, *side, get_litestream_folder(self._database), self._files, self._skills]
 
     def _set_aside(self) -> Path:
         if self._database.exists():
@@ -193,7 +193,7 @@ class Restore:
 def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:
     """Raise StoreError if the extracted database differs from the manifest."""
     require_sound(database)
-    if format_of(database) != manifest.schema_version or count_rows(database, TABLES) != manifest.rows:
+    if read_format(database) != manifest.schema_version or count_rows(database, TABLES) != manifest.rows:
         raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
 
 

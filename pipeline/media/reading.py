@@ -17,7 +17,7 @@ from memory.imports.planning import ImportReport
 from memory.imports.source import could_be_export, write_temporarily
 from memory.log.sessions import Session
 from memory.media.media import Media, MediaKind, MediaStore, Part
-from memory.messages import Image, Message, Provenance, Role, worst
+from memory.messages import Image, Message, Provenance, Role, find_least_trusted
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.arrival import Arrival
 from pipeline.media.documents import DocumentReader, split_text
@@ -77,7 +77,7 @@ class Attachment:
     @property
     def unread(self) -> Message:
         """A placeholder until the attachment is read. It stays in the log if the turn is stopped before."""
-        return _message(self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.shown}; not read yet]")
+        return _message(self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.model_label}; not read yet]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class MediaReader:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
         # Unreadable media get no number, since no tool will ask for them later.
         new = [
-            await self.store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
+            await self.store.store(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
             for file in arrival.files
         ]
         return [*(media for media in again if media is not None), *new]
@@ -200,7 +200,7 @@ class MediaReader:
                 FILE_TIMEOUT_SECONDS,
                 name=media.name,
             )
-        return _AttachmentResult(media, f"{media.shown}; it could not be read", refused=why)
+        return _AttachmentResult(media, f"{media.model_label}; it could not be read", refused=why)
 
     async def _process(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
         media, arrival = attachment.media, attachment.arrival
@@ -214,22 +214,22 @@ class MediaReader:
         if media.about is not None:
             return await self._describe(media, budget)
         if kind is MediaKind.PHOTO:
-            return _AttachmentResult(media, media.shown, await self.image(media, model))
+            return _AttachmentResult(media, media.model_label, await self.image(media, model))
         content = await self.sources.fetch(media)
         if image_type(content) is not None:
             await _require_sight(model, media)
-            return _AttachmentResult(media, media.shown, to_model_image(media, content))
+            return _AttachmentResult(media, media.model_label, to_model_image(media, content))
         if is_zip(content) and await arrival.channel.is_owner(arrival):
             package = await _read_skill_package(content)
             if package is not None:
-                text = f"{media.shown}, a skill called {package.skill.name}; the user is asked whether to keep it"
+                text = f"{media.model_label}, a skill called {package.skill.name}; the user is asked whether to keep it"
                 return _AttachmentResult(media, text, question=_ask_to_keep(media, package))
         report = await self._preview_import(attachment, content)
         if report is not None:
-            text = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
+            text = f"{media.model_label}, an export of {report.program}; the user is asked whether to import it"
             return _AttachmentResult(media, text, question=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
-        return await self._describe(await self.store.learn(media, document.about, document.parts), budget)
+        return await self._describe(await self.store.store_text(media, document.about, document.parts), budget)
 
     async def _preview_import(self, attachment: Attachment, content: bytes) -> ImportReport | None:
         """Preview the import of another program's export. Return None for any other file."""
@@ -246,9 +246,9 @@ class MediaReader:
 
     async def _describe(self, media: Media, budget: Budget) -> _AttachmentResult:
         """Return the text of a document or recording: all of it, or its beginning and how to read the rest."""
-        parts = await self.store.parts(media)
+        parts = await self.store.read_parts(media)
         whole = "".join(part.text for part in parts).rstrip("\n")
-        head = f"{media.shown}, {media.about}"
+        head = f"{media.model_label}, {media.about}"
         has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
         if len(parts) == 1 or not has_tool or budget.text(whole) <= min(MAX_WHOLE_TOKENS, budget.message):
             whole = budget.cut(whole, budget.message)
@@ -261,7 +261,7 @@ class MediaReader:
         )
 
     async def _transcribe(self, media: Media, budget: Budget) -> _AttachmentResult:
-        parts = await self.store.parts(media)
+        parts = await self.store.read_parts(media)
         if not parts:
             if not self.transcriber.is_enabled:
                 raise MediaUnreadable(
@@ -273,7 +273,7 @@ class MediaReader:
                 )
             text = await self.transcriber.transcribe(media, await self.sources.fetch(media))
             parts = [Part(f"part {number}", piece) for number, piece in enumerate(split_text(text), 1)]
-            media = await self.store.learn(media, "written down", parts)
+            media = await self.store.store_text(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._describe(media, budget)
         return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
@@ -319,11 +319,11 @@ def _message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) 
     """Create the message for some files. Only the user's own recordings count as the user's words."""
     files = [result.media.file for result in results]
     spoken = all(result.is_own_voice for result in results)
-    provenance = arrival.provenance if spoken else worst([arrival.provenance, Provenance.FILE])
+    provenance = arrival.provenance if spoken else find_least_trusted([arrival.provenance, Provenance.FILE])
     if files[0].quoted:
         text = f"(From the message that the user answers.) {text}"
     if results[0].heard and provenance is not Provenance.TYPED:
-        text = f"[{results[0].media.shown}] {text}"
+        text = f"[{results[0].media.model_label}] {text}"
     text = arrival.origin_mark + text
     images = tuple(result.image for result in results if result.image is not None)
     numbers = tuple(result.media.id for result in results if result.media.id)

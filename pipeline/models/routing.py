@@ -151,7 +151,7 @@ class ModelRouter(WrappedModel):
             raise DailyLimitReached(
                 _("This chat has used what it may in a day: it goes on after midnight, or the bot's owner allows more.")
             )
-        if self._daily_limit is not None and await self._usage.tokens_today() >= self._daily_limit:
+        if self._daily_limit is not None and await self._usage.count_tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
                 ngettext(
                     "Today's limit of {n} token is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",

@@ -9,7 +9,7 @@ from functools import cached_property
 from config.models import ModelWindow
 from memory.files.notes import Memory
 from memory.log.conversation import InMemoryConversation
-from memory.messages import Message, Role, complete_groups
+from memory.messages import Message, Role, drop_incomplete_calls
 from memory.text.tokens import TokenCounter
 from pipeline.models.model import ChatModel, ToolSpec
 
@@ -105,7 +105,7 @@ class Budget:
 
     def fit(self, messages: list[Message]) -> list[Message]:
         """Drop incomplete tool calls, and the oldest messages until the rest fits."""
-        return self._prune(complete_groups(messages), self.messages)
+        return self._prune(drop_incomplete_calls(messages), self.messages)
 
     def shorten(self, messages: list[Message]) -> list[Message]:
         """Cut long messages and drop old ones to halve a request that the provider refused as too long."""

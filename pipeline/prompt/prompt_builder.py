@@ -22,13 +22,13 @@ from memory.files.notes import Memory, remove_visible
 from memory.ledger.page import format_line
 from memory.log.daily_notes import DailyNotes
 from memory.log.sessions import GUEST, Session, Transcript
-from memory.messages import Message, Passage, Role, worst
+from memory.messages import Message, Passage, Role, find_least_trusted
 from memory.reminders.delivery import TaskRun
-from memory.search.activation import UNASKED_DIVISOR, Activated, Activation, Pool
+from memory.search.activation import UNASKED_DIVISOR, ActivatedMemory, Activation, Pool
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
-from memory.search.query_splitting import asked_in, asks
+from memory.search.query_splitting import asks, find_questions
 from memory.search.recall import Recall
-from memory.search.types import NOTHING, Found
+from memory.search.types import NOTHING, MessageHits
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget, BudgetOf, fit_memory
 from pipeline.prompt.long_term import NEW_HEADER, LongTermText, with_vital, without_hidden
@@ -93,8 +93,8 @@ class Stable:
     """
 
     message: Message
-    baseline: tuple[Activated, ...]
-    unasked: tuple[Activated, ...]
+    baseline: tuple[ActivatedMemory, ...]
+    unasked: tuple[ActivatedMemory, ...]
     shown: AlreadyInPrompt
     pool: Pool | None
     unreadable: str | None = None
@@ -113,7 +113,7 @@ class Volatile:
     """
 
     text: Passage
-    activated: tuple[Activated, ...]
+    activated: tuple[ActivatedMemory, ...]
     lines: tuple[str, ...] = ()
     now: str = ""
     passages: tuple[Passage, ...] = ()
@@ -148,7 +148,7 @@ class PromptBuilder:
         plain = (plain_line(line) for line in (*stable.lines, *volatile.lines))
         memories = dict.fromkeys(f"- {line}" for line in plain if line)
         question = spoken[-1].content
-        asked = asks(question) or bool(asked_in(question))
+        asked = asks(question) or bool(find_questions(question))
         identity, rest = self.style.identity, stable.message.content.removeprefix(self.style.identity)
         unknown = f" {PLAIN_UNKNOWN}" if asked and self.memories is not None else ""
         parts = [f"{identity}{unknown}{rest}", volatile.now]
@@ -161,13 +161,15 @@ class PromptBuilder:
         ]
         return [replace(stable.message, content="\n\n".join(parts)), *shown, *messages]
 
-    async def find(self, session: Session, question: str, visible: Transcript) -> Found:
+    async def find(self, session: Session, question: str, visible: Transcript) -> MessageHits:
         memories = self.memories
         if memories is None:
             return NOTHING
         return await memories.recall.find(question, session.owner, visible)
 
-    async def stable(self, session: Session, visible: Transcript, budget: Budget, lookup: Found = NOTHING) -> Stable:
+    async def stable(
+        self, session: Session, visible: Transcript, budget: Budget, lookup: MessageHits = NOTHING
+    ) -> Stable:
         """Build the system message: identity, skills, Markdown files, rules, and the summary of the conversation.
 
         Args:
@@ -190,15 +192,15 @@ class PromptBuilder:
             already_in_prompt = already_in_prompt.with_lines(long_term.whole)
             lines += long_term.whole.splitlines()
         pool: Pool | None = None
-        baseline: tuple[Activated, ...] = ()
-        unasked: tuple[Activated, ...] = ()
+        baseline: tuple[ActivatedMemory, ...] = ()
+        unasked: tuple[ActivatedMemory, ...] = ()
         if (memories := self.memories) is not None:
             room = budget.activation(memories.activation_tokens) - budget.text(RULES_HEADER)
-            pool = await memories.activation.pool(session.owner, room, lookup)
-            baseline = memories.activation.baseline(pool, room, budget.text, already_in_prompt)
+            pool = await memories.activation.read_pool(session.owner, room, lookup)
+            baseline = memories.activation.select_baseline(pool, room, budget.text, already_in_prompt)
             room -= sum(memory.tokens for memory in baseline)
             visible_too = already_in_prompt.with_messages(visible.messages)
-            unasked = memories.activation.unasked(
+            unasked = memories.activation.select_unasked(
                 pool, baseline, room // UNASKED_DIVISOR, budget.text, self._today(session).date(), visible_too
             )
         strong = [activated_memory.line for activated_memory in unasked]
@@ -223,7 +225,7 @@ class PromptBuilder:
             memory = fit_memory(memory, budget.memory, budget)
             return memory, LongTermText(memory.long_term)
         turns = {message.turn_id for message in visible.messages if message.turn_id is not None}
-        lines = await self.memories.activation.page_lines(session.owner, turns, self._today(session))
+        lines = await self.memories.activation.read_page_lines(session.owner, turns, self._today(session))
         written = set(memory.long_term.splitlines())
         vital = [line for line, was_written in lines.vital if not was_written or line in written]
         divided = without_hidden(memory.long_term, lines)
@@ -247,7 +249,7 @@ class PromptBuilder:
         self,
         session: Session,
         question: str,
-        lookup: Found,
+        lookup: MessageHits,
         visible: Transcript,
         stable: Stable,
         budget: Budget,
@@ -270,12 +272,12 @@ class PromptBuilder:
         shared, shown = await self._find_shared(session, stable.shown, budget)
         shown = shown.with_quoted(*(passage.text for passage in quoted), *_contents(stable))
         # Recalled messages are not part of later requests, so a message that asks nothing needs fewer of them.
-        asked = asks(question) or bool(asked_in(question))
+        asked = asks(question) or bool(find_questions(question))
         earlier_tokens = tokens if asked else tokens // STATEMENT_DIVISOR
         passages = await asyncio.gather(
             self._recall_earlier(lookup, visible, shown, earlier_tokens), self._search_graph(session, question)
         )
-        context: tuple[Activated, ...] = ()
+        context: tuple[ActivatedMemory, ...] = ()
         if memories is not None and stable.pool is not None:
             used = sum(memory.tokens for memory in (*stable.baseline, *stable.unasked))
             used += budget.text(RULES_HEADER) if stable.baseline else 0
@@ -284,7 +286,7 @@ class PromptBuilder:
             seen = (budget.cap(message, budget.message) for message in (*visible.messages, *answered))
             already_in_prompt = stable.shown.with_messages(seen).with_passage(passages[0])
             chosen = (*stable.baseline, *stable.unasked)
-            context = memories.activation.contextual(
+            context = memories.activation.select_contextual(
                 stable.pool,
                 chosen,
                 remaining,
@@ -312,7 +314,7 @@ class PromptBuilder:
         parts += [TASK_HINT.format(hour=task.hour)] if task is not None else []
         now = f"{NOW_HEADER} {self.clock().astimezone(self.zone_of(session.id)):%A %Y-%m-%d %H:%M}"
         parts += [] if plain else [now]
-        provenance = worst(memory.provenance for memory in (*passages, *quoted))
+        provenance = find_least_trusted(memory.provenance for memory in (*passages, *quoted))
         text = Passage(
             fence("\n\n".join(parts)) if parts else "",
             provenance,
@@ -343,11 +345,13 @@ class PromptBuilder:
                 shown = shown.with_lines(format_line(entry.content))
         return lines, shown
 
-    async def _recall_earlier(self, lookup: Found, visible: Transcript, shown: AlreadyInPrompt, tokens: int) -> Passage:
+    async def _recall_earlier(
+        self, lookup: MessageHits, visible: Transcript, shown: AlreadyInPrompt, tokens: int
+    ) -> Passage:
         if (memories := self.memories) is None:
             return Passage("")
         whole = not self.style.plain
-        return await memories.recall.relevant(lookup, visible, tokens, besides=shown, whole_exchanges=whole)
+        return await memories.recall.format_relevant(lookup, visible, tokens, besides=shown, whole_exchanges=whole)
 
     async def _search_graph(self, session: Session, question: str) -> Passage:
         if self.graph is None or session.private:  # LightRAG stores queries.
@@ -370,10 +374,13 @@ def with_summary_of_others(messages: Sequence[Message], visible: Transcript, bud
     first = messages[0]
     text = f"{SUMMARY_HEADER}{provenance.mark}\n{budget.cut(summary, budget.relevant)}"
     content = f"{fence(text)}\n\n{first.content}"
-    return [replace(first, content=content, provenance=worst([first.provenance, provenance])), *messages[1:]]
+    return [
+        replace(first, content=content, provenance=find_least_trusted([first.provenance, provenance])),
+        *messages[1:],
+    ]
 
 
 def with_volatile(messages: Sequence[Message], volatile: Volatile) -> list[Message]:
     last, added = messages[-1], volatile.text
-    provenance = worst([last.provenance, added.provenance])
+    provenance = find_least_trusted([last.provenance, added.provenance])
     return [*messages[:-1], replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)]

@@ -132,13 +132,13 @@ class AutoCapture:
             sharer = (message.speaker or sender) if of_family and for_all else None
             outcome = await self._keep(turn, message, sharer)
             if is_objection(message.content):
-                outcome.doubted = await self.lookup.stated_in(
+                outcome.doubted = await self.lookup.find_stated(
                     _find_answer(turn, await self._visible_messages(turn)), turn.session.owner, MAX_OFFERED_MEMORIES
                 )
             written = [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += written
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
-            turn.heard.append(
+            turn.captures.append(
                 MessageCaptures(
                     turn.session.owner,
                     message.content,
@@ -164,7 +164,7 @@ class AutoCapture:
         text = message.content if request is None else request.rest
         if (forget := find_forget_request(text)) is not None:
             text = forget.rest
-            outcome.to_forget = await self.lookup.meant_by(forget.what, owner, MAX_OFFERED_MEMORIES)
+            outcome.to_forget = await self.lookup.find_meant(forget.what, owner, MAX_OFFERED_MEMORIES)
         note = await self._new_note(owner, request.what, outcome) if request is not None else None
         plans = await self._plans(turn, text, outcome)
         if not outcome.refusals and (secret := _find_told_secret(text)) is not None:
@@ -234,10 +234,10 @@ class AutoCapture:
         messages = await self._visible_messages(turn)
         typed = [message.id for message in messages if is_typed(message) and message.id is not None]
         answer = _find_answer(turn, messages)
-        stated = await self.lookup.stated_in(answer, turn.session.owner) if answer else []
+        stated = await self.lookup.find_stated(answer, turn.session.owner) if answer else []
         return _CorrectionContext(
             tuple(typed[-MAX_CORRECTABLE_MESSAGES:]),
-            tuple(memory.entry for memory in stated if memory.entry is not None),
+            tuple(memory.entry_id for memory in stated if memory.entry_id is not None),
         )
 
     async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
@@ -256,7 +256,7 @@ class AutoCapture:
     async def _new_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
         """Return the text to note, or None if MEMORY.md already has it. Reinforce the memory that says the same."""
         outcome.note_entry = await self.learning.reinforce_known(owner, what)
-        return None if await self.lookup.is_written(what, owner) else what
+        return None if await self.lookup.is_in_file(what, owner) else what
 
     async def _retry_note(self, owner: str, line: str, outcome: _Outcome) -> None:
         """Append the note again after a person's edit of the file was saved first."""
@@ -328,7 +328,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
     lines += [
         Notice(
-            _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget})"),
+            _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget_command})"),
             ((_forget_button(memory),),),
         )
         for memory in outcome.to_forget
@@ -339,7 +339,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
             (
                 (
                     _forget_button(memory),
-                    *([create_edit_button(memory.entry, memory.content)] if memory.entry is not None else []),
+                    *([create_edit_button(memory.entry_id, memory.content)] if memory.entry_id is not None else []),
                 ),
             ),
         )
@@ -371,4 +371,4 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
 
 
 def _forget_button(memory: NamedMemory) -> Button:
-    return Button(_("Forget"), memory.forget, memory.content)
+    return Button(_("Forget"), memory.forget_command, memory.content)

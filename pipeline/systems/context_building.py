@@ -9,7 +9,7 @@ from config.texts import ngettext
 from memory.buttons import Notice
 from memory.log.compaction import CompactionResult, CompactionService
 from memory.log.sessions import SessionService
-from memory.messages import Message, Role, in_one, worst
+from memory.messages import Message, Role, find_least_trusted, join_messages
 from pipeline.prompt.prompt_builder import PromptBuilder, with_summary_of_others
 from pipeline.prompt.prompts import escape_fence
 from pipeline.turn import Turn
@@ -86,7 +86,7 @@ class ContextBuilding:
             transcript = replace(transcript, messages=history)
         visible = replace(transcript, messages=history)
         # Search memory for the user's own words, not for the text of an attached document.
-        question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
+        question = join_messages([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
         lookup = await self._builder.find(turn.session, question, transcript)
         stable = await self._builder.stable(turn.session, visible, budget, lookup)
         quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
@@ -106,7 +106,7 @@ class ContextBuilding:
         spoken = [_with_origin(budget.cap(m, budget.message)) for m in (*history, *turn.user_messages)]
         spoken = with_summary_of_others(spoken, visible, budget)
         turn.recalled_messages = tuple(
-            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept)
+            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.stored)
             for piece in volatile.passages
         )
         turn.recalled_text = "\n".join([*volatile.lines, volatile.text.text])
@@ -121,5 +121,5 @@ def _with_origin(message: Message) -> Message:
     if message.role is not Role.USER:
         return message  # Marks in its own answers would teach the model to write marks.
     speaker = f"{message.speaker}:" if message.speaker else ""
-    text = f"{speaker}{worst([message.provenance]).mark} {escape_fence(message.content)}"
+    text = f"{speaker}{find_least_trusted([message.provenance]).mark} {escape_fence(message.content)}"
     return replace(message, content=text.removeprefix(" "))

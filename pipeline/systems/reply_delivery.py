@@ -16,7 +16,7 @@ from memory.clock import Clock
 from memory.consolidation.capture_review import MessageCaptures
 from memory.log.daily_notes import DailyNotes
 from memory.log.turn_log import FinishedTurn, Outcome, TaskResult, TurnLog
-from memory.messages import Message, Role, in_one
+from memory.messages import Message, Role, join_messages
 from memory.reminders.delivery import MAX_TASK_FAILURES
 from memory.search.uses import MemoryUses
 from memory.store.notices import PendingNotices
@@ -47,9 +47,9 @@ class ReplyDelivery:
     async def process(self, turn: Turn) -> None:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
-            turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
+            turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.stored))
         # A private talk is deleted with everything in it, so pending notices wait until it is over.
-        waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
+        waiting = [] if turn.session.private else await self._notices.list_waiting(turn.session.owner)
         turn.notices = [*(notice.line for notice in waiting), *turn.notices]
         if turn.session.private and await self._turns.has_lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
@@ -159,14 +159,14 @@ class MemoryPersist:
 
     async def process(self, turn: Turn) -> None:
         if self._hear is not None and turn.committed_as is not None:
-            for heard in turn.heard:
+            for heard in turn.captures:
                 self._hear(heard, turn.committed_as)
         if self._notes is not None:
             await self._notes.settle(turn.session.owner)
         if self._uses is not None and turn.outcome is Outcome.ANSWERED and turn.produced and not turn.session.private:
             shown = {*turn.recalled_notes, *turn.recalled_entries, *(memory.id for memory in turn.activated)}
             lines = turn.context[0].content.splitlines() if turn.context else []
-            question = in_one(turn.user_messages).text
+            question = join_messages(turn.user_messages).text
             await self._uses.count(turn.session.owner, question, turn.produced[-1].content, shown, lines)
 
 
@@ -191,5 +191,5 @@ class Indexing:
         if self._graph is None or turn.committed_as is None or turn.session.private:
             return
         answer = turn.produced[-1]
-        texts = in_one(turn.user_messages), in_one([answer])
+        texts = join_messages(turn.user_messages), join_messages([answer])
         await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, *texts)

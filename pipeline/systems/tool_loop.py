@@ -334,7 +334,7 @@ class ToolLoop:
                 Role.ASSISTANT,
                 answer.text,
                 self.clock(),
-                provenance=turn.provenance.kept,
+                provenance=turn.provenance.stored,
                 tool_calls=calls,
                 provider_data=answer.provider_data,
             )
@@ -351,7 +351,7 @@ class ToolLoop:
                     bounded,
                     self.clock(),
                     speaker=call.name,
-                    provenance=result.provenance.kept,
+                    provenance=result.provenance.stored,
                     tool_call_id=call.id,
                     images=result.images,
                 )

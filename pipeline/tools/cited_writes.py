@@ -134,7 +134,7 @@ class CitedWrites:
         forgotten = await self._entries.read_forgotten_words(context.owner)
         if not forgotten:
             return context.messages
-        messages = [forgotten.masked(message) for message in context.messages]
+        messages = [forgotten.mask(message) for message in context.messages]
         if find_typed_source(Citation(None, quote), messages) is None and forgotten.forbids(text, quote, None):
             raise ToolFailed("The user had this forgotten, so nothing was kept: it can be kept once they say it again.")
         return messages

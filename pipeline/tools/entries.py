@@ -225,7 +225,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
 def stats_tool(stats: MemoryStats) -> Tool:
     async def memory_stats(context: ToolContext) -> str:
         """How many memories of each type there are, and how many tokens they hold."""
-        counted = await stats.of(context.owner)
+        counted = await stats.count_by_kind(context.owner)
         lines = [f"{kind_stats.kind}: {kind_stats.entries} ({kind_stats.tokens} tokens)" for kind_stats in counted]
         return "\n".join(
             [*lines, f"in all: {sum(c.entries for c in counted)} ({sum(c.tokens for c in counted)} tokens)"]

@@ -45,17 +45,17 @@ def memory_recall_tool(reading: MemoryReader) -> Tool:
         """Search what was said and noted. Lists, counts, "all", "ever": up to five queries, reworded and by parts."""
         path = path.strip()
         if around:
-            return await reading.around(around, context.owner, tokens)
-        begins, ends = span_of(since, until, reading.zone(context.owner))
+            return await reading.read_around(around, context.owner, tokens)
+        begins, ends = span_of(since, until, reading.get_zone(context.owner))
         known_kinds = [_normalize_kind(kind) for kind in kinds]
         only = Filter(kinds=known_kinds or None, path=path or None, since=begins, until=ends)
         request = ReadRequest(only, page, tokens, context.recalled_text)
         if queries and not every:
             result_page = await reading.search(queries, context.owner, request)
         elif queries or begins or ends:
-            result_page = await reading.every(queries, context.owner, request)
+            result_page = await reading.find_every(queries, context.owner, request)
         elif path:
-            result_page = await reading.about_path(path, context.owner, request)
+            result_page = await reading.find_for_path(path, context.owner, request)
         else:
             return "error: give queries, a time (since, until), a path, or a message to read around"
         return _record(result_page, context) if result_page is not None else _nothing_found(known_kinds)

@@ -24,7 +24,7 @@ from memory.messages import Message, Passage, Provenance, Role
 from memory.reminders.dates import REMINDER_TIME
 from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer, Reminders
-from memory.reminders.wording import line
+from memory.reminders.wording import format_reminder
 from pipeline.models.model import ChatModel, ModelRequest
 from pipeline.tools.cited_writes import (
     CitedWrites,
@@ -73,12 +73,12 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
             offered = await reminders.offer(context.owner, context.session_id, wish, offer)
             return (
                 f"not set yet: {context.provenance} text is in view, so the user is asked under your answer, and taps "
-                f"/remind_{offered.id} to have it set: {line(offered)}"
+                f"/remind_{offered.id} to have it set: {format_reminder(offered)}"
             )
         set_now = await reminders.set(context.owner, context.session_id, wish, context.language)
         with use_language(context.language):
-            context.notices.append(Notice(_("Set: {reminder}", reminder=line(set_now))))
-        return f"set: {line(set_now)}"
+            context.notices.append(Notice(_("Set: {reminder}", reminder=format_reminder(set_now))))
+        return f"set: {format_reminder(set_now)}"
 
     async def reminder_list(context: ToolContext) -> str | Passage:
         """The user's reminders."""
@@ -86,14 +86,16 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         if not current:
             return "there are none"
         made_of = Provenance.TYPED if all(reminder.trusted for reminder in current) else Provenance.FOREIGN
-        return Passage("\n".join(f"- {reminder.state} {line(reminder)}" for reminder in current), made_of)
+        return Passage("\n".join(f"- {reminder.state} {format_reminder(reminder)}" for reminder in current), made_of)
 
     async def reminder_cancel(context: ToolContext, number: Number, quote: Quote = "") -> str:
         """End a reminder for good."""
-        wanted = next((line(r) for r in await reminders.list(context.owner) if str(r.id) == number.lstrip("#")), number)
+        wanted = next(
+            (format_reminder(r) for r in await reminders.list(context.owner) if str(r.id) == number.lstrip("#")), number
+        )
         if not await writes.asks_for(context, f"The user asks to cancel the reminder {wanted}.", quote):
             return f"error: cite the user's words that ask for it, or ask them to tap /cancel_{number}"
-        cancelled = line(await reminders.cancel(context.owner, number))
+        cancelled = format_reminder(await reminders.cancel(context.owner, number))
         with use_language(context.language):
             context.notices.append(Notice(_("Cancelled: {reminder}", reminder=cancelled)))
         return f"cancelled: {cancelled}"

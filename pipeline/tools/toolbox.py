@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, cr
 from config.texts import SOURCE, spoken, use_language
 from memory.buttons import Keyboard, Notice
 from memory.errors import MnemeError
-from memory.messages import Message, Passage, Provenance, ToolCall, worst
+from memory.messages import Message, Passage, Provenance, ToolCall, find_least_trusted
 from memory.store.effects import Effects
 from memory.store.entry import Entry
 from memory.text.validity import valid_json, valid_text
@@ -104,7 +104,7 @@ class ToolContext:
 
     @property
     def provenance(self) -> Provenance:
-        return worst(message.provenance for message in self.messages)
+        return find_least_trusted(message.provenance for message in self.messages)
 
 
 class ToolFailed(MnemeError):
@@ -226,7 +226,7 @@ class Toolbox:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
         causes = _causes(context.inbox_ids, call, earlier)
         # A turn that is repeated after a kill must not make the same change twice.
-        if await self._effects.had_by(causes):
+        if await self._effects.has_effect(causes):
             return Passage(
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
                 "stands; look at it, and call again only if something is missing."

@@ -197,7 +197,7 @@ async def test_offers_run_once_a_day_also_after_a_restart(start: OpenApp, clock:
 
     async with start() as app:
         memory = memory_of(app)
-        offers = [DateOffers(app.memory.near_dates, memory.jobs, memory.notices_of.tells, clock) for _ in range(2)]
+        offers = [DateOffers(app.memory.near_dates, memory.jobs, memory.notices_of.is_enabled, clock) for _ in range(2)]
         assert [await offers[0].run_if_due() for _ in range(3)] == [True, False, False]
         assert not await offers[1].run_if_due()
         clock.forward(days=1)

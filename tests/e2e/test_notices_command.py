@@ -63,7 +63,7 @@ async def test_notices_off_prevents_offers_but_not_requested_messages(
         memory = memory_of(app)
         await memory.preferences.load()
         await memory.entries.add(CHAT, NewEntry("Ann's birthday is 14 February", kind=Kind.FACT))
-        assert await app.memory.near_dates.offer(memory.notices_of.tells) == 0
+        assert await app.memory.near_dates.offer(memory.notices_of.is_enabled) == 0
         await is_set(app, "tea", "2026-02-07T13:00")
         clock.forward(hours=1)
         await telegram.wait_for(lambda: any("tea" in text for text in texts(telegram)))

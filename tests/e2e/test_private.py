@@ -52,7 +52,7 @@ async def until(database: Database, sql: str) -> None:
 
 async def wait_until_sent(app: App) -> None:
     """Wait until the outbox has marked everything as sent."""
-    for database in app.database.private.databases():
+    for database in app.database.private.list_databases():
         await until(database, "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting')")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app import App
-from memory.messages import Provenance, worst
+from memory.messages import Provenance, find_least_trusted
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from tests.support.attacks import INJECTED, KNOWN, OBEYS
 from tests.support.fakes import FakeClock, Person
@@ -314,7 +314,7 @@ async def test_summary_of_foreign_text_is_marked_as_data(person: Person, model: 
 
 
 def test_worst_provenance_of_several_wins() -> None:
-    assert worst([]) is Provenance.TYPED
-    assert worst([None, Provenance.TYPED]) is Provenance.TYPED
-    assert worst([Provenance.TYPED, Provenance.FILE, None, Provenance.WEB]) is Provenance.WEB
-    assert not worst([None]).is_foreign
+    assert find_least_trusted([]) is Provenance.TYPED
+    assert find_least_trusted([None, Provenance.TYPED]) is Provenance.TYPED
+    assert find_least_trusted([Provenance.TYPED, Provenance.FILE, None, Provenance.WEB]) is Provenance.WEB
+    assert not find_least_trusted([None]).is_foreign

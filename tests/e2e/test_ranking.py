@@ -62,7 +62,7 @@ async def session(store: Store) -> Session:
 async def relevant(store: Store, recall: Recall, session: Session, question: str) -> str:
     visible = await store.sessions.read_transcript(session.id)
     found = await recall.find(question, session.owner, visible)
-    return (await recall.relevant(found, visible, 1_200)).text
+    return (await recall.format_relevant(found, visible, 1_200)).text
 
 
 async def test_answer_is_ranked_above_messages_with_only_its_words(
@@ -72,7 +72,7 @@ async def test_answer_is_ranked_above_messages_with_only_its_words(
         await store.exchange(session, f"The lighthouse has a garden {number}", "It does.")
     await store.turn(session, user("Who keeps the lighthouse?"), assistant("That is old Taras Bulba from Odesa."))
     await store.sessions.clear_messages(session.id)
-    hits = await recall.hits("who is the one that keeps the lighthouse", session.owner, Filter([MESSAGE_KIND]), 2)
+    hits = await recall.find_hits("who is the one that keeps the lighthouse", session.owner, Filter([MESSAGE_KIND]), 2)
     assert "Taras" in " ".join(hit.content for hit in hits)
 
 
@@ -82,7 +82,7 @@ async def test_pronouns_in_private_chat_mean_user_and_assistant(
 ) -> None:
     await store.turn(session, user("I cooked borscht"), assistant("You can cook, borscht is not easy"))
     await store.sessions.clear_messages(session.id)
-    hits = await recall.hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
+    hits = await recall.find_hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
     assert hits[0].content.startswith(first)
 
 
@@ -94,7 +94,7 @@ async def test_group_message_of_the_named_speaker_is_ranked_first(
 ) -> None:
     for name, text in (("Taras", "I swim, schwimmt at noon"), ("Olena", "I swim, schwimmt at noon too")):
         await store.turn(session, Message(Role.USER, text, store.clock(), speaker=name))
-    hits = await recall.hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
+    hits = await recall.find_hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
     assert hits[0].source == speaker
 
 
@@ -108,7 +108,7 @@ async def test_near_meaning_precedes_a_single_matching_word(
     meanings = {"dachshund": "dog", "hound": "dog", "собакой": "dog", "named": "name", "addressed": "name"}
     vectors = await embed_missing(database, Search(database), MeaningEmbedder(meanings))
     recall = Recall(Search(database), database, TokenCounter(), in_utc, Ranker(database, vectors))
-    hits = await recall.hits(question, session.owner, Filter(kinds=[MESSAGE_KIND]), 3)
+    hits = await recall.find_hits(question, session.owner, Filter(kinds=[MESSAGE_KIND]), 3)
     assert hits[0].content == told
 
 

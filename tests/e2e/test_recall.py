@@ -46,7 +46,7 @@ async def session(store: Store) -> Session:
 async def relevant(store: Store, recall: Recall, session: Session, question: str, tokens: int = PLENTY) -> list[str]:
     visible = await store.sessions.read_transcript(session.id)
     found = await recall.find(question, session.owner, visible)
-    return (await recall.relevant(found, visible, tokens)).text.splitlines()
+    return (await recall.format_relevant(found, visible, tokens)).text.splitlines()
 
 
 async def add_earlier_exchange(store: Store, session: Session, asked: str, answered: str = "I see.") -> None:

@@ -140,7 +140,7 @@ async def test_reminder_with_foreign_text_in_view_needs_approval(
     assert await person.says("/remind_1") == ("I will remind you on Sunday, 8 February 2026, 17:00: party (/cancel_1)")
     assert "Reminder 1 is still to come" in await person.says("/remind_1")
     clock.forward(days=2)
-    assert [text.splitlines()[0] for _, text in await app.memory.telling.due_in(OWNER)] == ["**Reminder**: party"]
+    assert [text.splitlines()[0] for _, text in await app.memory.telling.list_due(OWNER)] == ["**Reminder**: party"]
 
 
 async def test_offered_reminder_without_approval_never_comes(
@@ -149,7 +149,7 @@ async def test_offered_reminder_without_approval_never_comes(
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     await offer_reminder(person, model)
     clock.forward(days=3)
-    assert await app.memory.telling.due_in(OWNER) == []
+    assert await app.memory.telling.list_due(OWNER) == []
     assert "has passed meanwhile" in await person.says("/remind_1")
     clock.forward(days=40)
     await Pruning(app.database, clock).prune()

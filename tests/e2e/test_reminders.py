@@ -36,7 +36,7 @@ async def test_f24_reminder_comes_once_at_its_hour_and_is_confirmed(
     async with serve(timezone="Europe/Kyiv") as app:
         await is_set(app, "call Ann", "2026-02-07T15:00")
         clock.now = datetime(2026, 2, 7, 12, 59, tzinfo=UTC)
-        assert await app.memory.telling.put_out("telegram", everybody) == []
+        assert await app.memory.telling.deliver("telegram", everybody) == []
         clock.forward(minutes=1)
         await telegram.wait_for(lambda: telegram.sent(ANN))
         while await app.database.value("SELECT state FROM reminders") == "telling":
@@ -44,7 +44,7 @@ async def test_f24_reminder_comes_once_at_its_hour_and_is_confirmed(
         row = await app.database.row("SELECT state, next_at, told_at FROM reminders")
         assert row is not None
         assert tuple(row) == ("told", None, to_text(clock()))
-        assert await app.memory.telling.put_out("telegram", everybody) == []
+        assert await app.memory.telling.deliver("telegram", everybody) == []
     assert texts(telegram) == [
         "Reminder: call Ann\n\nSaturday, 7 February 2026, 15:00\n\n/done_1 or /snooze_1 for an hour."
     ]
@@ -75,7 +75,7 @@ async def test_f24_daily_reminder_keeps_its_hour_over_clock_changes(start: OpenA
         await is_set(app, "pills", "2026-03-28T09:00", "daily")
         hours = await hours_around_clock_changes(
             clock,
-            lambda: app.memory.telling.put_out("telegram", everybody),
+            lambda: app.memory.telling.deliver("telegram", everybody),
             lambda: app.database.value("SELECT count(*) FROM outbox"),
         )
     assert hours == ["28 07:00", "29 06:00", "30 06:00", "24 06:00", "25 07:00", "26 07:00"]
@@ -112,7 +112,7 @@ async def test_f24_reminder_missed_in_a_downtime_comes_once_at_start(
     ]
     async with serve() as app:
         await telegram.wait_for(lambda: telegram.polled)
-        assert await app.memory.telling.put_out("telegram", everybody) == []
+        assert await app.memory.telling.deliver("telegram", everybody) == []
     assert len(texts(telegram)) == 2
 
 
@@ -153,7 +153,7 @@ async def test_cancelled_delivery_writes_message_and_state_or_neither(
     async with start() as app:
         await is_set(app, "pills", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        run = asyncio.create_task(app.memory.telling.put_out("telegram", everybody))
+        run = asyncio.create_task(app.memory.telling.deliver("telegram", everybody))
         for _ in range(steps):
             await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
         run.cancel()
@@ -161,8 +161,8 @@ async def test_cancelled_delivery_writes_message_and_state_or_neither(
         put = await app.database.value("SELECT count(*) FROM outbox")
         told = await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
         assert put == told
-        await app.memory.telling.put_out("telegram", everybody)
-        await app.memory.telling.put_out("telegram", everybody)
+        await app.memory.telling.deliver("telegram", everybody)
+        await app.memory.telling.deliver("telegram", everybody)
         assert await app.database.value("SELECT count(*) FROM outbox") == 1
 
 
@@ -170,7 +170,7 @@ async def test_reminder_is_sent_once_by_two_processes(start: OpenApp, clock: Fak
     async with start() as one, start() as other:
         await is_set(one, "pills", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        told = await asyncio.gather(*(app.memory.telling.put_out("telegram", everybody) for app in (one, other)))
+        told = await asyncio.gather(*(app.memory.telling.deliver("telegram", everybody) for app in (one, other)))
         assert sorted(map(len, told)) == [0, 1]
 
 
@@ -186,7 +186,7 @@ async def test_reminder_for_a_user_who_blocked_the_bot_comes_later(
         async with asyncio.timeout(20):
             while await app.database.value("SELECT state FROM sessions") != "TERMINATED":
                 await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
-        assert await app.memory.telling.put_out("telegram", everybody) == []
+        assert await app.memory.telling.deliver("telegram", everybody) == []
         telegram.clear_faults()
         clock.forward(hours=2)
         telegram.user_says("I am back", chat_id=ANN)

@@ -61,7 +61,7 @@ async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
 async def sync_all(app: App) -> None:
     """Copy the files and wait until the replica has everything."""
     assert app.memory.copies is not None
-    await app.memory.copies.look()
+    await app.memory.copies.update()
     assert await get_replication(app).wait_for_sync(TIMEOUT_SECONDS)
 
 

@@ -68,7 +68,7 @@ async def add_fact(app: App, content: str, owner: str = OWNER) -> None:
 )
 def test_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
     moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
-    assert weekly_hour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
+    assert weekly_hour(day, hour, ZoneInfo(zone)).find_next(moment) == datetime.fromisoformat(expected + "+00:00")
 
 
 async def test_first_start_only_records_the_time(schedule: WeeklySchedule, clock: FakeClock) -> None:
@@ -161,13 +161,13 @@ async def test_start_catches_up_and_close_leaves_the_run_due(
     async with start() as app:
         await add_fact(app, "Likes green tea")
         await app.jobs.weekly.run_if_due()
-    noted = await JobLog(database).ran_at(WEEKLY)
+    noted = await JobLog(database).find_last_run(WEEKLY)
     clock.forward(days=400)
     async with start() as app, app.database.transaction():  # Blocks the run in its first write.
         app.start_background_work()
         await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
         # Closing ends the run at any point.
-    ran_at = await JobLog(database).ran_at(WEEKLY)
+    ran_at = await JobLog(database).find_last_run(WEEKLY)
     archived = await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL")
     assert ran_at == noted or (ran_at == clock() and archived == 1)
     async with start() as app:
@@ -199,7 +199,7 @@ async def test_schedule_is_off_without_memory(start: OpenApp, enabled: bool) -> 
     async with start(memory_enabled=enabled) as app:
         app.start_background_work()
         await asyncio.sleep(0.2)
-        assert (await JobLog(app.database).ran_at(WEEKLY) is not None) == enabled
+        assert (await JobLog(app.database).find_last_run(WEEKLY) is not None) == enabled
 
 
 async def test_f35_run_comes_at_its_hour_after_clock_change(
@@ -210,7 +210,7 @@ async def test_f35_run_comes_at_its_hour_after_clock_change(
 
     async def noted(moment: datetime) -> None:
         async with asyncio.timeout(20):
-            while await jobs.ran_at(WEEKLY) != moment:
+            while await jobs.find_last_run(WEEKLY) != moment:
                 await asyncio.wait([asyncio.create_task(asyncio.sleep(0.02))])
 
     tasks = BackgroundTasks()

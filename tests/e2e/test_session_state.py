@@ -71,7 +71,7 @@ async def send_refused_reply(app: App, error_code: int, description: str) -> Non
             await mailbox.answer("telegram:1001", "hello")
             outbox.kick("telegram:1001")
             await outbox.close()
-            assert await mailbox.unsent() == []
+            assert await mailbox.list_unsent() == []
 
 
 async def test_complete_preview_is_not_edited_again(app: App) -> None:
@@ -87,5 +87,5 @@ async def test_complete_preview_is_not_edited_again(app: App) -> None:
                 await mailbox.answer("telegram:1001", text, replaces=preview)
                 outbox.kick("telegram:1001")
                 await outbox.close()
-            assert await mailbox.unsent() == []
+            assert await mailbox.list_unsent() == []
         assert [call.params["text"] for call in telegram.calls_to("editMessageText")] == ["hello again"]

@@ -24,7 +24,7 @@ async def test_history_search_reads_the_file_of_all_time(app: App, person: Perso
 async def test_match_by_the_whole_name_has_a_score(app: App, person: Person) -> None:
     owner = person.address.owner
     await app.memory.entries.add(owner, NewEntry("Under the blue pot.", name="zzyzx"))
-    (hit,) = await app.memory.recall.hits("zzyzx", owner, Filter(), 5)
+    (hit,) = await app.memory.recall.find_hits("zzyzx", owner, Filter(), 5)
     assert hit.score > 0
 
 

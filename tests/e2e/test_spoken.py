@@ -98,7 +98,7 @@ async def test_reminder_and_offer_are_in_the_chats_language(app: App, person: Pe
     assert "_Das endet am Sonntag, 1. März 2026. Am Sonntag, 22. Februar 2026, 09:00" in await person.says("And?")
     await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
     clock.forward(hours=1)
-    ((_due, told),) = await app.memory.telling.due_in(OWNER)
+    ((_due, told),) = await app.memory.telling.list_due(OWNER)
     assert told.startswith("**Erinnerung**: tea\n\nSamstag, 7. Februar 2026, 13:00")
 
 
@@ -114,7 +114,7 @@ async def test_weekly_tidying_is_announced_in_each_chats_language(
         await app.jobs.weekly.run_if_due()
         clock.forward(days=7)
         assert await app.jobs.weekly.run_if_due()
-        told = [(await memory.notices.waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
+        told = [(await memory.notices.list_waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
     assert told == [
         'Aufgeräumt; gleich waren "I like green tea".',
         'Memory tidied; merged as duplicates: "I like green tea". Nothing was deleted (/undo takes it back).',

@@ -160,15 +160,15 @@ async def test_task_keeps_its_hour_over_clock_changes_and_downtime(start: OpenAp
         await add_task(app, "trains", "2026-03-28T07:00", "daily")
         hours = await hours_around_clock_changes(
             clock,
-            lambda: app.memory.tasks.put_in("telegram:", everybody),
+            lambda: app.memory.tasks.enqueue_due("telegram:", everybody),
             lambda: app.database.value("SELECT count(*) FROM inbox"),
         )
         clock.forward(days=9, hours=12)
-        assert await app.memory.tasks.put_in("telegram:", everybody)
-        assert not await app.memory.tasks.put_in("telegram:", everybody)
+        assert await app.memory.tasks.enqueue_due("telegram:", everybody)
+        assert not await app.memory.tasks.enqueue_due("telegram:", everybody)
         row = await app.database.row("SELECT payload, received_at FROM inbox ORDER BY id DESC LIMIT 1")
         assert row is not None
-        run = await app.memory.tasks.run_of(row["payload"], clock())
+        run = await app.memory.tasks.find_run(row["payload"], clock())
     assert hours == ["28 05:00", "29 04:00", "30 04:00", "24 04:00", "25 05:00", "26 05:00"]
     assert run is not None
     assert run.hour == "Thursday, 5 November 2026, 07:00"
@@ -239,7 +239,7 @@ async def test_task_is_disabled_after_three_failures_in_a_row(
         assert "This task failed 3 times in a row, so it is off." in said
         assert labels(telegram)[-2:] == ["In an hour", "No more"]
         clock.now = datetime(2026, 2, 14, 7, tzinfo=UTC)
-        assert not await app.memory.tasks.put_in("telegram:", everybody)
+        assert not await app.memory.tasks.enqueue_due("telegram:", everybody)
         assert "trains (task, daily)" in await reminders_in(app)
         press(telegram, "In an hour")
         await until(app, "SELECT state = 'waiting' AND failures = 0 FROM reminders")
@@ -258,7 +258,7 @@ async def test_task_over_the_daily_token_limit_is_skipped_with_notice(
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
         await until(app, "SELECT told_at IS NOT NULL FROM reminders")
         assert await app.database.value("SELECT failures FROM reminders WHERE state = 'waiting'") == 0
-        assert not await app.memory.tasks.put_in("telegram:", everybody)
+        assert not await app.memory.tasks.enqueue_due("telegram:", everybody)
     assert "Today's limit of 1 token is used up" in texts(telegram)[-1]
     assert "Task of Saturday, 7 February 2026, 13:00: trains" in texts(telegram)[-1]
     assert len(model.requests) == 1
@@ -269,14 +269,14 @@ async def test_cancelled_scheduling_leaves_task_in_inbox_or_due(start: OpenApp, 
     async with start() as app:
         await add_task(app, "trains", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        run = asyncio.create_task(app.memory.tasks.put_in("telegram:", everybody))
+        run = asyncio.create_task(app.memory.tasks.enqueue_due("telegram:", everybody))
         for _ in range(steps):
             await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
         run.cancel()
         await asyncio.wait([run])
         put = await app.database.value("SELECT count(*) FROM inbox")
         assert put == await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
-        await app.memory.tasks.put_in("telegram:", everybody)
+        await app.memory.tasks.enqueue_due("telegram:", everybody)
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
 
 
@@ -284,7 +284,7 @@ async def test_task_scheduled_by_two_processes_is_queued_once(start: OpenApp, cl
     async with start() as one, start() as other:
         await add_task(one, "trains", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        await asyncio.gather(*(app.memory.tasks.put_in("telegram:", everybody) for app in (one, other)))
+        await asyncio.gather(*(app.memory.tasks.enqueue_due("telegram:", everybody) for app in (one, other)))
         assert await one.database.value("SELECT count(*) FROM inbox") == 1
 
 

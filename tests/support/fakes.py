@@ -111,7 +111,7 @@ class Person:
 
     async def is_told(self) -> str:
         """Return the notices for the next answer."""
-        waiting = await self.app.memory.notices.waiting(self.address.owner)
+        waiting = await self.app.memory.notices.list_waiting(self.address.owner)
         return "\n".join(notice.line.text for notice in waiting)
 
     async def sees_wait(self, reason: str) -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from benchmarks.activation import NOW, figures, load_cases, store_cases
 from memory.capture.capture import MAX_CAPTURE_CHARS
 from memory.clock import to_text
-from memory.search.activation import MAX_LINE_CHARS, Activated, Layer
+from memory.search.activation import MAX_LINE_CHARS, ActivatedMemory, Layer
 from memory.store.database import Database
 from memory.store.decay import Decay
-from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, default_priority
+from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, get_default_priority
 from memory.text.tokens import TokenCounter
 from tests.support.activating import Activating
 from tests.support.fakes import FakeClock
@@ -56,11 +56,11 @@ async def contextual(activation: Activating, message: str, layer: Layer, tokens:
     return said(one for one in found if one.layer is layer)
 
 
-def said(activated: Iterable[Activated]) -> list[str]:
+def said(activated: Iterable[ActivatedMemory]) -> list[str]:
     return [one.line.partition("] ")[2] for one in activated]
 
 
-def cost(activated: Iterable[Activated]) -> int:
+def cost(activated: Iterable[ActivatedMemory]) -> int:
     return sum(one.tokens for one in activated)
 
 
@@ -71,7 +71,7 @@ async def test_layer_a_contains_trusted_rules_of_high_priority_only(store: Store
             await add_entry(store, kind, f"doubtful {kind} {priority}", priority=priority, trusted=False)
     expected = [f"{k} {p}" for p in ("critical", "high") for k in ("policy", "architecture", "preference")]
     assert await baseline(activation) == expected
-    assert await activation.activation.baseline_count(OWNER) == len(expected)
+    assert await activation.activation.count_baseline(OWNER) == len(expected)
 
 
 async def test_rules_of_equal_priority_are_sorted_by_strength(
@@ -106,7 +106,7 @@ async def test_activation_is_separate_for_each_owner(store: Store, activation: A
         await add_entry(store, Kind.WORKFLOW, f"Brew tea for {owner}", owner=owner)
     assert await baseline(activation, owner="telegram:2") == ["Rule of telegram:2"]
     assert await baseline(activation, owner="telegram:3") == []
-    assert await activation.activation.baseline_count("telegram:3") == 0
+    assert await activation.activation.count_baseline("telegram:3") == 0
     assert await contextual(activation, "tea", Layer.CONTEXT) == ["Tea of telegram:1"]
     assert await contextual(activation, "tea", Layer.PROCEDURES) == ["Brew tea for telegram:1"]
     assert await activation.contextual("telegram:3", "tea", (), PLENTY, count) == ()
@@ -224,7 +224,7 @@ async def test_budget_holds_the_highest_of_ten_thousand_rules(store: Store, acti
     shown = await activation.baseline(OWNER, 800, count)
     assert said(shown)[:10] == [f"Rule {n}" for n in range(9_991, 10_001)]
     assert 750 < cost(shown) <= 800
-    assert await activation.activation.baseline_count(OWNER) == 10_000
+    assert await activation.activation.count_baseline(OWNER) == 10_000
 
 
 async def test_every_rule_that_fits_is_included(store: Store, activation: Activating) -> None:
@@ -269,7 +269,7 @@ async def test_budget_is_never_exceeded(kinds: list[tuple[Kind, str, int]], budg
         try:
             store = Store.over(database, FakeClock())
             for kind, content, used in kinds:
-                await add_entry(store, kind, content, used=used, priority=default_priority(kind))
+                await add_entry(store, kind, content, used=used, priority=get_default_priority(kind))
             activation = Activating.over(database, store.clock)
             for tokens in budgets:
                 rules = await activation.baseline(OWNER, tokens, count)

@@ -26,7 +26,7 @@ from memory.log.compaction import (
     format_transcript,
 )
 from memory.log.sessions import Session
-from memory.messages import Completion, Message, Provenance, Role, complete_groups
+from memory.messages import Completion, Message, Provenance, Role, drop_incomplete_calls
 from memory.text.naming import telling_words
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
@@ -121,8 +121,8 @@ def test_cut_is_at_a_user_message_between_tool_groups(log: list[Message], keep: 
     cut = find_cut(log, keep)
     assert 0 <= cut < max(1, len(log))
     assert cut == 0 or log[cut].role is Role.USER
-    assert complete_groups(log[:cut]) == log[:cut]
-    assert complete_groups(log[cut:]) == log[cut:]
+    assert drop_incomplete_calls(log[:cut]) == log[:cut]
+    assert drop_incomplete_calls(log[cut:]) == log[cut:]
 
 
 @given(logs, st.integers(1, 30))

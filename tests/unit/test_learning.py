@@ -214,7 +214,7 @@ async def test_reinforcement_count_is_limited_also_for_edited_values(
         await connection.execute("UPDATE entries SET reinforcement_count = ?", (written,))
     reinforcement = Reinforcement(database)
     for _ in range(3):
-        await reinforcement.recalled([known.id])
+        await reinforcement.count_recall([known.id])
         await learn(learning, "The user likes tea.")
     count = await database.value("SELECT reinforcement_count FROM entries")
     assert count == min(MAX_REINFORCEMENTS, written + 6)
@@ -224,8 +224,8 @@ async def test_reinforcement_count_is_limited_also_for_edited_values(
 
 async def test_recall_of_missing_entries_changes_nothing(learning: Learning, database: Database) -> None:
     await learn(learning, "The user likes tea.")
-    await Reinforcement(database).recalled([])
-    await Reinforcement(database).recalled([999])
+    await Reinforcement(database).count_recall([])
+    await Reinforcement(database).count_recall([999])
     assert await database.value("SELECT reinforcement_count FROM entries") == 1
 
 

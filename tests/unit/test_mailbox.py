@@ -10,7 +10,7 @@ import pytest
 
 from bot.jobs.scheduled import Maintenance
 from bot.tasks import BackgroundTasks
-from memory.mail.mailbox import InboxItem, Mailbox, Received
+from memory.mail.mailbox import InboxItem, Mailbox, ReceivedUpdate
 from memory.mail.pruning import Pruning
 from memory.runtime.usage import TokenUse, UsageLog
 from memory.store.database import Database
@@ -42,19 +42,19 @@ class Noticed(Pruning):
         return pruned
 
 
-def updates(*ids: int, session: str = CHAT) -> list[Received]:
-    return [Received(i, session, f'{{"update_id": {i}}}') for i in ids]
+def updates(*ids: int, session: str = CHAT) -> list[ReceivedUpdate]:
+    return [ReceivedUpdate(i, session, f'{{"update_id": {i}}}') for i in ids]
 
 
-async def receive_new(mailbox: Mailbox, *received: Received) -> list[InboxItem]:
+async def receive_new(mailbox: Mailbox, *received: ReceivedUpdate) -> list[InboxItem]:
     """Receive updates and return the new items."""
-    before = await mailbox.waiting()
+    before = await mailbox.list_waiting()
     await mailbox.receive(received)
-    return [item for item in await mailbox.waiting() if item not in before]
+    return [item for item in await mailbox.list_waiting() if item not in before]
 
 
 async def waiting_ids(mailbox: Mailbox) -> list[int]:
-    return [item.update_id for item in await mailbox.waiting()]
+    return [item.update_id for item in await mailbox.list_waiting()]
 
 
 async def test_repeated_update_is_stored_once(mailbox: Mailbox) -> None:
@@ -65,7 +65,7 @@ async def test_repeated_update_is_stored_once(mailbox: Mailbox) -> None:
 
 async def test_answered_update_is_not_new_when_repeated(mailbox: Mailbox) -> None:
     (item,) = await receive_new(mailbox, *updates(7))
-    await mailbox.done([item.id])
+    await mailbox.finish([item.id])
     await mailbox.receive(updates(7))
     assert await waiting_ids(mailbox) == []
 
@@ -92,31 +92,31 @@ async def test_waiting_mail_and_unsent_replies_survive_a_restart(tmp_path: Path,
     again = await Database.open(tmp_path / "mneme.db")
     mailbox = Mailbox(again, "telegram", clock)
     assert await waiting_ids(mailbox) == [8]
-    assert [(reply.text, reply.reply_to) for reply in await mailbox.unsent()] == [("Hello", "41")]
+    assert [(reply.text, reply.reply_to) for reply in await mailbox.list_unsent()] == [("Hello", "41")]
     await again.close()
 
 
 async def test_held_mail_stays_held_until_done(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
     first, second = await receive_new(mailbox, *updates(7, 8))
     await mailbox.hold([first.id])
-    assert [(i.update_id, i.held) for i in await Mailbox(database, "telegram", clock).waiting()] == [
+    assert [(i.update_id, i.held) for i in await Mailbox(database, "telegram", clock).list_waiting()] == [
         (7, True),
         (8, False),
     ]
-    await mailbox.done([first.id, second.id])
+    await mailbox.finish([first.id, second.id])
     await mailbox.hold([first.id])  # Finished mail stays finished.
     assert await waiting_ids(mailbox) == []
 
 
 async def test_private_mail_being_written_is_not_treated_as_lost(mailbox: Mailbox, database: Database) -> None:
     await database.private.begin(CHAT)
-    memory = await database.private.memory()
+    memory = await database.private.get_memory_database()
     async with memory.transaction():  # The row is in the file before its text is in memory.
         receiving = asyncio.create_task(mailbox.receive(updates(1)))
         async with asyncio.timeout(20):
             while not await database.value("SELECT count(*) FROM inbox"):  # noqa: ASYNC110  # There is no event to wait for.
                 await asyncio.sleep(0)
-        looking = asyncio.create_task(mailbox.waiting())
+        looking = asyncio.create_task(mailbox.list_waiting())
         for _ in range(5):  # Connections answer in turn, so a reader that doesn't wait is finished by then.
             await database.value("SELECT 1")
             await memory.value("SELECT 1")
@@ -130,7 +130,7 @@ async def test_channels_have_separate_mail(database: Database, mailbox: Mailbox,
     await mailbox.answer(CHAT, "to Telegram")
     await other.receive(updates(7))
     assert await waiting_ids(other) == [7]
-    assert await other.unsent() == []
+    assert await other.list_unsent() == []
     assert await waiting_ids(mailbox) == [7]
 
 
@@ -138,25 +138,25 @@ async def test_replies_are_sent_in_order(mailbox: Mailbox) -> None:
     for text in ("one", "two", "three"):
         await mailbox.answer(CHAT, text)
     await mailbox.answer("telegram:99", "elsewhere")
-    assert [item.text for item in await mailbox.unsent(CHAT)] == ["one", "two", "three"]
-    assert [item.text for item in await mailbox.unsent()] == ["one", "two", "three", "elsewhere"]
+    assert [item.text for item in await mailbox.list_unsent(CHAT)] == ["one", "two", "three"]
+    assert [item.text for item in await mailbox.list_unsent()] == ["one", "two", "three", "elsewhere"]
 
 
 async def test_partially_sent_reply_remembers_its_chunks(mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "a long reply")
-    (reply,) = await mailbox.unsent()
-    await mailbox.chunk_sent(reply, ("41", "42"))
-    (reply,) = await mailbox.unsent()
+    (reply,) = await mailbox.list_unsent()
+    await mailbox.record_sent_chunk(reply, ("41", "42"))
+    (reply,) = await mailbox.list_unsent()
     assert reply.message_ids == ("41", "42")
     await mailbox.settle(reply, ("41", "42", "43"))
-    assert await mailbox.unsent() == []
+    assert await mailbox.list_unsent() == []
 
 
 async def test_abandoned_reply_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "to somebody who blocked the bot")
-    (reply,) = await mailbox.unsent()
+    (reply,) = await mailbox.list_unsent()
     await mailbox.settle(reply, (), failure="bot was blocked by the user")
-    assert await mailbox.unsent() == []
+    assert await mailbox.list_unsent() == []
     row = await database.row("SELECT state, failure FROM outbox")
     assert row is not None
     assert tuple(row) == ("given up", "bot was blocked by the user")
@@ -167,11 +167,11 @@ async def test_old_mail_and_usage_are_pruned_but_never_waiting_mail(
 ) -> None:
     usage = UsageLog(database, clock, ZoneInfo("UTC"))
     items = await receive_new(mailbox, *updates(1, 2, 3))
-    await mailbox.done([items[0].id])
+    await mailbox.finish([items[0].id])
     await mailbox.hold([items[1].id])
     for text in ("sent", "given up", "waits"):
         await mailbox.answer(CHAT, text)
-    sent, given_up, _ = await mailbox.unsent()
+    sent, given_up, _ = await mailbox.list_unsent()
     await mailbox.settle(sent, ())
     await mailbox.settle(given_up, (), failure="blocked")
     await usage.record(TokenUse("m", "turn", 1, 1))
@@ -179,11 +179,11 @@ async def test_old_mail_and_usage_are_pruned_but_never_waiting_mail(
     clock.forward(days=29)
     assert await pruning.prune() == 0
     (late,) = await receive_new(mailbox, *updates(4))
-    await mailbox.done([late.id])
+    await mailbox.finish([late.id])
     clock.forward(days=2)
     assert await pruning.prune() == 4
     assert await waiting_ids(mailbox) == [2, 3]
-    assert [item.text for item in await mailbox.unsent()] == ["waits"]
+    assert [item.text for item in await mailbox.list_unsent()] == ["waits"]
     assert await database.value("SELECT count(*) FROM inbox") == 3
     assert await database.value("SELECT count(*) FROM usage") == 0
 
@@ -194,12 +194,12 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(
     monkeypatch.setattr("bot.jobs.scheduled.DAY_SECONDS", 0.01)
     async with start() as app:
         mailbox = Mailbox(app.database, "telegram", clock)
-        await mailbox.done(item.id for item in await receive_new(mailbox, *updates(1)))
+        await mailbox.finish(item.id for item in await receive_new(mailbox, *updates(1)))
     clock.forward(days=31)
     async with start() as app:
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
         mailbox = Mailbox(app.database, "telegram", clock)
-        await mailbox.done(item.id for item in await receive_new(mailbox, *updates(2)))
+        await mailbox.finish(item.id for item in await receive_new(mailbox, *updates(2)))
         clock.forward(days=31)
         pruning = Noticed(app.database, clock)
         keeping = Maintenance(

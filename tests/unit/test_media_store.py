@@ -35,8 +35,8 @@ async def session(database: Database, clock: FakeClock, owner: str = ANN) -> Ses
 
 
 async def add_document(media: MediaStore, of: Session, name: str, *texts: str) -> Media:
-    kept = await media.keep(of, file(name))
-    return await media.learn(kept, "some pages", [Part(f"page {n}", text) for n, text in enumerate(texts, 1)])
+    kept = await media.store(of, file(name))
+    return await media.store_text(kept, "some pages", [Part(f"page {n}", text) for n, text in enumerate(texts, 1)])
 
 
 async def found(media: MediaStore, owner: str, query: str) -> list[str]:
@@ -47,9 +47,9 @@ async def test_same_file_keeps_its_number_and_gets_the_newest_reference(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
     ann, bob = await session(database, clock), await session(database, clock, BOB)
-    first = await media.keep(ann, file("a", "u"))
-    again = await media.keep(ann, file("b", "u"))
-    other = await media.keep(bob, file("a", "u"))
+    first = await media.store(ann, file("a", "u"))
+    again = await media.store(ann, file("b", "u"))
+    other = await media.store(bob, file("a", "u"))
     assert first.id == again.id != other.id
     known = await media.get(ANN, first.id, ANN)
     assert known is not None
@@ -74,10 +74,10 @@ async def test_parts_are_searched_by_their_owner_best_first(
 async def test_new_reading_replaces_the_former_parts(media: MediaStore, database: Database, clock: FakeClock) -> None:
     ann = await session(database, clock)
     kept = await add_document(media, ann, "a", "The boiler is old", "More")
-    await media.learn(kept, "1 page", [Part("page 1", "The boiler is new")])
+    await media.store_text(kept, "1 page", [Part("page 1", "The boiler is new")])
     assert await found(media, ANN, "old") == []
     assert await found(media, ANN, "boiler") == ["The boiler is new"]
-    assert await media.count(kept) == 1
+    assert await media.count_parts(kept) == 1
 
 
 async def test_media_is_deleted_with_its_session_and_from_the_index(
@@ -106,7 +106,7 @@ async def test_has_any_is_correct_at_once_and_after_restart(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
     assert not await media.has_any(ANN)
-    await media.keep(await session(database, clock), file("a"))
+    await media.store(await session(database, clock), file("a"))
     assert await media.has_any(ANN)
     assert await MediaStore(database, clock).has_any(ANN)
     assert not await MediaStore(database, clock).has_any(BOB)

@@ -42,7 +42,7 @@ async def test_repeated_move_changes_nothing(moving: ChatMigration, database: Da
     store = Store.over(database, clock)
     await store.entries.add(OLD.owner, NewEntry("We meet on Thursdays"))
     assert [await moving.move(OLD, NEW) for _ in range(3)] == [True] * 3
-    assert await moving.known("telegram") == {"-5": "-1005"}
+    assert await moving.read_new_ids("telegram") == {"-5": "-1005"}
     assert len(await store.entries.list(NEW.owner)) == 1
 
 
@@ -88,5 +88,5 @@ async def test_failed_move_of_files_changes_nothing(
     files.get_folder(NEW.owner).write_text("in the way", encoding="utf-8")
     with pytest.raises(StoreError, match="can't be moved"):
         await moving.move(OLD, NEW)
-    assert await moving.known("telegram") == {}
+    assert await moving.read_new_ids("telegram") == {}
     assert len(await store.entries.list(OLD.owner)) == 1

@@ -38,7 +38,7 @@ async def activating(database: Database, clock: FakeClock) -> Activating:
         await connection.execute("UPDATE entries SET reinforcement_count = 9 WHERE content <> ?", (DOG,))
     embedder, vectors = MeaningEmbedder(SAME), Vectors(database)
     embedding = Embedding(vectors, embedder)
-    while await embedding.some():
+    while await embedding.embed_batch():
         pass
     return Activating.over(database, clock, ranker=Ranker(database, VectorSearch(Search(database), vectors, embedder)))
 

@@ -62,7 +62,7 @@ async def test_languages_of_a_crowd_are_remembered_next_to_choices(database: Dat
     await Languages(preferences).expect([*crowd, *(make_arrival(address, "uk-UA") for address in strangers)])
     for kept in (preferences, PreferenceStore(database)):
         assert await kept.get(HOME.owner) == Preferences("es", "de", "Europe/Berlin")
-        assert [await kept.language(address.owner) for address in (*strangers, GROUP)] == ["uk"] * 20 + ["ru"]
+        assert [await kept.get_language(address.owner) for address in (*strangers, GROUP)] == ["uk"] * 20 + ["ru"]
         assert await kept.get("x:1") == Preferences()
 
 

@@ -14,7 +14,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
 from memory.log.sessions import Session
 from memory.log.turn_log import Outcome
-from memory.mail.mailbox import Mailbox, Received
+from memory.mail.mailbox import Mailbox, ReceivedUpdate
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
@@ -61,19 +61,19 @@ class Lives:
             if session.private:
                 await self.talks.end(session.id)
         elif what == "settle":
-            for number, item in enumerate(await self.mailbox.unsent(session.id)):
+            for number, item in enumerate(await self.mailbox.list_unsent(session.id)):
                 await self.mailbox.settle(item, (str(number),), "blocked" if size % 3 == 0 else None)
         elif what == "media":
             file = MediaFile(MediaKind.DOCUMENT, "telegram", "f", f"u{self.number}", self.words(session, 1))
-            media = await self.media.keep(session, file)
-            await self.media.learn(media, "lines", [Part("part 1", self.words(session, size))])
+            media = await self.media.store(session, file)
+            await self.media.store_text(media, "lines", [Part("part 1", self.words(session, size))])
         else:
             await self._turn(session, what, self.words(session, size))
 
     async def _turn(self, session: Session, what: str, words: str) -> None:
-        received = Received(self.number, session.id, f'{{"text": "{words}"}}', str(self.number))
+        received = ReceivedUpdate(self.number, session.id, f'{{"text": "{words}"}}', str(self.number))
         await self.mailbox.receive([received])
-        (item,) = [item for item in await self.mailbox.waiting() if item.update_id == self.number]
+        (item,) = [item for item in await self.mailbox.list_waiting() if item.update_id == self.number]
         if what == "held":
             await self.mailbox.hold([item.id])
             return
@@ -142,10 +142,10 @@ async def test_private_talk_is_deleted_from_memory_at_its_end(database: Database
     await lives.step("1", "end", 1)
     after = await lives.store.sessions.read_transcript(session.id)
     assert after.messages == before.messages[:2]
-    memory = await database.private.memory()
+    memory = await database.private.get_memory_database()
     for table in ("messages", "turns", "media", "media_parts", "inbox", "outbox"):
         assert await memory.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # Constants.
-    assert await lives.mailbox.waiting() == []
+    assert await lives.mailbox.list_waiting() == []
 
 
 async def test_rebuilt_index_contains_nothing_of_a_private_talk(database: Database, clock: FakeClock) -> None:

@@ -526,7 +526,7 @@ async def test_reading_only_the_best_messages_omits_none_of_them(
         if number % 10 == 0:
             clock.forward(minutes=1)
             await note(store, f"n{number}", f"a lighthouse {'word ' * (number % 4)}", owner=session.owner)
-    best = (await search.for_message("lighthouse", session.owner, 0)).passages
+    best = (await search.find_for_message("lighthouse", session.owner, 0)).passages
     everything = await search.find("lighthouse", session.owner, only=Filter(kinds=PASSAGE_KINDS, archived=False))
     assert len(best) == PASSAGES < len(everything)
     assert [(hit.kind, hit.id) for hit in best] == [(hit.kind, hit.id) for hit in everything][:PASSAGES]

@@ -294,7 +294,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(numbers=st.lists(st.integers(1, 30), max_size=5))
     def reinforce(self, numbers: list[int]) -> None:
-        self.wait(self.reinforcement.recalled(numbers))
+        self.wait(self.reinforcement.count_recall(numbers))
 
     @rule(owner=st.sampled_from(OWNERS))
     def undo(self, owner: str) -> None:

@@ -136,8 +136,8 @@ class PageData:
         return await self.file()
 
     async def last_request(self) -> Json:
-        reasons = await self.memory.activation_log.last(self.session.id)
-        notes = await self.memory.activation_log.recalled_notes(self.session.id)
+        reasons = await self.memory.activation_log.read_last(self.session.id)
+        notes = await self.memory.activation_log.read_recalled_entries(self.session.id)
         return {
             "memories": [
                 {
@@ -186,6 +186,6 @@ class PageData:
             "successor": listed.successor,
             "archived": entry.archived_at is not None,
             "strength": round(decay.score(entry.kind, *reinforced, self.clock()), 2),
-            "fades": decay.fades_on(entry.kind, *reinforced).date(),
+            "fades": decay.compute_fading_time(entry.kind, *reinforced).date(),
             "source": listed.source,
         }

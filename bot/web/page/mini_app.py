@@ -95,7 +95,7 @@ class MiniApp:
             return None
         address = Address(CHANNEL, str(found.user))
         session = await self._app.sessions.get_or_create(address)
-        language = await self._app.memory.preferences.language(address.owner)
+        language = await self._app.memory.preferences.get_language(address.owner)
         return Visitor(PageData(self._app.memory, session, self._app.clock), language)
 
     async def _enter(self, request: Request) -> Response:
