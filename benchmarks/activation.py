@@ -105,7 +105,7 @@ async def store_cases(database: Database, cases: list[Case]) -> None:
 
 async def rank(activation: Activating, case: Case, tokens: int) -> list[str]:
     """Return the labels of the memories that layer B activates for a case, in order."""
-    found = await activation.contextual(case.id, case.message, (), tokens, TokenCounter().text)
+    found = await activation.contextual(case.id, case.message, (), tokens, TokenCounter().count)
     labels = {new.content: new.topic for new, _, _ in case.memories}
     lines = [one.line for one in found if one.layer is Layer.CONTEXT]
     return [labels[line.partition("] ")[2]] for line in lines]
@@ -208,7 +208,7 @@ async def _fill(connection: aiosqlite.Connection, owner_id: int, first: int, las
 
 async def _latency(activation: Activating) -> str:
     source = random.Random(2)
-    count = TokenCounter().text
+    count = TokenCounter().count
     times: list[float] = []
     for _ in range(MESSAGES):
         message = a_query(source)

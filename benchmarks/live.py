@@ -48,7 +48,7 @@ async def run(settings: Settings) -> list[Row]:
     """Return a row for each conversation."""
     rows: list[Row] = []
     endpoint, model = endpoint_and_model(settings, settings.llm_model or "")
-    assumed = load_catalogue().window(model)
+    assumed = load_catalogue().get_window(model)
     started = time.monotonic()
     probed = await probe(endpoint, model, assumed, settings.llm_timeout, None, asks=True)
     rows += [Row(trial.name, bool(trial.works), "" if trial.works else trial.instead, 0) for trial in probed.trials]

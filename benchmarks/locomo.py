@@ -119,7 +119,7 @@ class Asking:
         hits = await self._recall.find_hits(question.text, session.owner, only, max(DEPTHS))
         places = {content: rank for rank, content in reversed([*enumerate((hit.content for hit in hits), 1)])}
         ranks = tuple(places[texts[key]] for key in question.evidence if texts[key] in places)
-        tokens = self._counter.text(relevant)
+        tokens = self._counter.count(relevant)
         words = answer_words(question.answer, [texts[key] for key in question.evidence], relevant)
         return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks, words)
 
@@ -195,8 +195,8 @@ def is_in(text: str, request: str) -> bool:
 def answer_words(answer: str, evidence: list[str], request: str) -> float | None:
     """Return the share of the answer's words in the evidence that a request contains, or None without such words."""
     terms = QueryTerms(answer)
-    told = {term for text in evidence for term in terms.term_counts(text)}
-    return len(told & terms.term_counts(request).keys()) / len(told) if told else None
+    told = {term for text in evidence for term in terms.count_terms(text)}
+    return len(told & terms.count_terms(request).keys()) / len(told) if told else None
 
 
 async def _compare_with_peers(

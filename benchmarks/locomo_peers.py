@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.locomo_data import Dialogue, Question, Said
 from benchmarks.locomo_figures import DEPTHS, Answered
 from memory.search.vectors import Embedder, Vector, format_for_embedding
-from memory.text.words import query_terms
+from memory.text.words import extract_query_terms
 
 Ranks = Callable[[str], Awaitable[list[str]]]
 """Returns the keys of the best messages for a question."""
@@ -59,7 +59,7 @@ def _by_words(index: sqlite3.Connection, said: Sequence[Said]) -> Ranks:
     async def ranked(question: str) -> list[str]:
         rows = index.execute(
             "SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?",
-            (" OR ".join(query_terms(question)), max(DEPTHS)),
+            (" OR ".join(extract_query_terms(question)), max(DEPTHS)),
         )
         return [said[row[0]].key for row in rows]
 

@@ -38,11 +38,13 @@ MODELS = (
 
 def monthly(model: str, url: str) -> tuple[float, float] | None:
     """Return US dollars a month with and without a cache, or None if the price is unknown."""
-    price = load_catalogue().price(model, urlsplit(url).hostname)
+    price = load_catalogue().get_price(model, urlsplit(url).hostname)
     if price is None:
         return None
-    background = price.of(BACKGROUND_PROMPT_TOKENS, BACKGROUND_ANSWER_TOKENS)
-    cached, plain = (price.of(PROMPT_TOKENS, ANSWER_TOKENS, tokens) + background for tokens in (REPEATED_TOKENS, 0))
+    background = price.compute(BACKGROUND_PROMPT_TOKENS, BACKGROUND_ANSWER_TOKENS)
+    cached, plain = (
+        price.compute(PROMPT_TOKENS, ANSWER_TOKENS, tokens) + background for tokens in (REPEATED_TOKENS, 0)
+    )
     return cached * MESSAGES, plain * MESSAGES
 
 

@@ -83,7 +83,7 @@ async def measure(half: str) -> tuple[list[Asked], list[Unasked]]:
                     ("off topic", chat.off_topic),
                     ("small talk", chat.small_talk),
                 ):
-                    shown = [counter.text(await asking.find_relevant(session, message)) for message in messages]
+                    shown = [counter.count(await asking.find_relevant(session, message)) for message in messages]
                     unasked += [Unasked(chat.language, kind, tokens) for tokens in shown]
         finally:
             await database.close()
@@ -95,7 +95,7 @@ def _beginning(relevant: str, counter: TokenCounter) -> str:
     lines: list[str] = []
     left = FIRST_TOKENS
     for line in relevant.splitlines():
-        left -= counter.text(line) + 1
+        left -= counter.count(line) + 1
         if left < 0:
             break
         lines.append(line)

@@ -30,7 +30,7 @@ from config.logs import configure_logging
 from config.models import LocalModel, ModelCatalogue, load_catalogue
 from config.settings import Settings, load_settings
 from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import weights_path, with_real_size
+from pipeline.local.model_files import get_weights_path, set_real_size
 from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer, Says
@@ -151,7 +151,7 @@ async def ask(
         if variant.memory:
             shutil.copytree(folder, data)
         settings = _settings(data, await server.start(), server.model.name, server.api_key, memory=variant.memory)
-        async with open_app(settings, clock, _catalogue(load_catalogue().local(server.model.name), variant)) as app:
+        async with open_app(settings, clock, _catalogue(load_catalogue().get_local(server.model.name), variant)) as app:
             began = time.monotonic()
             answer = await Person(app).says(question.asked)
             return judge(conversation, question, answer, time.monotonic() - began)
@@ -186,7 +186,7 @@ async def measure(
     model: LocalModel, chosen: list[Variant], models_dir: Path, console: Console
 ) -> dict[str, list[Judged]]:
     """Ask all questions in each configuration."""
-    server = EmbeddedServer(with_real_size(model, models_dir), weights_path(model, models_dir))
+    server = EmbeddedServer(set_real_size(model, models_dir), get_weights_path(model, models_dir))
     results: dict[str, list[Judged]] = {}
     questions = sum(len(conversation.questions) for conversation in CONVERSATIONS)
     with tempfile.TemporaryDirectory() as own, Progress(console=console) as progress:
@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("--model", help="the local model; without it the default one")
     arguments = parser.parse_args()
     configure_logging("error", "console")
-    model = load_catalogue().local(arguments.model)
+    model = load_catalogue().get_local(arguments.model)
     chosen = [v for v in variants(model) if not arguments.only or arguments.only in v.name]
     console = Console(width=150)
     began = time.monotonic()

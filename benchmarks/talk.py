@@ -10,7 +10,7 @@ import random
 import re
 from enum import StrEnum
 
-from memory.text.words import sought_parts
+from memory.text.words import extract_sought_parts
 
 LONG = """
 The bus broke down again this morning. I walked the last mile home.
@@ -110,7 +110,7 @@ def as_transcript(message: str) -> str:
 
 def wordings(question: str) -> list[str]:
     """Return up to five wordings: the question, its informative words, each half of these, and the longest ones."""
-    words = sought_parts(question)[0]
+    words = extract_sought_parts(question)[0]
     half = (len(words) + 1) // 2
     longest = sorted(words, key=len)[-2:]
     return [*dict.fromkeys(filter(None, (question, *map(" ".join, (words, words[:half], words[half:], longest)))))]

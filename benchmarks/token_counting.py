@@ -17,7 +17,7 @@ from memory.clock import system_clock
 from memory.messages import Message, Role
 from memory.text.tokens import TokenCounter
 from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import weights_path, with_real_size
+from pipeline.local.model_files import get_weights_path, set_real_size
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
@@ -59,9 +59,9 @@ async def main() -> None:
     parser.add_argument("--model", help="a local model's name")
     parser.add_argument("--models-dir", type=Path, help="where the weights are")
     arguments = parser.parse_args()
-    local = load_catalogue().local(arguments.model)
+    local = load_catalogue().get_local(arguments.model)
     folder = arguments.models_dir or load_settings_with_logging(quiet=True).models_dir
-    server = EmbeddedServer(with_real_size(local, folder), weights_path(local, folder))
+    server = EmbeddedServer(set_real_size(local, folder), get_weights_path(local, folder))
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key)
@@ -96,7 +96,7 @@ async def _prompt_tokens(model: OpenAIModel, text: str) -> int:
 
 def _error(counter: TokenCounter, model: str, text: str, size: int) -> float:
     message = Message(Role.USER, text, system_clock())
-    return abs(counter.messages([message], model) - size) / size
+    return abs(counter.count_messages([message], model) - size) / size
 
 
 if __name__ == "__main__":

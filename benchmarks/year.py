@@ -27,7 +27,7 @@ from benchmarks.year_life import ANSWERS, BEGIN, EN, Attribute, Life, Line, Purp
 from bot.app import App, open_app
 from config.logs import configure_logging
 from config.settings import Settings
-from memory.text.naming import name_key
+from memory.text.naming import make_name_key
 from tests.support.agreement import agreement
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ChatRequest, ModelServer, Says
@@ -50,7 +50,7 @@ class Oracle:
         self._facts = {" ".join(line.text.split()): line.facts for line in life.lines if line.facts}
         self._answers = 0
         self._by_subject = {
-            name_key(subject): attribute.key
+            make_name_key(subject): attribute.key
             for attribute in life.attributes
             for names in attribute.subjects.values()
             for subject in names

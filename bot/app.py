@@ -252,9 +252,9 @@ def _assemble(
         # Save tokens: offer tools for media and skills only if the owner has media and the bot has skills
         with_media = await memory.media.has_any(owner)
         without = () if with_media else MEDIA_TOOLS
-        without = without if await skills.all() else (*without, SKILL_TOOL)
+        without = without if await skills.list() else (*without, SKILL_TOOL)
         specs = tuple(spec for spec in toolbox.specs if spec.name not in without)
-        return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp.specs(talks.window)))
+        return Budget(talks.name, talks.window, counter, style.identity, (*specs, *mcp.select_specs(talks.window)))
 
     imports = memory.foreign_import if enabled else None
     reader, sources = create_media_reader(settings, memory.media, budget, imports, stack)
@@ -338,7 +338,7 @@ def _assemble(
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
-            InputSanitizing(reader, models, mcp.ready),
+            InputSanitizing(reader, models, mcp.wait_until_ready),
             AutoCapture(
                 memory.ledger,
                 memory.long_term,
@@ -349,7 +349,7 @@ def _assemble(
                 memory.lookup,
                 memory.sharing,
                 enabled=enabled,
-                tells=notices_enabled,
+                has_notices=notices_enabled,
             ),
             AutoCompaction(memory.sessions, compaction, background.compacted),
             ContextBuilding(memory.sessions, builder),

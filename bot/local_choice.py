@@ -8,9 +8,9 @@ from pathlib import Path
 
 from config.errors import ConfigurationError
 from config.hub_files import HUB_FOLDER, HubFile, parse_hub_file
-from config.models import CatalogueError, EmbeddedModel, LocalModel, ModelCatalogue, own_model
+from config.models import CatalogueError, EmbeddedModel, LocalModel, ModelCatalogue, read_own_model
 from config.settings import Settings
-from pipeline.local.model_files import is_present, weights_path, with_real_size
+from pipeline.local.model_files import get_weights_path, is_present, set_real_size
 
 PULLED_STYLE = "small"
 PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")
@@ -41,12 +41,12 @@ def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
         return _choose_from_catalogue(settings, configured_local(settings, catalogue))
     file = pulled_file(settings)
     if file is None:
-        return LocalChoice(own_model(own, settings.llm_context_tokens), own, "full", None, None)
-    if (known := catalogue.local_of_hub(file)) is not None:
+        return LocalChoice(read_own_model(own, settings.llm_context_tokens), own, "full", None, None)
+    if (known := catalogue.find_by_hub_file(file)) is not None:
         return _choose_from_catalogue(settings, known)
     if not own.is_file():
         raise CatalogueError(f"LLM_MODEL names {file.name}, which is not here: run `mneme model pull {file.name}`.")
-    return LocalChoice(own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
+    return LocalChoice(read_own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
 
 
 def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
@@ -75,11 +75,11 @@ def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalMode
     That is the catalogue's default if it was downloaded, else the first downloaded model, else the one to download.
     """
     if settings.llm_model is not None and not settings.has_endpoint:
-        return catalogue.local(settings.llm_model)
-    default = catalogue.local()
+        return catalogue.get_local(settings.llm_model)
+    default = catalogue.get_local()
     in_order = (default, *(model for model in catalogue.local_models if model is not default))
     present = (model for model in in_order if is_present(model, settings.models_dir))
-    return next(present, None) or catalogue.last_resort(memory_bytes())
+    return next(present, None) or catalogue.choose_last_resort(memory_bytes())
 
 
 def memory_bytes() -> int:
@@ -87,8 +87,8 @@ def memory_bytes() -> int:
 
 
 def _choose_from_catalogue(settings: Settings, model: LocalModel) -> LocalChoice:
-    weights = weights_path(model, settings.models_dir)
-    model = with_real_size(model, settings.models_dir)
+    weights = get_weights_path(model, settings.models_dir)
+    model = set_real_size(model, settings.models_dir)
     if not model.is_measured and settings.llm_context_tokens is not None:
         model = replace(model, n_ctx=settings.llm_context_tokens)
     return LocalChoice(model, weights, model.prompt, model.tools, model.second_look)

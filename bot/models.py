@@ -89,7 +89,7 @@ def create_models(
 
     def model(name: str) -> OpenAIModel:
         endpoint, served_name = endpoint_and_model(settings, name)
-        window = catalogue.window(served_name)
+        window = catalogue.get_window(served_name)
         set_tokens = settings.llm_context_tokens if name == settings.llm_model else None
         if set_tokens is not None:
             window = replace(window, max_input_tokens=set_tokens)
@@ -109,7 +109,7 @@ def create_models(
             timeout=settings.llm_timeout,
             defaults=ModelDefaults(settings.llm_temperature, effort=settings.llm_effort),
             known=facts,
-            unable=frozenset() if catalogue.known_local(served_name) is None else frozenset({Part.IMAGES}),
+            unable=frozenset() if catalogue.find_measured_local(served_name) is None else frozenset({Part.IMAGES}),
         )
         stack.push_async_callback(created.close)
         return created
@@ -131,7 +131,7 @@ def price_lookup(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
         if not settings.has_endpoint:
             return FREE
         endpoint, served_name = endpoint_and_model(settings, name)
-        return catalogue.price(served_name, urlsplit(endpoint.address).hostname)
+        return catalogue.get_price(served_name, urlsplit(endpoint.address).hostname)
 
     return price_of
 
@@ -147,7 +147,7 @@ def describe_uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> st
 
     def is_counted(name: str) -> bool:
         host = urlsplit(endpoint_and_model(settings, name)[0].address).hostname
-        return catalogue.tells_cost(host) or price_of(name) is not None
+        return catalogue.reports_cost(host) or price_of(name) is not None
 
     names = (settings.llm_model, *settings.llm_models, settings.llm_fast_model, settings.llm_fallback_model)
     unknown = [name for name in dict.fromkeys(names) if name and not is_counted(name)]
@@ -168,12 +168,12 @@ def create_model_setup(settings: Settings, catalogue: ModelCatalogue, router: Mo
         choice = require_local(settings, catalogue)
         yielding = YieldingModel(router)
         contract = _contract(router, choice.second_look)
-        return ModelSetup(yielding, (), yielding.quiet, STYLES[choice.style], choice.tools, contract)
-    local = catalogue.known_local(router.name)
+        return ModelSetup(yielding, (), yielding.wait_until_idle, STYLES[choice.style], choice.tools, contract)
+    local = catalogue.find_measured_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
-    fast = catalogue.known_local(settings.llm_fast_model or router.name)
+    fast = catalogue.find_measured_local(settings.llm_fast_model or router.name)
     contract = _contract(router, None if fast is None else fast.second_look)
-    return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
+    return ModelSetup(router, router.create_others(), always_quiet, style, tools, contract)
 
 
 def _contract(router: ModelRouter, second_look: bool | None) -> ModelAbilities:
@@ -202,7 +202,7 @@ def _create_embedded(
     erasures.add_place(server.forget)
 
     async def connect() -> Endpoint:
-        return Endpoint(await server.start(), server.api_key, server.why_lost)
+        return Endpoint(await server.start(), server.api_key, server.explain_loss)
 
     talking = OpenAIModel(
         local.name,

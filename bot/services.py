@@ -49,7 +49,7 @@ from memory.store.file_copies import FileCopies
 from memory.store.notices import PendingNotices
 from memory.store.reinforcement import Reinforcement
 from memory.text.tokens import TokenCounter
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from memory.transfer.replica import Replica, ReplicaPlace
 
@@ -97,7 +97,7 @@ class MemoryServices:
         self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
         self.naming_traces = NamingTracer(database, self.files, clock)
-        self.portable = Portable(database, folder)
+        self.portable = Exporter(database, folder)
         self.importer = Importer(database, folder)
         self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
 

@@ -19,7 +19,7 @@ from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Session, SessionService, SessionState
 from memory.log.turn_log import TurnLog
 from memory.messages import Provenance
-from pipeline.arrival import Arrival, inbox_ids
+from pipeline.arrival import Arrival, collect_inbox_ids
 from pipeline.runner import Pipeline, TurnLimiter
 from pipeline.turn import Turn
 
@@ -184,7 +184,7 @@ class SessionRunner:
     def active_inbox_ids(self) -> set[int]:
         queues = self.queues.all()
         arrivals = [arrival for queue in queues for arrival in (*queue.waiting, *queue.working)]
-        return set(inbox_ids([*arrivals, *self._immediate.values()]))
+        return set(collect_inbox_ids([*arrivals, *self._immediate.values()]))
 
     def _is_message(self, arrival: Arrival) -> bool:
         """Return True if an arrival may share a turn: it is neither a command nor a task."""

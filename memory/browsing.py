@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from config.texts import in_line
+from config.texts import shorten_to_line
 from memory.clock import from_text
 from memory.log.sessions import message_from_row
 from memory.messages import Message
@@ -98,7 +98,11 @@ class MemoryBrowser:
         )
         return [
             ListedConversation(
-                row["id"], from_text(row["started_at"]), in_line(row["title"] or ""), row["messages"], row["program"]
+                row["id"],
+                from_text(row["started_at"]),
+                shorten_to_line(row["title"] or ""),
+                row["messages"],
+                row["program"],
             )
             for row in rows
         ]

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 
-from config.secrets import without_shapes
+from config.secrets import mask_in_log_line
 from config.texts import _, in_english
 
 
@@ -22,12 +22,12 @@ class MnemeError(Exception):
     is_private = False
 
     def __str__(self) -> str:
-        return without_shapes(super().__str__())
+        return mask_in_log_line(super().__str__())
 
     @property
     def source(self) -> str:
         """Return the text in English, whatever the user's language."""
-        return without_shapes(in_english(self.args[0])) if len(self.args) == 1 else str(self)
+        return mask_in_log_line(in_english(self.args[0])) if len(self.args) == 1 else str(self)
 
     @property
     def loggable(self) -> str:

@@ -105,8 +105,8 @@ def _filter_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str]
 
 
 def _contains_name(terms: QueryTerms, text: str) -> bool:
-    return terms.coverage(text) == 1
+    return terms.compute_coverage(text) == 1
 
 
 def _mask_name(terms: QueryTerms, line: str) -> str:
-    return _WORD.sub(lambda match: MASK if terms.term_counts(match.group()) else match.group(), line)
+    return _WORD.sub(lambda match: MASK if terms.count_terms(match.group()) else match.group(), line)

@@ -78,11 +78,11 @@ class Arrival:
         return self.speaker_id if self.speaker is not None else None
 
 
-def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
+def collect_inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
     return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
 
 
-def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
+def create_task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
     return Arrival(
         address=Address.parse(run.reminder.session_id),
         text=run.reminder.text,
@@ -133,7 +133,7 @@ class Channel(Protocol):
             document: A file to send with the text. It is stored until it is delivered.
         """
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         """Return True if the sender may see and change the memory of the whole chat."""
 
     async def is_owner(self, arrival: Arrival) -> bool:

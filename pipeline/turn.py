@@ -89,7 +89,7 @@ class Turn:
             read += [m for m in self.transcript.messages if m.turn_id is None or m.turn_id != self.replaces_turn]
         return (*read, *self.user_messages, *self.produced)
 
-    def provenance_of(self, answer: str) -> Provenance | None:
+    def get_provenance(self, answer: str) -> Provenance | None:
         """Return the provenance of an answer: foreign if the turn read foreign text or the answer repeats some."""
         if self.provenance.is_foreign:
             return self.provenance

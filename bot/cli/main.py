@@ -19,7 +19,7 @@ from bot.cli.upkeep_cli import backup, doctor, members_cli, restore, skills_cli
 from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
-from config.process import program_version, raise_handle_limit
+from config.process import get_program_version, raise_handle_limit
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ mneme setup"""
 
 def _version(show: bool) -> None:
     if show:
-        typer.echo(f"mneme {program_version()}")
+        typer.echo(f"mneme {get_program_version()}")
         raise typer.Exit
 
 
@@ -96,9 +96,9 @@ def _require_text(arguments: list[str]) -> None:
 
 
 def _describe_settings_file() -> str:
-    from config.settings import settings_file
+    from config.settings import find_settings_file
 
-    file = settings_file()
+    file = find_settings_file()
     return f" in {file.absolute()}" if file.exists() else f", and there is no {file.absolute()}"
 
 

@@ -100,9 +100,9 @@ def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; wi
 
 
 async def _try(server: ServerConfig) -> bool:
-    from pipeline.tools.mcp.config import tool_names
+    from pipeline.tools.mcp.config import make_tool_names
     from pipeline.tools.mcp.connection import ServerConnection
-    from pipeline.tools.mcp.tools import asks_first
+    from pipeline.tools.mcp.tools import needs_approval
 
     connection = ServerConnection(server, lambda: None, sys.stderr)
     connection.start()
@@ -111,10 +111,10 @@ async def _try(server: ServerConfig) -> bool:
         if connection.trouble is not None:
             typer.echo(f"{server.name}: {connection.trouble}")
             return False
-        names = tool_names(server.prefix, [tool.name for tool in connection.tools])
+        names = make_tool_names(server.prefix, [tool.name for tool in connection.tools])
         typer.echo(f"{server.name} works, with {len(names)} tool{'s' if len(names) != 1 else ''}:")
         for tool in connection.tools:
-            how = "asks first" if asks_first(tool) else "only reads"
+            how = "asks first" if needs_approval(tool) else "only reads"
             typer.echo(f"  {names[tool.name]}  {how if server.offers(tool.name) else 'off'}")
         return True
     finally:

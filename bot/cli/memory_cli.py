@@ -18,7 +18,7 @@ import typer
 
 from bot.cli.start import load_settings_with_logging
 from config.numbers import NUMBER
-from config.texts import in_line
+from config.texts import shorten_to_line
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
 
@@ -126,7 +126,7 @@ def list_entries(
 
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {in_line(entry.content)}" for entry in entries]
+        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {shorten_to_line(entry.content)}" for entry in entries]
         _print_all([entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
     _with_memory(work)
@@ -201,7 +201,9 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
 
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list_unconfirmed(owner)
-        lines = [f"{entry.owner}  {entry.name}  {in_line(entry.content)}  ({entry.unconfirmed})" for entry in entries]
+        lines = [
+            f"{entry.owner}  {entry.name}  {shorten_to_line(entry.content)}  ({entry.unconfirmed})" for entry in entries
+        ]
         _print_all([entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_memory(work)
@@ -244,9 +246,9 @@ def recall(
 
     async def work(opened: OpenMemory) -> None:
         from memory.search.types import Filter
-        from memory.text.spans import span_of
+        from memory.text.spans import parse_span
 
-        begins, ends = span_of(since, until, opened.settings.zone)
+        begins, ends = parse_span(since, until, opened.settings.zone)
         only = Filter(kinds=[kind] if kind else None, path=scope, tags=_parse_tags(tags), since=begins, until=ends)
         if every:
             hits = await opened.memory.reading.find_mentioning([query], owner, only)

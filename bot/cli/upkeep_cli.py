@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.doctor.finding import Finding
     from memory.access import AccessList
     from memory.transfer.archive import Manifest
-    from memory.transfer.restore import RestoredReplica
+    from memory.transfer.restore import ReplicaRestoreResult
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
 
@@ -85,7 +85,7 @@ def restore(
     folder = into.expanduser().absolute() if into is not None else settings.mneme_data_dir
     is_elsewhere = folder != settings.mneme_data_dir.expanduser().absolute()
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
-    if restoring.occupied and not yes and sys.stdin.isatty():
+    if restoring.is_occupied and not yes and sys.stdin.isatty():
         yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
     settings = settings.model_copy(update={"mneme_data_dir": folder})
     if archive is not None:
@@ -103,7 +103,7 @@ def restore(
         typer.echo(f"What was there before is in {kept}.")
 
 
-def _describe_replica(restored: RestoredReplica) -> str:
+def _describe_replica(restored: ReplicaRestoreResult) -> str:
     until = f" until {restored.newest:%Y-%m-%d %H:%M:%S} UTC" if restored.newest is not None else ""
     if restored.number == restored.holder.number:
         return f"What the replica had{until} (its folder {restored.number})"

@@ -14,7 +14,7 @@ import structlog
 from bot.languages import Languages
 from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
-from config.texts import N_, _, in_line, use_language
+from config.texts import N_, _, shorten_to_line, use_language
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 from memory.log.sessions import Session, SessionService, SessionState
@@ -245,7 +245,7 @@ class CommandRunner:
         """Run a command, unless the inbox shows that it ran before a crash and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self.effects.has_effect(causes):
-            command_text = in_line(f"/{call.name} {call.argument}", MAX_QUOTED_CHARS)
+            command_text = shorten_to_line(f"/{call.name} {call.argument}", MAX_QUOTED_CHARS)
             return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
         with self.effects.caused_by(causes):
             return await command.run(call)
@@ -253,7 +253,7 @@ class CommandRunner:
 
 async def _refusal(arrival: Arrival, command: Command) -> str | None:
     """Return why the sender may not use a command, or None if they may."""
-    if command.access is Access.MANAGERS and not await arrival.channel.may_manage(arrival):
+    if command.access is Access.MANAGERS and not await arrival.channel.can_manage(arrival):
         return _("In a group /{name} is for its administrators and for the bot's owner.", name=command.name)
     if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):
         return _("/{name} is for the bot's owner.", name=command.name)

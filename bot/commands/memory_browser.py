@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
-from config.texts import N_, _, in_line, ngettext
+from config.texts import N_, _, ngettext, shorten_to_line
 from memory.buttons import (
     Button,
     Keyboard,
@@ -29,7 +29,7 @@ from memory.search.memory_reader import ReadRequest
 from memory.search.named_memories import NamedMemory
 from memory.search.types import Filter, Hit
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind
-from memory.text.same_words import same_words
+from memory.text.same_words import has_same_words
 
 PAGE_SIZE = 10
 MAX_RESULTS = 100
@@ -89,7 +89,7 @@ class MemoryQueries:
             of_file = len(await self.services.lookup.read_lines(owner))
             log, zone = self.services.activation_log, self.services.zone_of(owner)
             recalled = [
-                f"- {at.astimezone(zone):%Y-%m-%d}: {in_line(text)}"
+                f"- {at.astimezone(zone):%Y-%m-%d}: {shorten_to_line(text)}"
                 for at, text in (await log.read_recalled(call.session.id))[:MAX_RECALLED_MESSAGES]
             ]
             reasons, notes = await log.read_last(call.session.id), await log.read_recalled_entries(call.session.id)
@@ -267,22 +267,22 @@ def format_reasons(
 
 def _with_source(entry: Entry) -> str:
     """Return the content with its source, and with the quote if its wording differs."""
-    is_same = entry.quote is None or same_words(entry.quote, entry.content)
-    quote = "" if is_same or entry.quote is None else f': "{in_line(entry.quote)}"'
-    return f"{in_line(entry.content)} ({format_source(entry)}{quote})"
+    is_same = entry.quote is None or has_same_words(entry.quote, entry.content)
+    quote = "" if is_same or entry.quote is None else f': "{shorten_to_line(entry.quote)}"'
+    return f"{shorten_to_line(entry.content)} ({format_source(entry)}{quote})"
 
 
 def format_lines(lines: Sequence[NamedMemory]) -> str:
     if not lines:
         return _("MEMORY.md says nothing besides the entries.")
-    shown = [f"- {in_line(line.content)} (`{line.forget_command}`)" for line in lines[:PAGE_SIZE]]
+    shown = [f"- {shorten_to_line(line.content)} (`{line.forget_command}`)" for line in lines[:PAGE_SIZE]]
     more = [_("... and more.")] if len(lines) > PAGE_SIZE else []
     return "\n".join([_("In MEMORY.md, which is part of every request:"), *shown, *more])
 
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
     return tuple(
-        (Button(f"{_('Forget')}: {in_line(memory.content, MAX_LABEL_CHARS)}", memory.forget_command),)
+        (Button(f"{_('Forget')}: {shorten_to_line(memory.content, MAX_LABEL_CHARS)}", memory.forget_command),)
         for memory in memories
     )
 
@@ -291,7 +291,7 @@ def format_unsure(entries: Sequence[Entry]) -> str:
     if not entries:
         return _("Nothing is waiting for your word.")
     lines = [
-        f"- {in_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
+        f"- {shorten_to_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
         for entry in entries[:PAGE_SIZE]
     ]
     more = [_("... and more.")] if len(entries) > PAGE_SIZE else []
@@ -311,7 +311,7 @@ def format_entry(entry: Entry) -> str:
     if entry.steps:
         content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
     if entry.quote:
-        content += "\n\n" + _('Said: "{quote}"', quote=in_line(entry.quote))
+        content += "\n\n" + _('Said: "{quote}"', quote=shorten_to_line(entry.quote))
     if entry.outcome:
         content += "\n\n" + _("Outcome: {outcome}", outcome=entry.outcome)
     facts = [format_source(entry)]
@@ -371,13 +371,13 @@ def _page(
 def _line(memory: Entry | Hit) -> str:
     """Return a memory as a line: its content, a mark if it was replaced, and the command that shows it."""
     history = f" ({_('replaced')})" if memory.superseded_by is not None else ""
-    return f"- {in_line(memory.content)}{history} /memory_{memory.id}"
+    return f"- {shorten_to_line(memory.content)}{history} /memory_{memory.id}"
 
 
 def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
     return arrange_in_rows(
         [
-            Button(in_line(memory.content, MAX_LABEL_CHARS), f"/memory_{memory.id}", in_place=True)
+            Button(shorten_to_line(memory.content, MAX_LABEL_CHARS), f"/memory_{memory.id}", in_place=True)
             for memory in memories
         ],
         ENTRIES_PER_ROW,

@@ -10,7 +10,7 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.commands.memory_browser import forget_keyboard, hint_at_entry, parse_quoted_name
 from bot.services import MemoryServices
 from config.numbers import NUMBER
-from config.texts import N_, _, in_line, ngettext
+from config.texts import N_, _, ngettext, shorten_to_line
 from memory.buttons import Button, create_edit_button, create_undo_button
 from memory.clock import Clock
 from memory.errors import MemoryRefused
@@ -142,7 +142,7 @@ class MemoryCommands:
         """Forget the entry with a name, or offer memories that match the words."""
         if (line := _LINE.fullmatch(argument)) is not None:
             content, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
-            text = _("Forgotten: {content} (/undo brings it back).", content=in_line(content))
+            text = _("Forgotten: {content} (/undo brings it back).", content=shorten_to_line(content))
             return Answer(text, ((create_undo_button(change, content),),)) if change is not None else text
         quoted = await parse_quoted_name(self.services.entries, owner, argument)
         if quoted is None and not argument.startswith("#") and (offer := await self._offer_named(owner, argument)):
@@ -154,10 +154,10 @@ class MemoryCommands:
         ):
             matches = await self.services.lookup.find_meant(argument, owner)
             if matches:
-                lines = [f"- {in_line(memory.content)} ({memory.forget_command})" for memory in matches]
+                lines = [f"- {shorten_to_line(memory.content)} ({memory.forget_command})" for memory in matches]
                 return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(matches))
         entry = await self.services.entries.remove(owner, quoted or argument)
-        text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
+        text = _("Forgotten: {content} (/undo brings it back).", content=shorten_to_line(entry.content))
         return await self._undoable(text, entry, editable=False)
 
     async def _offer_named(self, owner: str, name: str) -> Answer | None:
@@ -176,7 +176,9 @@ class MemoryCommands:
             count,
             name=name,
         )
-        lines = [f"- {in_line(memory.content)} ({memory.forget_command})" for memory in named[:MAX_NAMED_LISTED]]
+        lines = [
+            f"- {shorten_to_line(memory.content)} ({memory.forget_command})" for memory in named[:MAX_NAMED_LISTED]
+        ]
         lines += [_("and {n} more", n=count - MAX_NAMED_LISTED)] if count > MAX_NAMED_LISTED else []
         everything = Button(ngettext("Forget all {n}", "Forget all {n}", count), f"/forgetnamed {name}", in_place=True)
         keyboard = ((everything,), *forget_keyboard(named[:MAX_NAMED_BUTTONS]))
@@ -254,7 +256,7 @@ class MemoryCommands:
         """Return how to change a memory that can no longer be restored by /undo."""
         if entry is not None:
             with contextlib.suppress(MemoryRefused):
-                content = in_line((await self.services.entries.get(owner, f"#{entry}")).content)
+                content = shorten_to_line((await self.services.entries.get(owner, f"#{entry}")).content)
                 return _(
                     "This memory can still be changed by {edit} or deleted by {forget}: {content}",
                     edit=f"/edit_{entry}",
@@ -270,7 +272,7 @@ class MemoryCommands:
         if not (extent.messages or extent.entries or extent.files or extent.reminders):
             return _("There is nothing to export: nothing was said or remembered here yet.")
         try:
-            packed = await self.services.portable.zipped(owner, MAX_EXPORT_BYTES)
+            packed = await self.services.portable.export_zip(owner, MAX_EXPORT_BYTES)
         except TooLarge:
             return _(
                 "What I remember is more than the {megabytes} MB that can be sent: run "
@@ -306,7 +308,7 @@ def format_extent(extent: Extent) -> str:
 
 
 def format_undo(undone: UndoResult) -> str:
-    lines = [f"{_(outcome.effect)}: {in_line(outcome.text)}" for outcome in undone.outcomes]
+    lines = [f"{_(outcome.effect)}: {shorten_to_line(outcome.text)}" for outcome in undone.outcomes]
     lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
     if len(lines) <= 1:
         return lines[0] if lines else _("Undone: the changes to {names}.", names=", ".join(undone.names))

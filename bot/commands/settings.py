@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
-from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
+from config.texts import LANGUAGES, N_, _, find_language, format_dollars, format_number, get_language, use_language
 from memory.buttons import Button, Keyboard, arrange_in_rows
 from memory.clock import Clock
 from memory.log.sessions import Session
@@ -86,10 +86,10 @@ class SettingsCommands:
         return Answer("\n".join([_("Settings of this chat:"), *lines]), arrange_in_rows(buttons, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
-        zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
+        zone, model = self.services.zone_of(session.id), await self.models.get(session.address.owner)
         chosen = self.services.preferences.get_cached(session.address.owner)
         hour, notices = format_day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
-        language = LANGUAGES[spoken()]
+        language = LANGUAGES[get_language()]
         if chosen.language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
@@ -194,9 +194,9 @@ class SettingsCommands:
         chat = call.session.address.owner
         if call.argument:
             await self.models.choose(chat, self._find_model(call.argument))
-        present = await self.models.of(chat)
+        present = await self.models.get(chat)
         # Asks the endpoint for the context window of its models, which the lines below include
-        await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
+        await asyncio.gather(*(model.learn_facts() for model in self.models.models.values()))
         lines = [_("This chat uses **{model}**.", model=present.name), ""]
         lines += [self._model_line(model, chosen=model is present) for model in self.models.models.values()]
         lines += ["", self._other_models()]
@@ -218,7 +218,7 @@ class SettingsCommands:
 
     def _model_line(self, model: ChatModel, *, chosen: bool) -> str:
         price = self.price_of(model.name)
-        window = number(model.window.max_input_tokens)
+        window = format_number(model.window.max_input_tokens)
         if price is None:
             text = _("**{model}** reads {window} tokens; I don't know its price.", model=model.name, window=window)
         elif not price.usual.input and not price.usual.output:
@@ -228,8 +228,8 @@ class SettingsCommands:
                 "**{model}** reads {window} tokens; a million cost {input} to read and {output} to write.",
                 model=model.name,
                 window=window,
-                input=dollars(price.usual.input),
-                output=dollars(price.usual.output),
+                input=format_dollars(price.usual.input),
+                output=format_dollars(price.usual.output),
             )
         return f"- ✓ {text}" if chosen else f"- {text}"
 
@@ -260,7 +260,7 @@ class VoiceCommands:
 
 def find_language_code(name: str) -> str | None:
     """Return the code of an interface language by its name in any of them, or None."""
-    if (code := known_language(name.strip())) is not None:
+    if (code := find_language(name.strip())) is not None:
         return code
     from babel import Locale  # Slow to import: a tenth of a second
 
@@ -275,7 +275,7 @@ def _present_language() -> str:
     return _(
         "This chat is in {language}. To change it, name one of {languages}, such as /language "
         "Deutsch, or send /language auto for that of your app.",
-        language=f"**{LANGUAGES[spoken()]}**",
+        language=f"**{LANGUAGES[get_language()]}**",
         languages=_all_languages(),
     )
 

@@ -8,7 +8,7 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.commands.memory_browser import parse_quoted_name
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
-from config.texts import N_, _, in_line
+from config.texts import N_, _, shorten_to_line
 from memory.buttons import Button, create_undo_button
 from memory.store.entry import Entry
 
@@ -24,7 +24,7 @@ class SharingCommands:
         entry, change = await self.services.sharing.share(
             call.session.owner, await self._parse_name(call), call.sender or call.asker or ""
         )
-        text = _("The family knows now: {content} (/undo takes it back)", content=in_line(entry.content))
+        text = _("The family knows now: {content} (/undo takes it back)", content=shorten_to_line(entry.content))
         return Answer(text, ((create_undo_button(change, entry.content),),) if change is not None else ())
 
     @command("unshare", N_("Keep a memory to yourself again"), "NAME", access=Access.MANAGERS)
@@ -51,7 +51,7 @@ class SharingCommands:
         lines = [
             _(
                 "{content} ({name}, {date}; {command})",
-                content=in_line(entry.content),
+                content=shorten_to_line(entry.content),
                 name=entry.shared_by,
                 date=f"{entry.shared_at:%Y-%m-%d}",
                 command=f"/{'unshare' if entry.owner == own else 'withdraw'}_{entry.id}",
@@ -71,4 +71,4 @@ class SharingCommands:
 
 
 def _format_unshared(entry: Entry) -> str:
-    return _("No longer shared: {content}", content=in_line(entry.content))
+    return _("No longer shared: {content}", content=shorten_to_line(entry.content))

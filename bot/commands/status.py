@@ -12,8 +12,8 @@ from bot.commands.tools import ToolReport
 from bot.jobs.background import BackgroundEmbedding
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
-from config.texts import _, in_line, ngettext, number, unstopped
-from config.texts import dollars as in_dollars
+from config.texts import _, format_number, ngettext, shorten_to_line, strip_full_stop
+from config.texts import format_dollars as in_dollars
 from memory.clock import Clock
 from memory.condition import Condition
 from memory.log.compaction import CompactionService
@@ -64,15 +64,15 @@ class Status:
         transcript = await self.services.sessions.read_transcript(session.id)
         messages = await self.services.sessions.count_messages(session.id)
         compacted = messages - len(transcript.messages)
-        model = await self.models.of(session.address.owner)
+        model = await self.models.get(session.address.owner)
         window = model.window.max_input_tokens
         tokens = await self.builder.stable_tokens(session, transcript, model)
         rows = [
             (_("model"), model.name),
             (_("tokens"), _format_estimate(tokens, window)),
-            (_("messages"), number(messages)),
+            (_("messages"), format_number(messages)),
         ]
-        rows += [(_("summarised"), number(compacted))] if compacted else []
+        rows += [(_("summarised"), format_number(compacted))] if compacted else []
         share = min(1.0, tokens / max(1, window))
         private = Group(_("Private"), notes=(_("Nothing of this talk is kept; /new ends and deletes it."),))
         progress, next_summary = (
@@ -92,7 +92,7 @@ class Status:
         quota = self.usage.quota
         is_limited = quota != Quota()
         spent = await self.usage.sum_today(session.address.owner if is_limited else None)
-        tokens, cost = number(spent.tokens), format_cost(spent.cost)
+        tokens, cost = format_number(spent.tokens), format_cost(spent.cost)
         rows = [(_("tokens"), tokens if quota.tokens is None else _format_part(spent.tokens, quota.tokens))]
         if quota.cost is not None:
             rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
@@ -127,13 +127,13 @@ class Status:
         condition = await self.services.condition.inspect(session.owner)
         rows = [
             ("MEMORY.md", ngettext("{n} byte", "{n} bytes", condition.size)),
-            (_("memories"), number(sum(counts.values()))),
-            (_("notes of today"), number(today)),
-            (_("notes of recent days"), number(recent)),
-            (_("archives"), number(archives)),
+            (_("memories"), format_number(sum(counts.values()))),
+            (_("notes of today"), format_number(today)),
+            (_("notes of recent days"), format_number(recent)),
+            (_("archives"), format_number(archives)),
         ]
-        rows += [(_("faded"), number(condition.faded))] if condition.faded else []
-        rows += [(_("archived"), number(condition.archived))] if condition.archived else []
+        rows += [(_("faded"), format_number(condition.faded))] if condition.faded else []
+        rows += [(_("archived"), format_number(condition.archived))] if condition.archived else []
         return [Group(_("Memory"), tuple(rows), notes=_worth_knowing(condition)), await self._activation(session)]
 
     def retention_note(self) -> str:
@@ -146,16 +146,16 @@ class Status:
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (
-            (_("rules"), _format_part(rules, baseline) if baseline > rules else number(rules)),
-            (_("memories"), number(layers[Layer.CONTEXT])),
-            (_("workflows"), number(layers[Layer.PROCEDURES])),
-            (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
+            (_("rules"), _format_part(rules, baseline) if baseline > rules else format_number(rules)),
+            (_("memories"), format_number(layers[Layer.CONTEXT])),
+            (_("workflows"), format_number(layers[Layer.PROCEDURES])),
+            (_("tokens"), f"≈ {format_number(sum(reason.tokens for reason in reasons))}"),
         )
         return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
 
     def _queue(self, session_id: str) -> Group:
         uptime = int((self.clock() - self.started).total_seconds())
-        rows = ((_("waiting"), number(self.queues.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
+        rows = ((_("waiting"), format_number(self.queues.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
         writes = self.queues.running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
 
@@ -167,8 +167,8 @@ def _worth_knowing(condition: Condition) -> tuple[str, ...]:
         notes.append(
             _(
                 "MEMORY.md is full ({size} of {limit} bytes): shorten the lines that you typed into it.",
-                size=number(condition.size),
-                limit=number(condition.limit),
+                size=format_number(condition.size),
+                limit=format_number(condition.limit),
             )
         )
     if condition.contradicting:
@@ -176,8 +176,8 @@ def _worth_knowing(condition: Condition) -> tuple[str, ...]:
         notes.append(
             _(
                 'These rules may contradict each other: "{one}" and "{other}". Remove one with /forget_{id}.',
-                one=in_line(unstopped(other.content), MAX_RULE_CHARS),
-                other=in_line(unstopped(one.content), MAX_RULE_CHARS),
+                one=shorten_to_line(strip_full_stop(other.content), MAX_RULE_CHARS),
+                other=shorten_to_line(strip_full_stop(one.content), MAX_RULE_CHARS),
                 id=other.id,
             )
         )
@@ -217,7 +217,7 @@ def _price_notes(spent: UsageTotal) -> tuple[str, ...]:
 
 
 def _format_part(part: int, whole: int) -> str:
-    return _("{part} of {whole}", part=number(part), whole=number(whole))
+    return _("{part} of {whole}", part=format_number(part), whole=format_number(whole))
 
 
 def _format_estimate(part: int, whole: int) -> str:

@@ -20,7 +20,7 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Document, Provenance
-from pipeline.arrival import Arrival, Channel, ReplyChannel, task_arrival
+from pipeline.arrival import Arrival, Channel, ReplyChannel, create_task_arrival
 
 CHANNEL = "console"
 MAX_JUDGING_SECONDS = 10.0
@@ -61,7 +61,7 @@ class ConsoleChannel(Channel, ReplyChannel):
     def show_aside(self, text: str) -> None:
         self.replies.append(text)
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         return True
 
     async def is_owner(self, arrival: Arrival) -> bool:
@@ -103,7 +103,9 @@ async def take_due_tasks(app: App, address: Address, channel: ConsoleChannel) ->
 
     await app.memory.tasks.enqueue_due(address.session_id, is_here)
     waiting = await app.memory.tasks.list_waiting(address.session_id)
-    arrivals = [task_arrival(run, channel, number) for number, run in waiting if number not in channel.tasks_taken]
+    arrivals = [
+        create_task_arrival(run, channel, number) for number, run in waiting if number not in channel.tasks_taken
+    ]
     channel.tasks_taken |= {number for number, _run in waiting}
     return arrivals
 

@@ -125,7 +125,7 @@ class _Chat:
         )
 
     async def run(self) -> int:
-        model = await self._app.models.of(self._address.owner)
+        model = await self._app.models.get(self._address.owner)
         greeting = _(
             "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"
             " leaves.",

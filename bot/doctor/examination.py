@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from bot.doctor import installation, memory, services
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note
 from config.errors import ConfigurationError
-from config.secrets import without_shapes
+from config.secrets import mask_in_log_line
 from config.settings import Settings, load_settings
 from memory.clock import system_clock
 from memory.store.integrity import inspect_database
@@ -61,7 +61,7 @@ async def examine(backups: Path | None = None) -> list[Finding]:
 
 def _without_secrets(finding: Finding, settings: Settings) -> Finding:
     """Mask the configured secrets in a finding, since servers and libraries may quote them."""
-    text = without_shapes(finding.found)
+    text = mask_in_log_line(finding.found)
     values = [getattr(settings, name) for name in Settings.model_fields]
     for value in [*values, *(endpoint.key for endpoint in settings.llm_endpoints)]:
         if isinstance(value, SecretStr) and len(value.get_secret_value()) >= MIN_SECRET_CHARS:

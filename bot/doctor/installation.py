@@ -13,14 +13,14 @@ from pathlib import Path
 from zoneinfo import available_timezones
 
 from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, warning
-from config.process import program_version
-from config.settings import settings_file, system_zone
+from config.process import get_program_version
+from config.settings import find_settings_file, find_system_zone
 from memory.clock import from_text
 from memory.errors import StoreError
 from memory.store.integrity import get_sqlite_version
 from memory.text.tokens import TokenCounter
-from memory.transfer.backup import PREFIX, SUFFIX, manifest_of
-from pipeline.skills import Skill, Skills, skill_prompt
+from memory.transfer.backup import PREFIX, SUFFIX, read_backup_manifest
+from pipeline.skills import Skill, Skills, build_skill_prompt
 
 MAX_BACKUP_AGE = timedelta(days=3)
 """Maximum age of the last backup. A nightly backup may miss a night or two if the machine is off."""
@@ -43,7 +43,7 @@ LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 
 async def check_settings(context: DoctorContext) -> list[Finding]:
     """Check who can read the settings. That they are valid is already known."""
-    file = settings_file()
+    file = find_settings_file()
     names = context.settings.model_fields_set
     text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
@@ -60,7 +60,7 @@ async def check_skills(context: DoctorContext) -> list[Finding]:
         for name, reason in found.items()
         if not isinstance(reason, Skill)
     ]
-    _text, left_out = skill_prompt(usable, TokenCounter().text)
+    _text, left_out = build_skill_prompt(usable, TokenCounter().count)
     if left_out:
         findings.append(warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
     return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
@@ -115,7 +115,7 @@ async def check_last_backup(context: DoctorContext) -> list[Finding]:
     if newest is None:
         return [warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
     try:
-        age = context.clock() - from_text(manifest_of(newest).made_at or "")
+        age = context.clock() - from_text(read_backup_manifest(newest).made_at or "")
     except StoreError:
         return [warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
     if age > MAX_BACKUP_AGE:
@@ -155,7 +155,7 @@ async def check_time_zone(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:
-        if system_zone() is None:
+        if find_system_zone() is None:
             unknown = "This machine's zone is not known, so days and times are those of UTC"
             return [warning("time zone", unknown, NAME_THE_ZONE)]
         if target and not target.startswith("/") and target not in available_timezones():
@@ -167,5 +167,7 @@ async def check_time_zone(context: DoctorContext) -> list[Finding]:
 
 def versions() -> Finding:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    text = f"mneme {program_version()}, Python {platform.python_version()}, SQLite {get_sqlite_version()}, {libraries}"
+    text = (
+        f"mneme {get_program_version()}, Python {platform.python_version()}, SQLite {get_sqlite_version()}, {libraries}"
+    )
     return ok("versions", text)

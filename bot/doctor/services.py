@@ -31,7 +31,7 @@ from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
 from pipeline.local.model_files import is_present
 from pipeline.models.capabilities import EndpointCapabilities, Part
-from pipeline.models.chat_completions import tool_name
+from pipeline.models.chat_completions import parse_tool_name
 from pipeline.models.model import ModelError
 from pipeline.models.probe import ProbeResult, Trial, probe
 from pipeline.tools.mcp.config import ServerConfig, read_config
@@ -84,8 +84,8 @@ async def check_replica(context: DoctorContext) -> list[Finding]:
     if replica is None:
         return []
     try:
-        lease = await replica.lease()
-        newest = await replica.newest(lease.number) if lease is not None else None
+        lease = await replica.read_lease()
+        newest = await replica.find_newest_write(lease.number) if lease is not None else None
     except StoreError as error:
         return [failed_with_error(name, error)]
     if lease is not None and not replica.holds(lease):
@@ -248,13 +248,13 @@ async def _check_endpoint(
 ) -> list[Finding]:
     settings = context.settings
     endpoint, served_name = endpoint_and_model(settings, name)
-    window = catalogue.window(served_name)
+    window = catalogue.get_window(served_name)
     patience = min(settings.llm_timeout, MODEL_TIMEOUT_SECONDS)
     asks = settings.llm_context_tokens is None
     # Before the probe, which deletes these findings to test them again
     known = EndpointCapabilities(served_name, store)
-    await known.recall(endpoint)
-    tools = [tool_name(key) for key in known.adjustments.bad_tools]
+    await known.load_facts(endpoint)
+    tools = [parse_tool_name(key) for key in known.adjustments.bad_tools]
     try:
         probed = await probe(endpoint, served_name, window, patience, store, asks=asks)
     except ModelError as error:
@@ -274,7 +274,7 @@ def _report_model(
     part: str, name: str, probed: ProbeResult, configured: int | None, refused_tools: Collection[str]
 ) -> Finding:
     tokens = configured or probed.window.max_input_tokens
-    source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
+    source = "as configured" if configured else "as it says" if probed.has_stated_window else "as its name suggests"
     text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
     refused = sorted(probed.refused - {Part.SECOND_LOOK})
     if refused:

@@ -24,7 +24,7 @@ from memory.runtime.jobs import JobLog
 from memory.store.database import Database
 from memory.store.file_copies import FileCopies
 from memory.store.snapshots import get_litestream_folder
-from memory.transfer.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, litestream
+from memory.transfer.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, find_litestream
 
 log = structlog.get_logger(__name__)
 
@@ -157,7 +157,7 @@ class Replication:
             self._has_warned = True
         # Only another machine's lease ends this bot, not an unreachable replica
         with contextlib.suppress(ReplicaUnreachable):
-            lease = await self._replica.lease()
+            lease = await self._replica.read_lease()
             if lease is not None and not self._replica.holds(lease):
                 self._taken_by = f"{lease.machine} since {lease.at}"
 
@@ -204,7 +204,7 @@ class Replication:
 
     async def _begin(self, socket: Path) -> asyncio.subprocess.Process:
         control = {"enabled": True, "path": str(socket)}
-        command = (sys.executable, "-I", "-S", "-c", _CHILD, litestream(), "replicate", *SETTINGS_ON_STDIN)
+        command = (sys.executable, "-I", "-S", "-c", _CHILD, find_litestream(), "replicate", *SETTINGS_ON_STDIN)
         self._process = process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -213,7 +213,9 @@ class Replication:
         )
         assert process.stdin is not None, "it was asked for"  # noqa: S101  # Guaranteed by asyncio
         # On standard input, since the settings contain keys, which must not appear in files or process lists
-        process.stdin.write(self._replica.settings(self._database.path, str(self._replica.number), socket=control))
+        process.stdin.write(
+            self._replica.build_settings(self._database.path, str(self._replica.number), socket=control)
+        )
         process.stdin.close()
         self._ready.set()
         return process

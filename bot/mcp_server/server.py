@@ -34,7 +34,7 @@ from bot.services import MemoryServices
 from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError
 from config.numbers import parse_number
-from config.process import program_version
+from config.process import get_program_version
 from config.settings import MemoryScope, Settings
 from config.texts import SOURCE, use_language
 from memory.access import AccessList
@@ -89,7 +89,7 @@ def memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
     serving = _Serving(tools, owner_of)
     return Server(
         "mneme",
-        version=program_version(),
+        version=get_program_version(),
         title="Mneme",
         instructions=INSTRUCTIONS,
         on_list_tools=serving.list_tools,

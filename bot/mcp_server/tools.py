@@ -18,7 +18,7 @@ from pydantic import AliasChoices, Field
 from bot.cli.memory_cli import entry_json
 from bot.services import MemoryServices
 from config.numbers import NUMBER
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from memory.errors import MnemeError, Postponed
 from memory.facts.checker import FactChecker
 from memory.facts.fact import CheckedFact, Citation, Doubt, Fact, KnownMemory
@@ -92,7 +92,7 @@ class MemoryTools:
         """
         shortened = [query[:MAX_QUERY_CHARS] for query in queries]
         page = await self._memory.reading.search(shortened, context.owner, ReadRequest(Filter(), 1, MAX_ANSWER_TOKENS))
-        return without_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
+        return mask_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
 
     async def memory_get(self, context: ToolContext, name: Query) -> str:
         """Read one memory whole, by its name: what it says, since when, where it came from, whether it is confirmed."""
@@ -118,7 +118,7 @@ class MemoryTools:
         checked = await self._check_fact(context, text, quote)
         repeated = _first(checked.repeats)
         if checked.doubt is None and repeated is not None:
-            return without_secrets(f"known already as {repeated.name}: {repeated.content}")
+            return mask_secrets(f"known already as {repeated.name}: {repeated.content}")
         replaced = _first(checked.replaces) if checked.doubt is None and not checked.is_past else None
         new = NewEntry(
             text,
@@ -132,12 +132,12 @@ class MemoryTools:
         )
         # By its id, since another change may have given the name to its successor
         learned = await self._memory.learning.learn(context.owner, new, f"#{replaced.id}" if replaced else None)
-        return without_secrets(_outcome(learned))
+        return mask_secrets(_outcome(learned))
 
     async def memory_forget(self, context: ToolContext, name: Query) -> str:
         """Delete one memory by its name. The user can take that back with /undo."""
         removed = await self._memory.entries.remove(context.owner, name, Author.MCP)
-        return f"forgotten: {removed.name}: {without_secrets(removed.content)}"
+        return f"forgotten: {removed.name}: {mask_secrets(removed.content)}"
 
     async def search(self, context: ToolContext, query: Query) -> str:
         """Search the user's memories and conversations; gives ids, titles and addresses, to be read with fetch."""
@@ -177,10 +177,10 @@ class MemoryTools:
     async def conversation(self, owner: str, message: int) -> str:
         """Return a message with its context. Raises NoSuchMessage."""
         passage = await self._memory.reading.read_around(message, owner, MAX_ANSWER_TOKENS)
-        return without_secrets(passage.text)
+        return mask_secrets(passage.text)
 
     async def long_term(self, owner: str) -> str:
-        return without_secrets(await self._memory.long_term.read(owner))
+        return mask_secrets(await self._memory.long_term.read(owner))
 
     async def _check_fact(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
         messages = await self._quoted.find_around(quote, context.owner)
@@ -225,15 +225,15 @@ def _result(result: RecallResult, query: str) -> dict[str, str]:
     hit = result.hit
     if hit.name is None:
         title = cut_excerpt(result.text, QueryTerms(query), MAX_TITLE_CHARS)
-        return {"id": f"message:{hit.id}", "title": without_secrets(title), "url": f"{MESSAGES}{hit.id}"}
+        return {"id": f"message:{hit.id}", "title": mask_secrets(title), "url": f"{MESSAGES}{hit.id}"}
     title = f"{_mark_title(hit.name, hit)}: {cut_excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
     url = f"{ENTRIES}{percent_encoded(hit.name, safe='')}"
-    return {"id": f"entry:{hit.id}", "title": without_secrets(title), "url": url}
+    return {"id": f"entry:{hit.id}", "title": mask_secrets(title), "url": url}
 
 
 def _mask_secrets(values: dict[str, object]) -> dict[str, object]:
     # Before the conversion to JSON: secrets are recognized by the words around them
-    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
+    return {key: mask_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
 def _as_json(value: object) -> str:

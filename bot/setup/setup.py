@@ -25,7 +25,7 @@ from bot.local_choice import memory_bytes
 from bot.models import describe_uncounted_cost, endpoint_and_model
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
-from config.settings import Settings, load_settings, settings_file
+from config.settings import Settings, find_settings_file, load_settings
 from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
 from memory.errors import MnemeError, StoreError
@@ -76,7 +76,7 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
 
 
 def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalModel:
-    fitting = load_catalogue().fitting(memory_bytes())
+    fitting = load_catalogue().list_fitting(memory_bytes())
     embedded = [model for model in fitting if model.is_measured]
     embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]
     lines = [
@@ -135,7 +135,7 @@ def _check_model(chosen: Chosen, settings: Settings) -> bool:
         database = await Database.open(settings.database_file)
         try:
             store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
-            assumed = load_catalogue().window(model)
+            assumed = load_catalogue().get_window(model)
             return await probe(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)
         finally:
             await database.close()
@@ -169,7 +169,7 @@ class NotReached(MnemeError):
 def run_setup() -> None:
     """Configure a bot interactively. Raises typer's Abort if the user leaves."""
     load_settings_with_logging(quiet=True)  # Keep the log out of the questions
-    env_file = settings_file()
+    env_file = find_settings_file()
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
     bot = _set_up_telegram(env_file)
     set_up_model(env_file)

@@ -266,7 +266,7 @@ class AccessControl:
         is_known = chat in self.allowed or self.migrations.is_moving(chat)
         return is_known or not self.allowed.isdisjoint(self.migrations.find_former_ids(chat))
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         """Return True for the user of a private chat, administrators of a group, and the owner. Raises GroupUnknown."""
         if arrival.speaker is None:
             return True

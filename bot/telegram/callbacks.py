@@ -110,7 +110,7 @@ class CallbackHandler:
             replaces=message.arrival.message_id if button.in_place else None,
         )
         try:
-            allowed = message.private or self._may_press(button, arrival) or await self._access.may_manage(arrival)
+            allowed = message.private or self._may_press(button, arrival) or await self._access.can_manage(arrival)
         except GroupUnknown as error:
             await self._refuse(item, message, str(error))
             return

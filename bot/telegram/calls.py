@@ -39,7 +39,7 @@ from telegram.request import HTTPXRequest
 from bot.telegram.features import edit_ephemeral, ephemeral_parameters, is_ephemeral, message_key
 from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED, RawUpdate
-from config.texts import _, in_line
+from config.texts import _, shorten_to_line
 from config.waiting import Backoff
 from memory.buttons import PlacedButton, PlacedKeyboard
 from memory.log.sessions import Address
@@ -297,7 +297,7 @@ def describe_error(error: TelegramError) -> str:
     """Return the text of an error in one line and without the token, for log and user."""
     if isinstance(error, InvalidToken):
         return "the token is refused"
-    return in_line(str(error), MAX_REASON_CHARS)
+    return shorten_to_line(str(error), MAX_REASON_CHARS)
 
 
 def _may_have_arrived(error: TelegramError) -> bool:

@@ -28,7 +28,7 @@ from memory.errors import StoreError
 from memory.mail.mailbox import Mailbox
 from memory.messages import Document
 from memory.store.button_rows import OutgoingReply
-from pipeline.arrival import Arrival, ReplyChannel, inbox_ids
+from pipeline.arrival import Arrival, ReplyChannel, collect_inbox_ids
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +89,7 @@ class TelegramChannel:
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer an arrival without a turn: through the outbox, or directly if that can't be written."""
-        if not await self._enqueue(arrival, text, keyboard, document, inbox_ids=inbox_ids([arrival])):
+        if not await self._enqueue(arrival, text, keyboard, document, inbox_ids=collect_inbox_ids([arrival])):
             parts = await split_reply(text) if document is None else await with_caption(text, document)
             await self.show_uncommitted([arrival], parts, arrival.replaces)
 
@@ -123,8 +123,8 @@ class TelegramChannel:
         self.outbox.hurry(session_id)
         return True
 
-    async def may_manage(self, arrival: Arrival) -> bool:
-        return await self._access.may_manage(arrival)
+    async def can_manage(self, arrival: Arrival) -> bool:
+        return await self._access.can_manage(arrival)
 
     async def is_owner(self, arrival: Arrival) -> bool:
         return await self._access.is_owner(int(arrival.speaker_id or 0))
@@ -143,10 +143,10 @@ class TelegramChannel:
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
         # A full disk must not keep the message from being answered
         with contextlib.suppress(StoreError):
-            await self.mailbox.count_attempt(inbox_ids(arrivals))
+            await self.mailbox.count_attempt(collect_inbox_ids(arrivals))
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        await self.mailbox.hold(inbox_ids(arrivals))
+        await self.mailbox.hold(collect_inbox_ids(arrivals))
 
     async def notify_interrupted(self, arrivals: list[Arrival]) -> None:
         """Notify users with messages in the inbox. This bypasses the outbox: after a restart the notice is outdated."""
@@ -201,7 +201,7 @@ class TelegramChannel:
         except SendFailed as failure:
             log.warning("reply_not_shown", reason=failure.reason)
             return False
-        self.shown.update(inbox_ids(arrivals))
+        self.shown.update(collect_inbox_ids(arrivals))
         return True
 
 
@@ -274,7 +274,7 @@ class _TelegramReply(ReplyChannel):
         return await self._channel.show_uncommitted(self._arrivals, await split_reply(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
-        self._channel.mailbox.finish_in_memory(inbox_ids(self._arrivals))
+        self._channel.mailbox.finish_in_memory(collect_inbox_ids(self._arrivals))
         self._channel.outbox.kick(self._arrivals[-1].address.session_id)
 
     async def speak(self, answer: str) -> None:

@@ -109,7 +109,7 @@ class _GuestChannel(Channel):
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         await self.reply_channel([arrival]).deliver(text)
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         """Return False, since commands don't run in guest mode."""
         return False
 

@@ -32,7 +32,7 @@ from memory.mail.mailbox import InboxItem, Mailbox
 from memory.messages import Provenance
 from memory.reminders.delivery import Tasks, is_task
 from memory.runtime.jobs import MAX_ATTEMPTS
-from pipeline.arrival import Arrival, explain_given_up, inbox_ids, task_arrival
+from pipeline.arrival import Arrival, collect_inbox_ids, create_task_arrival, explain_given_up
 from pipeline.models.client import load_sdk
 
 log = structlog.get_logger(__name__)
@@ -124,7 +124,7 @@ class InboxWorker:
         # Concurrently and in the background, so that /stop in one chat doesn't wait for the sessions of others
         for session_id, arrivals in by_session.items():
             task = self.tasks.start(self._hand_over(arrivals, self._running_handovers(session_id)), "arrivals")
-            self._handovers[task] = session_id, set(inbox_ids(arrivals))
+            self._handovers[task] = session_id, set(collect_inbox_ids(arrivals))
             task.add_done_callback(self._handovers.pop)
 
     def _hold_incomplete_albums(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
@@ -194,7 +194,7 @@ class InboxWorker:
         if run is None or not await self.access.serves(run.reminder.session_id):
             await self.mailbox.finish([item.id])
         else:
-            arrival = task_arrival(run, self.channel, item.id, item.attempts)
+            arrival = create_task_arrival(run, self.channel, item.id, item.attempts)
             arrivals[item.id] = replace(arrival, held=item.held)
 
     async def _route(self, item: InboxItem) -> IncomingMessage | None:

@@ -38,7 +38,7 @@ from telegram import (
 from telegram.ext import filters
 
 from bot.telegram import CHANNEL
-from config.texts import N_, in_line
+from config.texts import N_, shorten_to_line
 from memory.media.media import MediaFile, MediaKind
 
 MAX_SIDE_PIXELS = 1600
@@ -146,7 +146,7 @@ def _describe(message: Message, *, is_new: bool) -> Content | None:
         return Content(f"{message.dice.emoji} {message.dice.value}")
     if message.venue is not None:
         venue = message.venue
-        place = f"{in_line(venue.title, MAX_TEXT_CHARS)}, {in_line(venue.address, MAX_TEXT_CHARS)}"
+        place = f"{shorten_to_line(venue.title, MAX_TEXT_CHARS)}, {shorten_to_line(venue.address, MAX_TEXT_CHARS)}"
         return Content(f"[place: {place}, at {_position(venue.location)}]", worded=True)
     if message.location is not None:
         # A live location is edited with each move
@@ -156,8 +156,8 @@ def _describe(message: Message, *, is_new: bool) -> Content | None:
     if message.poll is not None:
         return Content(_poll(message.poll), worded=True)
     if message.checklist is not None:
-        tasks = "".join(f"\n- {in_line(task.text, MAX_TEXT_CHARS)}" for task in message.checklist.tasks)
-        return Content(f"[list: {in_line(message.checklist.title, MAX_TEXT_CHARS)}]{tasks}", worded=True)
+        tasks = "".join(f"\n- {shorten_to_line(task.text, MAX_TEXT_CHARS)}" for task in message.checklist.tasks)
+        return Content(f"[list: {shorten_to_line(message.checklist.title, MAX_TEXT_CHARS)}]{tasks}", worded=True)
     return None
 
 
@@ -186,12 +186,14 @@ def _position(location: Location) -> str:
 
 def _contact(contact: Contact) -> str:
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-    return f"[contact: {plain_name(name)}, {in_line(contact.phone_number, MAX_TEXT_CHARS)}]"
+    return f"[contact: {plain_name(name)}, {shorten_to_line(contact.phone_number, MAX_TEXT_CHARS)}]"
 
 
 def _poll(poll: Poll) -> str:
-    votes = "".join(f"\n- {in_line(option.text, MAX_TEXT_CHARS)} ({option.voter_count})" for option in poll.options)
-    return f"[poll: {in_line(poll.question, MAX_TEXT_CHARS)}]{votes}"
+    votes = "".join(
+        f"\n- {shorten_to_line(option.text, MAX_TEXT_CHARS)} ({option.voter_count})" for option in poll.options
+    )
+    return f"[poll: {shorten_to_line(poll.question, MAX_TEXT_CHARS)}]{votes}"
 
 
 MAX_DEPTH = 20

@@ -140,7 +140,7 @@ class OutboxSender:
                 if session_id not in self._dirty:
                     return
         finally:
-            self._turnstile.calm(session_id)
+            self._turnstile.stop_hurrying(session_id)
             self._stopped.discard(self._sending.pop(session_id, 0))
             del self._tasks[session_id]
 
@@ -216,7 +216,7 @@ class OutboxSender:
         has_arrived_unread = False
         while True:
             try:
-                async with self._turnstile.passed(item.session_id):
+                async with self._turnstile.pass_through(item.session_id):
                     message_id = await self._send_part(item, address, parts, number)
             except SendFailed as failure:
                 if failure.trouble is Trouble.NEVER:

@@ -33,7 +33,7 @@ from bot.telegram.speech import VoiceMessages
 from bot.telegram.updates import UpdateParser
 from bot.web import page_address
 from config.errors import ConfigurationError
-from config.process import connections, loading_for_good
+from config.process import limit_connections, loading_for_good
 from config.settings import Settings
 from memory.access import AccessList
 from memory.capture.capture import capture_statements
@@ -41,7 +41,7 @@ from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
 from memory.runtime.menu_cache import MenuCache
-from pipeline.models.client import is_on_this_machine, tls_context
+from pipeline.models.client import get_tls_context, is_on_this_machine
 
 if TYPE_CHECKING:
     import httpx
@@ -82,13 +82,13 @@ def telegram_bot(
             base_file_url=f"{url}/file/bot",
             request=BotApiRequest(
                 # Requests wait for a free connection. Those that time out were not sent, and are tried again
-                connection_pool_size=connections(64),
+                connection_pool_size=limit_connections(64),
                 pool_timeout=timeout,
                 read_timeout=timeout,
                 write_timeout=timeout,
                 proxy=proxy,
                 httpx_kwargs={
-                    "verify": tls_context(),
+                    "verify": get_tls_context(),
                     "trust_env": trusts_environment,
                     "event_hooks": {"response": [on_response] if on_response is not None else []},
                 },
@@ -96,7 +96,7 @@ def telegram_bot(
             get_updates_request=BotApiRequest(
                 read_timeout=SEND_TIMEOUT_SECONDS,
                 proxy=proxy,
-                httpx_kwargs={"verify": tls_context(), "trust_env": trusts_environment},
+                httpx_kwargs={"verify": get_tls_context(), "trust_env": trusts_environment},
             ),
             defaults=Defaults(link_preview_options=LinkPreviewOptions(is_disabled=True)),
             # Paces requests but never sleeps through a flood limit, which would block all chats because of one

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from memory.capture.classifier import CaptureKind, load_classifier
 from memory.capture.phrases import HAN, STRAIGHT, Phrases, select_phrases
 from memory.capture.sentences import extract_first_sentence, find_clauses, split_sentences
-from memory.text.classes import classes, first_classes, pieces_of, word_classes
+from memory.text.classes import classify, classify_first, classify_words, split_pieces
 from memory.text.words import is_small_talk
 
 MAX_CAPTURE_CHARS = 500
@@ -92,7 +92,7 @@ class Capture:
     @property
     def needs_context(self) -> bool:
         """Return True if it needs context to be understood: "15 March", "she is called Hanna"."""
-        row = word_classes(pieces_of(self.text))
+        row = classify_words(split_pieces(self.text))
         present = frozenset().union(*row)
         subject = row[0] if row else frozenset()
         return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(_SENTENCE_WORDS)) or bool(subject & _PRONOUNS)
@@ -171,7 +171,7 @@ class ParsedSentence:
         before, colon, after = self.core.partition(": ")
         if not colon and not self.core.endswith(":"):
             return False
-        is_own = any(names & _SELF for names in classes(pieces_of(before)))
+        is_own = any(names & _SELF for names in classify(split_pieces(before)))
         is_form = select_phrases(before).explicit.match(before) is not None or not after.strip()
         return not is_own and not (is_form and after.strip())
 
@@ -242,7 +242,7 @@ def find_resuming_order(text: str) -> Capture | None:
         core = sentence.core
         if sentence.asks_to_remember or _ENDS_ASKING.search(core):
             continue
-        is_of_oneself = any(names & _SPEAKER_WORDS for names in classes(pieces_of(core)))
+        is_of_oneself = any(names & _SPEAKER_WORDS for names in classify(split_pieces(core)))
         if is_of_oneself or sentence.introduces_text:
             continue
         if select_phrases(core).resumes.search(core) is not None and not select_phrases(core).standing.match(core):
@@ -374,7 +374,7 @@ def _propose(sentence: ParsedSentence) -> Capture | None:
 
 def _classify_opening(text: str) -> frozenset[str]:
     """Return the classes of the first word after joining words such as "and"."""
-    return next((names for names in classes(pieces_of(text)) if not names & _JOINING), frozenset())
+    return next((names for names in classify(split_pieces(text)) if not names & _JOINING), frozenset())
 
 
 def _begins_to_ask(text: str) -> bool:
@@ -392,7 +392,7 @@ def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capt
     text, typed = sentence.said[start:end], sentence.typed[start:end]
     words = _WORD.findall(text)
     # Two words are clear only if they are about the user or an answer, such as "it's Olga".
-    is_clear = sentence.is_answer or any(names & _SELF for names in classes(words))
+    is_clear = sentence.is_answer or any(names & _SELF for names in classify(words))
     if len(text) > _MAX_STATEMENT_CHARS or len(words) < (2 if is_clear else _MIN_STATEMENT_WORDS):
         return None
     kind = sentence.kind
@@ -408,7 +408,7 @@ def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capt
 
 def _trim_requests(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the span without clauses at its ends that only ask for something, unless it is one question."""
-    if _ENDS_ASKING.search(text[:end]) and first_classes(text[start:end]) & _QUESTION_OPENERS:
+    if _ENDS_ASKING.search(text[:end]) and classify_first(text[start:end]) & _QUESTION_OPENERS:
         return start, end  # "May I eat nuts, with my allergy?"
     spans = [(start + first, start + last) for first, last in find_clauses(text[start:end])]
     while len(spans) > 1 and _only_asks(text[slice(*spans[-1])]):
@@ -433,13 +433,13 @@ def _is_standing(text: str, phrases: Phrases) -> bool:
     match = phrases.standing.search(text) or phrases.obliges.match(text)
     if match is None:
         return False
-    words = word_classes(pieces_of(text))
+    words = classify_words(split_pieces(text))
     return not match.start() or bool(words and words[0] & _ORDER_OPENERS)
 
 
 def _extract_values(text: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
     """Return whether a sentence reports a change, the words that are no longer true, and their replacement."""
-    if any(names & _CHANGE_WORDS for names in classes(pieces_of(text))):
+    if any(names & _CHANGE_WORDS for names in classify(split_pieces(text))):
         moved = phrases.match_values("moves", text)
         if moved is not None:
             return True, _extract_value(typed, moved, "old"), _extract_value(typed, moved, "new")
@@ -455,7 +455,7 @@ def _extract_value(typed: str, match: re.Match[str], name: str) -> str | None:
     if name == "old":
         return value or None
     words = value.split()
-    following = (at for at, word in enumerate(words) if at and next(classes([word]), frozenset()) & _AFTER_VALUE)
+    following = (at for at, word in enumerate(words) if at and next(classify([word]), frozenset()) & _AFTER_VALUE)
     words = words[: next(following, None)]
     return " ".join(words) if 0 < len(words) <= _MAX_VALUE_WORDS else None
 
@@ -492,4 +492,4 @@ def _extract_unwanted_memory(sentence: str) -> str | None:
 
 def _is_statement_text(text: str) -> bool:
     """Return True if a statement follows "remember", not a shared memory such as "our trip to Rome"."""
-    return load_classifier().is_sure(text) and any(names & _VERBS for names in classes(pieces_of(text)))
+    return load_classifier().is_sure(text) and any(names & _VERBS for names in classify(split_pieces(text)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memory.capture.capture import Capture, ParsedSentence, capture_statements, parse_sentences
 from memory.capture.classifier import load_classifier
-from memory.text.classes import pieces_of, word_classes
+from memory.text.classes import classify_words, split_pieces
 from memory.text.words import is_small_talk
 
 MAX_CERTAIN_CHARS = 300
@@ -80,7 +80,7 @@ def _is_whole(sentence: ParsedSentence, capture: Capture) -> bool:
 
 
 def _classify(text: str) -> list[frozenset[str]]:
-    return word_classes(pieces_of(text))
+    return classify_words(split_pieces(text))
 
 
 def _fold(text: str) -> str:

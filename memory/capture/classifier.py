@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from memory.text.classes import ASKS, MASK, STOPS, classes, pieces_of
+from memory.text.classes import ASKS, MASK, STOPS, classify, split_pieces
 
 WEIGHTS = Path(__file__).with_name("classifier.weights")
 """A line of JSON (Header), then the compressed weights: those of the judgement, then those of each kind."""
@@ -116,8 +116,8 @@ def load_classifier() -> StatementClassifier:
 
 def extract_features(text: str) -> tuple[list[str], ...]:
     """Return the features of `text` in groups: words, parts of words, classes, and order of classes."""
-    pieces = pieces_of(text[:_MAX_TEXT_CHARS])
-    row = [*classes(pieces)]
+    pieces = split_pieces(text[:_MAX_TEXT_CHARS])
+    row = [*classify(pieces)]
     return [*_extract_words(pieces)], [*_extract_word_parts(pieces)], [*_extract_classes(row)], [*_extract_order(row)]
 
 

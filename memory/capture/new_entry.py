@@ -5,7 +5,7 @@ from __future__ import annotations
 from memory.capture.capture import Capture, restate
 from memory.capture.classifier import CaptureKind
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, NewEntry, Priority
-from memory.text.speaking import is_of_speaker
+from memory.text.speaking import is_about_speaker
 
 
 def choose_kind(captured: Capture) -> tuple[Kind, Priority | None]:
@@ -32,7 +32,7 @@ def add_speaker(text: str, captured: Capture, speaker: str | None, *, is_own: bo
     """
     if not speaker or captured.is_standing:
         return text
-    return f"{speaker}: {text}" if is_own or is_of_speaker(text) else text
+    return f"{speaker}: {text}" if is_own or is_about_speaker(text) else text
 
 
 def create_new_entry(

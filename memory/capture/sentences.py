@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from memory.capture.phrases import HAN, STRAIGHT, is_abbreviation
-from memory.text.classes import MASK, classes, first_classes
+from memory.text.classes import MASK, classify, classify_first
 
 MAX_MESSAGE_CHARS = 4_000
 """The rest of a longer message was most likely pasted, and 100 kB of it would take seconds."""
@@ -81,7 +81,7 @@ def find_clauses(text: str) -> list[tuple[int, int]]:
     """
     ends, starts = [], [0]
     for gap in _GAP.finditer(text):
-        is_joined = gap["word"] is not None and "BUT" in next(classes([gap["word"]]), ())
+        is_joined = gap["word"] is not None and "BUT" in next(classify([gap["word"]]), ())
         if gap.start() > starts[-1] and (gap["mark"] or is_joined):
             ends.append(gap.start())
             starts.append(gap.end())
@@ -109,6 +109,6 @@ def _is_abbreviated(before: str, after: str) -> bool:
         return False
     word = last.group().casefold()
     if word.isdigit():
-        following = first_classes(after.lstrip())
+        following = classify_first(after.lstrip())
         return after.lstrip()[:1].islower() or "MONTH" in following
     return (len(word) == 1 and word.isalpha() and not "\u3400" <= word <= "\u9fff") or is_abbreviation(word)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memory.text.classes import first_classes
-from memory.text.same_words import comparable
+from memory.text.classes import classify_first
+from memory.text.same_words import split_comparable
 
 _VALUES = ("0", "MONTH", "DAY", "LANG", "name")
 """Word classes of values: numbers, months, days of the week, languages, and capitalised words."""
@@ -34,7 +34,7 @@ def insert_value(former: str, correction: str) -> str | None:
 
 def differ_in_value(text: str, other: str) -> bool:
     """Return True if two sentences differ only in values of the same kind: "in German", "in English"."""
-    first, second = comparable(text), comparable(other)
+    first, second = split_comparable(text), split_comparable(other)
     if len(first) != len(second) or len(first) < 2 or first == second:
         return False
     return all(
@@ -50,7 +50,7 @@ def _classify_words(text: str, *, inside: bool) -> list[tuple[re.Match[str], str
 
 
 def _classify_word(word: str, *, is_first: bool = False) -> str | None:
-    names = first_classes(word)
+    names = classify_first(word)
     known = next((name for name in _VALUES if name in names), None)
     if known is not None or names:
         return known

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from config.texts import _, unstopped
+from config.texts import _, strip_full_stop
 from memory.buttons import Notice
 from memory.capture.capture import Capture, capture_statements
 from memory.capture.certainty import is_certain_statement
@@ -126,7 +126,8 @@ class CaptureReview:
         written = await self._write(captures, source, stored, verdicts, known)
         of_family = await self.sharing.includes(captures.owner)
         lines = [
-            Notice(_("Still remembered: {content}", content=unstopped(entry.content))) for entry in written.put_back
+            Notice(_("Still remembered: {content}", content=strip_full_stop(entry.content)))
+            for entry in written.put_back
         ]
         return [*create_notices(written.learned, written.change, of_family=of_family), *lines]
 

@@ -33,7 +33,7 @@ from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import read_entries
 from memory.store.erasure import IS_KEPT
 from memory.store.forgotten import read_forgotten_words
-from memory.text.same_words import same_words
+from memory.text.same_words import has_same_words
 from memory.text.words import is_small_talk
 
 log = structlog.get_logger(__name__)
@@ -244,7 +244,7 @@ class ConsolidationService:
         """Check a model's answer about a part and store what is confirmed. `memory` is the MEMORY.md in its prompt."""
         owner, zone = job.owner, self.extractor.zone_of(job.owner)
         lines = _find_new_lines(memory, answer.memory_update)
-        stated = [line for line in lines if not any(same_words(line, fact.text) for fact in answer.facts)]
+        stated = [line for line in lines if not any(has_same_words(line, fact.text) for fact in answer.facts)]
         facts = [*answer.facts, *map(_fact_from_line, stated)]
         memories = await self.writer.find_known(owner, facts, part.messages[0].id or 0, memory)
         forgetting = await self.writer.find_forget_targets(owner, answer.forget)

@@ -89,7 +89,7 @@ class Extractor:
     zone_of: TimezoneLookup
 
     def count(self, text: str) -> int:
-        return self.counter.text(text)
+        return self.counter.count(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
         """Return the model's answer about a part, or None if it is unusable. Raises Postponed."""

@@ -20,7 +20,7 @@ from memory.ledger.change import Change
 from memory.ledger.ledger import Ledger
 from memory.ledger.page import replacing
 from memory.store.entry import Author, Entry, Operation
-from memory.text.speaking import is_of_speaker, names_user
+from memory.text.speaking import is_about_speaker, names_user
 
 log = structlog.get_logger(__name__)
 
@@ -149,5 +149,5 @@ def _set_person(checked: CheckedFact, part: Part) -> CheckedFact:
     if speaker is None or fact.person not in (None, speaker):
         return checked
     words = checked.quote or fact.text
-    is_own = is_of_speaker(words) or names_user(fact.text) or speaker.casefold() in fact.text.casefold()
+    is_own = is_about_speaker(words) or names_user(fact.text) or speaker.casefold() in fact.text.casefold()
     return replace(checked, fact=replace(fact, person=speaker if is_own else None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from config.texts import _, listed, ngettext
+from config.texts import _, join_sentences, ngettext
 from memory.buttons import Button, Keyboard, Notice, create_edit_button, create_review_buttons, create_undo_button
 from memory.facts.fact import Doubt
 from memory.facts.fact_learner import LearnedMemory
@@ -63,7 +63,11 @@ class ConsolidationResult:
 
     @property
     def _changes_text(self) -> str:
-        learned, forgotten, back = listed(self._confirmed_lines), listed(self.forgotten), self._undo_hint
+        learned, forgotten, back = (
+            join_sentences(self._confirmed_lines),
+            join_sentences(self.forgotten),
+            self._undo_hint,
+        )
         if not forgotten:
             return _("Learned: {learned} ({back})", learned=learned, back=back)
         if not learned:
@@ -83,7 +87,7 @@ class ConsolidationResult:
 
     @property
     def _unsure_text(self) -> str:
-        visible = listed(entry.content for entry in self.unsure[:MAX_UNSURE_SHOWN])
+        visible = join_sentences(entry.content for entry in self.unsure[:MAX_UNSURE_SHOWN])
         more = len(self.unsure) - MAX_UNSURE_SHOWN
         if more <= 0:
             return _("Not sure: {facts} - /memory unsure", facts=visible)

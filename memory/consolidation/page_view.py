@@ -16,7 +16,7 @@ from memory.ledger.page import appending, format_line
 from memory.store.decay import Decay
 from memory.store.entry import Entry, Kind, Nature
 from memory.store.entry_rows import CURRENT, read_entries, sql_list
-from memory.text.same_words import same_words
+from memory.text.same_words import has_same_words
 
 log = structlog.get_logger(__name__)
 
@@ -44,7 +44,7 @@ class PageView:
         if entry.unconfirmed is not None or entry.nature == Nature.EVENT or not await change.is_current(entry):
             return
         line, lines = format_line(entry.content), (await change.read_page()).splitlines()
-        if entry.line in lines or any(same_words(existing, entry.content) for existing in lines):
+        if entry.line in lines or any(has_same_words(existing, entry.content) for existing in lines):
             return
         if await _try_edit(change, appending(line)):
             await change.record_line(entry, line)

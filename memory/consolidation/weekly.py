@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from config.texts import N_, _, in_line, ngettext, unstopped
+from config.texts import N_, _, ngettext, shorten_to_line, strip_full_stop
 from memory.clock import Clock
 from memory.consolidation.page_view import PageView
 from memory.ledger.change import Change
@@ -33,7 +33,7 @@ from memory.store.entry import (
 )
 from memory.store.entry_rows import CURRENT, LIVE, find_owner_id, read_entries, sql_list
 from memory.store.erasure import IS_KEPT
-from memory.text.naming import name_key
+from memory.text.naming import make_name_key
 
 PROMOTION_COUNTS = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 """Minimum number of reinforcements for each minimum priority of a fact."""
@@ -183,7 +183,7 @@ def find_duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
     for entry in entries:
         # Endings and order matter: "Anna works" and "Anna worked", "Flies to Kyiv from Lviv" and "Flies from Kyiv to
         # Lviv" have different meanings.
-        words = tuple(word for word in _WORD.findall(name_key(entry.content)) if word not in _FILLERS)
+        words = tuple(word for word in _WORD.findall(make_name_key(entry.content)) if word not in _FILLERS)
         groups = alike[entry.kind, entry.scope, entry.trusted, words] if words else []
         for group in groups:
             if len({item.subject for item in (*group, entry) if item.subject}) <= 1:
@@ -214,7 +214,9 @@ async def _find_changed(change: Change, seen: Sequence[Entry]) -> set[int]:
 
 def _quote(entries: Sequence[Entry]) -> str:
     """Quote the first entries, shortened, and the number of others."""
-    contents = [f'"{in_line(unstopped(entry.content), MAX_REPORTED_CHARS)}"' for entry in entries[:MAX_REPORTED]]
+    contents = [
+        f'"{shorten_to_line(strip_full_stop(entry.content), MAX_REPORTED_CHARS)}"' for entry in entries[:MAX_REPORTED]
+    ]
     quoted, more = ", ".join(contents), len(entries) - MAX_REPORTED
     return (
         quoted if more <= 0 else ngettext("{contents} and {n} more", "{contents} and {n} more", more, contents=quoted)

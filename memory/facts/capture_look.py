@@ -22,8 +22,8 @@ from memory.facts.second_look import (
 )
 from memory.messages import Message, Role
 from memory.store.entry import Kind, Nature
-from memory.text.classes import classes, pieces_of, word_classes
-from memory.text.same_words import comparable
+from memory.text.classes import classify, classify_words, split_pieces
+from memory.text.same_words import split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_MESSAGE_CHARS = 1_500
@@ -192,7 +192,7 @@ def parse_first_fields(answer: str) -> dict[int, Mapping[str, object]]:
 def _parse_verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: frozenset[str]) -> CaptureVerdict:
     text = fields.get("text")
     wording = " ".join(text.split()) if isinstance(text, str) else ""
-    is_new = bool(wording) and comparable(wording) != comparable(claim)
+    is_new = bool(wording) and split_comparable(wording) != split_comparable(claim)
     is_usable = is_new and has_only_known_words(wording, claim, said)
     replaces = verdict.replaces if len(verdict.replaces) <= MAX_REPLACED else ()
     return CaptureVerdict(
@@ -212,9 +212,9 @@ def has_only_known_words(wording: str, claim: str, said: frozenset[str]) -> bool
     """Return True if a rewording has only words of the conversation, except for a date and MAX_NEW_WORDS others."""
     if len(wording) > MAX_TEXT_CHARS:
         return False
-    known = said | frozenset(comparable(claim))
+    known = said | frozenset(split_comparable(claim))
     new = [word for word in _find_telling_words(_DATE.sub(" ", wording)) if not _is_known(word, known)]
-    is_dated = any("MONTH" in names for names in classes(new))
+    is_dated = any("MONTH" in names for names in classify(new))
     numbers = [word for word in new if word[0].isdigit()]
     words = len(new) - len(numbers) - is_dated
     # Up to two numbers: the day and the year of a date.
@@ -223,19 +223,19 @@ def has_only_known_words(wording: str, claim: str, said: frozenset[str]) -> bool
 
 def stands_alone(text: str) -> bool:
     """Return True if a sentence can be understood without context: it names its subject and has no relative date."""
-    row = word_classes(pieces_of(text))
+    row = classify_words(split_pieces(text))
     is_about_somebody = bool(row) and row[0].isdisjoint(_PRONOUNS) and len(row) > 1
-    return is_about_somebody and _RELATIVE.isdisjoint(comparable(text))
+    return is_about_somebody and _RELATIVE.isdisjoint(split_comparable(text))
 
 
 def _collect_words(excerpt: Excerpt, memories: Sequence[KnownMemory]) -> frozenset[str]:
     own = [message.content for message in excerpt.messages if not is_foreign(message)]
     own += [memory.text for memory in memories if memory.is_confirmed]
-    return frozenset(comparable("\n".join(own)))
+    return frozenset(split_comparable("\n".join(own)))
 
 
 def _find_telling_words(text: str) -> list[str]:
-    return [word for word in comparable(text) if word not in STOP_WORDS]
+    return [word for word in split_comparable(text) if word not in STOP_WORDS]
 
 
 def _is_known(word: str, known: frozenset[str]) -> bool:

@@ -27,7 +27,7 @@ from memory.facts.fact import (
 )
 from memory.facts.second_look import Claim, Judgement, SecondLook, Verdict
 from memory.messages import Message, Role
-from memory.text.same_words import same_words
+from memory.text.same_words import has_same_words
 
 MAX_QUOTE_CHARS = 300
 """Characters of a message that are stored as the quote of a fact."""
@@ -160,8 +160,8 @@ def is_own_sentence(checked: CheckedFact) -> bool:
     message, quote = checked.message, checked.quote
     if message is None or quote is None or message.role is not Role.USER or "?" in quote or "？" in quote:
         return False
-    if not same_words(checked.fact.text, quote):
+    if not has_same_words(checked.fact.text, quote):
         return False
     # Part of a sentence may mean the opposite: "I like cranes" in "I wish I could say that I like cranes".
     whole = (message.content, *(sentence for sentence, _ in split_sentences(message.content)))
-    return any(same_words(quote, text) for text in whole)
+    return any(has_same_words(quote, text) for text in whole)

@@ -18,9 +18,9 @@ from memory.search.types import Filter
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Priority
 from memory.store.entry_rows import CURRENT, read_entries, sql_list
-from memory.text.classes import first_classes
+from memory.text.classes import classify_first
 from memory.text.query_terms import QueryTerms
-from memory.text.same_words import comparable
+from memory.text.same_words import split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_COMPARABLE = 60
@@ -70,7 +70,7 @@ class Corrections:
         pool = await self._find_similar(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
         if capture.corrects is not None:
             former = QueryTerms(capture.corrects)
-            holding = [entry for entry in pool if former.coverage(entry.content) == 1]
+            holding = [entry for entry in pool if former.compute_coverage(entry.content) == 1]
             return [entry for entry in holding if not _says(entry, capture.becomes)][:MAX_DOUBTED]
         rated = [(self._rate(entry, capture, in_talk, messages), entry.id, entry) for entry in pool]
         best = max(rated, key=lambda item: item[:2], default=None)
@@ -125,7 +125,10 @@ class Corrections:
     @staticmethod
     def _rate(entry: Entry, capture: Capture, in_talk: Collection[int], messages: Sequence[int]) -> float:
         """Return the certainty that a statement corrects a memory that it doesn't name, or 0."""
-        shared = min(QueryTerms(entry.content).coverage(capture.text), QueryTerms(capture.text).coverage(entry.content))
+        shared = min(
+            QueryTerms(entry.content).compute_coverage(capture.text),
+            QueryTerms(capture.text).compute_coverage(entry.content),
+        )
         is_in_talk = entry.id in in_talk or entry.source_message_id in messages
         if is_in_talk and capture.needs_context and insert_value(entry.content, capture.text) is not None:
             return 2 + shared
@@ -142,20 +145,24 @@ def may_contradict(rule: str, other: str) -> bool:
 
 
 def _forbids(rule: str) -> bool:
-    return any(not _NEGATIONS.isdisjoint(first_classes(word)) for word in comparable(rule))
+    return any(not _NEGATIONS.isdisjoint(classify_first(word)) for word in split_comparable(rule))
 
 
 def _extract_subject(rule: str) -> list[str]:
-    return [word for word in comparable(rule) if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(first_classes(word))]
+    return [
+        word
+        for word in split_comparable(rule)
+        if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(classify_first(word))
+    ]
 
 
 def _says(entry: Entry, value: str | None) -> bool:
-    return value is not None and QueryTerms(value).coverage(entry.content) == 1
+    return value is not None and QueryTerms(value).compute_coverage(entry.content) == 1
 
 
 def _compute_shared_part(rule: str, sentence: str) -> float:
     """Return the share of a rule's subject that a sentence contains, in any inflected form."""
     words = _extract_subject(rule)
-    said = comparable(sentence)
+    said = split_comparable(sentence)
     found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
     return len(found) / len(words) if words else 0.0

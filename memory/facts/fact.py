@@ -9,11 +9,11 @@ from datetime import date
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from config.texts import N_
 from memory.messages import Message, Provenance, Role
 from memory.store.entry import Entry, Kind, Nature
-from memory.text.same_words import comparable, is_quoted_from, is_unspaced
+from memory.text.same_words import is_quoted_from, is_unspaced, split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_FOREIGN_WORDS = 1
@@ -166,7 +166,7 @@ def find_foreign_words(text: str, messages: Sequence[Message], own: Iterable[str
 
 
 def _find_telling_words(text: str) -> frozenset[str]:
-    words = comparable(text)
+    words = split_comparable(text)
     pairs = (
         first + second for first, second in itertools.pairwise(words) if is_unspaced(first) and is_unspaced(second)
     )
@@ -202,7 +202,7 @@ def format_excerpt(messages: Iterable[tuple[int | None, Message]], zone: ZoneInf
 
 def to_one_line(text: str) -> str:
     """Return a text in one line and without secrets."""
-    return " ".join(without_secrets(text).split())
+    return " ".join(mask_secrets(text).split())
 
 
 def shorten(text: str) -> str:

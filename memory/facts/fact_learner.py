@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import _, unstopped
+from config.texts import _, strip_full_stop
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact, KnownMemory
 from memory.ledger.change import Change
@@ -25,8 +25,8 @@ from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, read_entries, validate_content, validate_name
 from memory.store.forgotten import ForgottenWords, read_forgotten_words_by_id
-from memory.text.naming import name_key
-from memory.text.same_words import same_words
+from memory.text.naming import make_name_key
+from memory.text.same_words import has_same_words
 
 if TYPE_CHECKING:
     from memory.search.vector_search import VectorSearch
@@ -59,10 +59,10 @@ class LearnedMemory:
     @property
     def wording(self) -> str:
         """Return the content and the former content as part of a sentence."""
-        content = unstopped(self.entry.content)
+        content = strip_full_stop(self.entry.content)
         if self.superseded is None:
             return content
-        return _("{content} (was: {former})", content=content, former=unstopped(self.superseded.content))
+        return _("{content} (was: {former})", content=content, former=strip_full_stop(self.superseded.content))
 
 
 class FactLearner:
@@ -105,7 +105,7 @@ class FactLearner:
         These are memories about the same subject, captures since `first_message`, and memories with similar words or
         meaning in any language.
         """
-        subjects = [name_key(fact.subject) for fact in facts if fact.subject]
+        subjects = [make_name_key(fact.subject) for fact in facts if fact.subject]
         by_subject = [
             row["id"] for subject in dict.fromkeys(subjects) for row in await self._find_about(owner, subject)
         ]
@@ -289,7 +289,7 @@ class _Learning:
 
     async def _find_known(self) -> Entry | None:
         """Return the entry with the same content, confirmed or not as the fact, or None."""
-        key = name_key(self._subject)
+        key = make_name_key(self._subject)
         same = await self._find_same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
         if self._checked.doubt is not None:
             return next(iter(same), None)
@@ -301,7 +301,7 @@ class _Learning:
     async def _find_same(self, where: str, *parameters: object) -> list[Entry]:
         change = self._change
         entries = await read_entries(change.read, f"e.owner_id = ? AND {where}", (change.owner_id, *parameters))
-        return [entry for entry in entries if same_words(entry.content, self._content)]
+        return [entry for entry in entries if has_same_words(entry.content, self._content)]
 
     async def _select_current(self, memories: Iterable[KnownMemory]) -> list[Entry]:
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from config.texts import _, listed, unstopped
+from config.texts import _, join_sentences, strip_full_stop
 from memory.buttons import Notice, create_edit_button, create_share_button, create_undo_button
 from memory.facts.fact_learner import LearnedMemory
 
@@ -19,7 +19,7 @@ def create_notices(learned: Sequence[LearnedMemory], change: int | None, *, of_f
     if not news or change is None:
         return []
     if len(news) > 1:
-        text = _("Noted: {contents} (/undo takes it all back)", contents=listed(item.wording for item in news))
+        text = _("Noted: {contents} (/undo takes it all back)", contents=join_sentences(item.wording for item in news))
         entries = [item.entry for item in news]
         rows = [(create_undo_button(change, e.content, e.id), create_edit_button(e.id, e.content)) for e in entries]
         return [Notice(text, tuple(rows))]
@@ -31,7 +31,9 @@ def create_notices(learned: Sequence[LearnedMemory], change: int | None, *, of_f
 
 
 def format_noted(learned: LearnedMemory) -> str:
-    content, former = unstopped(learned.entry.content), learned.superseded
+    content, former = strip_full_stop(learned.entry.content), learned.superseded
     if former is None:
         return _("Noted as a {kind}: {content} (/undo takes it back)", kind=_(learned.entry.kind), content=content)
-    return _("Noted: {content} (was: {former}; /undo takes it back)", content=content, former=unstopped(former.content))
+    return _(
+        "Noted: {content} (was: {former}; /undo takes it back)", content=content, former=strip_full_stop(former.content)
+    )

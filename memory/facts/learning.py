@@ -31,7 +31,7 @@ from memory.store.entry import (
 )
 from memory.store.entry_rows import read_entries, validate_content
 from memory.store.scope import validate_scope
-from memory.text.naming import wording
+from memory.text.naming import make_wording_key
 
 MAX_SIMILAR = 10
 """Memories that are compared with the wording of a new one."""
@@ -107,7 +107,7 @@ class Learning:
         if not ids:
             return []
         entries = await read_entries(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
-        return [entry for entry in entries if wording(entry.content) == wording(content)]
+        return [entry for entry in entries if make_wording_key(entry.content) == make_wording_key(content)]
 
 
 def _find_same_kind_and_scope(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
@@ -54,7 +54,7 @@ class HistoryFiles:
     def _append(self, owner: str, at: datetime, text: str, key: str) -> bool:
         folder = self._files.get_folder(owner)
         mark = f"<!-- {key} -->"
-        entry = f"## {to_text(at)}\n{_shorten(without_secrets(storable(text)))}\n{mark}\n\n"
+        entry = f"## {to_text(at)}\n{_shorten(mask_secrets(storable(text)))}\n{mark}\n\n"
         month = folder / f"HISTORY-{self._files.to_local_time(owner, at):%Y-%m}.md"
         whole = folder / WHOLE_NAME
         with locked(whole):

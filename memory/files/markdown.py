@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from config.secrets import secret_in
+from config.secrets import find_secret
 from config.texts import _
 from memory.clock import TimezoneLookup
 from memory.errors import MemoryRefused, StoreError
@@ -95,7 +95,7 @@ class MarkdownFiles:
                 _("MEMORY.md would grow to {size} bytes of {most}: remove something first.", size=size, most=self._cap)
             )
         # A secret that a person has written into the file must not block other changes.
-        if (secret := secret_in(text)) and not secret_in(former):
+        if (secret := find_secret(text)) and not find_secret(former):
             raise create_secret_error(secret)
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from zoneinfo import ZoneInfo
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from memory.messages import Message, Role, storable
 
 MAX_USER_CHARS = 200
@@ -121,4 +121,4 @@ def _to_one_line(text: str, limit: int) -> str:
 
 
 # Each turn formats all messages of the conversation again.
-_without_secrets = lru_cache(maxsize=512)(without_secrets)
+_without_secrets = lru_cache(maxsize=512)(mask_secrets)

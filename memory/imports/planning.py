@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from config.secrets import without_secrets
-from config.texts import N_, _, number
+from config.secrets import mask_secrets
+from config.texts import N_, _, format_number
 from memory.imports.items import (
     MAX_ID_CHARS,
     MAX_MESSAGE_CHARS,
@@ -22,7 +22,7 @@ from memory.imports.items import (
     compute_digest,
 )
 from memory.store.entry_rows import MAX_CONTENT_CHARS
-from memory.text.validity import valid_text
+from memory.text.validity import replace_invalid
 
 MESSAGES_PER_WRITE = 40
 CHARS_PER_WRITE = 20_000
@@ -81,7 +81,7 @@ def plan_pieces(
             raise ImportRefused(
                 _(
                     "The file holds more than {n} conversations and memories: nothing was imported. Send it in parts.",
-                    n=number(MAX_ITEMS),
+                    n=format_number(MAX_ITEMS),
                 )
             )
         if isinstance(item, SkippedItem):
@@ -102,7 +102,7 @@ def _shorten_id(item: Item) -> Item:
     if not isinstance(item, ImportedConversation):
         return item
     source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
-    return replace(item, source_id=valid_text(source_id))
+    return replace(item, source_id=replace_invalid(source_id))
 
 
 def _plan_memory(
@@ -111,7 +111,7 @@ def _plan_memory(
     if memory.source_id in known:
         report.known += 1
         return
-    if without_secrets(memory.text) != memory.text:
+    if mask_secrets(memory.text) != memory.text:
         report.left_out[N_("memories with a secret in them")] += 1
         return
     report.memories += 1
@@ -159,10 +159,10 @@ def _slice_messages(messages: Sequence[ImportedMessage]) -> Iterator[list[Import
 def _prepare_message(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
     """Prepare a message for the log: mask secrets and limit its length."""
     said = message.text[:MAX_MESSAGE_CHARS]
-    text = without_secrets(said)
+    text = mask_secrets(said)
     report.secrets += text != said
     report.messages += 1
     report.first = min(report.first or message.at, message.at)
     report.last = max(report.last or message.at, message.at)
-    speaker = None if message.speaker is None else valid_text(message.speaker)[:MAX_ID_CHARS]
-    return replace(message, text=valid_text(text)[:MAX_MESSAGE_CHARS], speaker=speaker)
+    speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
+    return replace(message, text=replace_invalid(text)[:MAX_MESSAGE_CHARS], speaker=speaker)

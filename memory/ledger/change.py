@@ -38,7 +38,7 @@ from memory.store.entry_rows import (
     bind_name,
     entry_from_row,
     find_entry,
-    find_free_name,
+    find_free_entry_name,
     generate_name,
     get_entry,
     insert_entry,
@@ -50,7 +50,7 @@ from memory.store.entry_rows import (
 )
 from memory.store.reinforcement import reinforce
 from memory.store.scope import validate_scope
-from memory.text.naming import name_key
+from memory.text.naming import make_name_key
 
 
 class Change:
@@ -100,7 +100,7 @@ class Change:
         return await find_entry(self.read, self.owner_id, name)
 
     async def find_free_name(self, target: str) -> str:
-        return await find_free_name(self._connection, self.owner_id, target)
+        return await find_free_entry_name(self._connection, self.owner_id, target)
 
     async def add(self, new: NewEntry) -> Entry:
         """Create an entry. Raise MemoryRefused if its name is taken or its content must not be stored."""
@@ -134,7 +134,7 @@ class Change:
         given = {
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
             "quote": quote,
-            "subject": name_key(subject) if subject is not None else None,
+            "subject": make_name_key(subject) if subject is not None else None,
             "nature": nature,
             "valid_from": to_text(valid_from) if valid_from is not None else None,
             "valid_until": to_text(valid_until) if valid_until is not None else None,
@@ -204,7 +204,7 @@ class Change:
         await self._connection.execute("UPDATE names SET is_alias = 1 WHERE entry_id = ?", (entry.id,))
         # The new name may be an alias of the entry itself.
         await self._connection.execute(
-            "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, name_key(target))
+            "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, make_name_key(target))
         )
         await bind_name(self._connection, self.owner_id, entry.id, target)
         return await self._get_by_id(entry.id)
@@ -243,7 +243,7 @@ class Change:
                 await self.supersede_by_known(former, await self._get_by_id(entry.id))
         if entry.subject is not None and await self.find_current(entry.subject, but=entry.id) is not None:
             # An equal subject alone supersedes nothing, so this entry gets another one.
-            await self._set(entry.id, {"subject": name_key(entry.name)})
+            await self._set(entry.id, {"subject": make_name_key(entry.name)})
         return await self._get_by_id(entry.id)
 
     async def share(self, entry: Entry, by: str) -> Entry:
@@ -309,7 +309,7 @@ class Change:
 
     async def find_current(self, subject: str, but: int | None = None) -> Entry | None:
         """Return the current entry about a subject, other than the entry with id `but`."""
-        return await self._find_first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", name_key(subject), but)
+        return await self._find_first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", make_name_key(subject), but)
 
     async def is_current(self, entry: Entry) -> bool:
         return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))

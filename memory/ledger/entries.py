@@ -14,7 +14,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import LIVE, find_entry, find_owner_id, get_entry, read_entries
 from memory.store.forgotten import ForgottenWords, read_forgotten_words
-from memory.text.naming import name_key
+from memory.text.naming import make_name_key
 
 Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
@@ -121,7 +121,7 @@ class EntryStore:
 
     async def get_any(self, name: str, first: str) -> Entry:
         """Return the entry of `first` with that name, or of the only other owner who has one. Raises MemoryRefused."""
-        holding = await self._find_where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", name_key(name))
+        holding = await self._find_where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", make_name_key(name))
         owners = sorted({entry.owner for entry in holding})
         if first in owners or not owners:
             return await self.get(first, name)

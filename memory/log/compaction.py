@@ -9,7 +9,7 @@ from typing import Protocol
 import aiosqlite
 import structlog
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from config.texts import in_english
 from memory.clock import Clock
 from memory.ledger.entries import EntryStore
@@ -121,8 +121,8 @@ class CompactionService:
 
     def estimate(self, messages: list[Message], model: str, threshold: int) -> float:
         """Estimate the tokens of a request, at least S0's `sum(len) / 3.5 + 8000` until the model reports usage."""
-        tokens = float(self.counter.messages(messages, model))
-        if not self.counter.calibrated(model):
+        tokens = float(self.counter.count_messages(messages, model))
+        if not self.counter.is_calibrated(model):
             tokens = max(tokens, sum(len(message.content) for message in messages) / CHARS_PER_TOKEN)
         # S0 assumes a large window.
         return tokens + min(PROMPT_OVERHEAD_TOKENS, threshold // 2)
@@ -142,7 +142,7 @@ class CompactionService:
         summarized = all(is_made for _, is_made in summaries)
         content = join_passages(*(text for text, _ in summaries))
         # Named after the new messages, since the earlier summary would give all archives the same name.
-        topic = content if summarized else without_secrets(extract(None, derived))
+        topic = content if summarized else mask_secrets(extract(None, derived))
         stem = f"archive-{self.clock():%Y-%m-%d}"
         first_kept, conversation_id = messages[0].id, transcript.conversation_id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
@@ -181,7 +181,7 @@ class CompactionService:
         if not messages:
             return earlier, True
         summary = await self._summarize(earlier, messages)
-        return without_secrets(summary or extract(earlier, messages)), summary is not None
+        return mask_secrets(summary or extract(earlier, messages)), summary is not None
 
     async def _summarize(self, earlier: str | None, removed: list[Message]) -> str | None:
         if self.summarizer is None:
@@ -227,7 +227,7 @@ def format_transcript(messages: list[Message]) -> str:
 def extract(earlier: str | None, messages: list[Message]) -> str:
     """Return a replacement for a missing summary: the earlier summary and the beginnings of the user's messages."""
     texts = [
-        f"{f'{message.speaker}: ' if message.speaker else ''}{' '.join(without_secrets(message.content).split())}"
+        f"{f'{message.speaker}: ' if message.speaker else ''}{' '.join(mask_secrets(message.content).split())}"
         for message in messages
         if message.role is Role.USER
     ]
@@ -241,7 +241,7 @@ def extract(earlier: str | None, messages: list[Message]) -> str:
 
 def _mask(text: str, limit: int) -> str:
     # Masked before it is cut, since half a key is not recognized. Cut before that to bound the work.
-    return _shorten(without_secrets(_shorten(text, limit * 4)), limit)
+    return _shorten(mask_secrets(_shorten(text, limit * 4)), limit)
 
 
 def _shorten(text: str, limit: int) -> str:

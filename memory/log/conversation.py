@@ -36,7 +36,7 @@ class Memory(Protocol):
 
 class InMemoryConversation:
     def __init__(self, count_tokens: Callable[[Iterable[Message]], int] | None = None) -> None:
-        self._count_tokens = count_tokens or TokenCounter().messages
+        self._count_tokens = count_tokens or TokenCounter().count_messages
         self._messages: list[Message] = []
         self._lock = threading.Lock()
 

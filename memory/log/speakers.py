@@ -10,7 +10,7 @@ import itertools
 from memory.errors import StoreError
 from memory.store.database import Database
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.text.words import plain
+from memory.text.words import to_plain
 
 
 class Speakers:
@@ -29,7 +29,7 @@ class Speakers:
         rows = await self._database.rows(
             "SELECT s.key, s.speaker_id, s.name FROM speakers s JOIN owners o ON o.id = s.owner_id"
             " WHERE o.name = ? AND (s.speaker_id = ? OR substr(s.key, 1, length(?)) = ?) ORDER BY s.name IS NULL",
-            (owner, speaker_id, plain(name), plain(name)),
+            (owner, speaker_id, to_plain(name), to_plain(name)),
         )
         own = [row for row in rows if row["speaker_id"] == speaker_id]
         if own and own[0]["name"] is not None:
@@ -41,7 +41,7 @@ class Speakers:
             return first
         taken = {row["key"] for row in rows}
         called = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))
-        free = next(name for name in called if plain(name) not in taken)
+        free = next(name for name in called if to_plain(name) not in taken)
         await self._store(owner, speaker_id, free)
         return free
 
@@ -53,7 +53,7 @@ class Speakers:
             " GROUP BY m.speaker ORDER BY min(m.id)",
             (owner,),
         )
-        return next((row["speaker"] for row in rows if plain(row["speaker"]) in keys), None)
+        return next((row["speaker"] for row in rows if to_plain(row["speaker"]) in keys), None)
 
     async def _store(self, owner: str, speaker_id: str, name: str) -> None:
         try:
@@ -62,7 +62,7 @@ class Speakers:
                     "INSERT INTO speakers (owner_id, key, speaker_id, name) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT (owner_id, key) DO UPDATE SET name = excluded.name"
                     " WHERE speaker_id = excluded.speaker_id",
-                    (await get_or_create_owner_id(connection, owner), plain(name), speaker_id, name),
+                    (await get_or_create_owner_id(connection, owner), to_plain(name), speaker_id, name),
                 )
         except StoreError:
             return  # On a full disk, answer anyway. Nothing is learned then either.

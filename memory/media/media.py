@@ -12,7 +12,7 @@ from memory.log.sessions import Session
 from memory.messages import storable
 from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.text.words import query_terms
+from memory.text.words import extract_query_terms
 
 MAX_NAME_CHARS = 80
 """Characters of a file name to show. The sender can choose any name."""
@@ -188,7 +188,7 @@ class MediaStore:
         Args:
             media_id: Search only this document. None means all.
         """
-        terms = query_terms(query)
+        terms = extract_query_terms(query)
         found: list[FoundPart] = []
         for database in reversed(self._database.private.list_databases()):
             owner_id = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))

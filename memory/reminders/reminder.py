@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from config.texts import SOURCE, _, spoken
+from config.texts import SOURCE, _, get_language
 from memory.clock import from_text
 from memory.store.database import Row
 
@@ -165,20 +165,20 @@ def _load_zone(key: str) -> ZoneInfo:
 
 
 def _format_weekdays(days: tuple[int, ...]) -> list[str]:
-    if spoken() == SOURCE:
+    if get_language() == SOURCE:
         return [WEEKDAYS[day] for day in days]
     from babel.dates import get_day_names  # Takes 0.1 s to import, so not at the start.
 
-    names = get_day_names("wide", "format", locale=spoken())
+    names = get_day_names("wide", "format", locale=get_language())
     return [names[day] for day in days]
 
 
 def _format_day_and_month(moment: datetime) -> str:
-    if spoken() == SOURCE:
+    if get_language() == SOURCE:
         return f"{moment.day} {moment:%B}"
     from babel.dates import format_skeleton  # Imported late, as above.
 
-    return format_skeleton("MMMMd", moment, locale=spoken())
+    return format_skeleton("MMMMd", moment, locale=get_language())
 
 
 def _clamp_day(year: int, month: int, day: int) -> date:

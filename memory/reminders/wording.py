@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from config.texts import SOURCE, _, ngettext, spoken
+from config.texts import SOURCE, _, get_language, ngettext
 from memory.buttons import Button, Keyboard
 from memory.reminders.reminder import DueReminder, Reminder
 
@@ -18,11 +18,11 @@ MIN_DELAY = timedelta(minutes=2)
 
 def format_day(date: date) -> str:
     """Format a date with its weekday: `Monday, 23 November 2026`."""
-    if spoken() == SOURCE:
+    if get_language() == SOURCE:
         return f"{date:%A}, {date.day} {date:%B %Y}"
     from babel.dates import format_date  # Takes 0.1 s to import, so not at the start.
 
-    return format_date(date, "full", locale=spoken())
+    return format_date(date, "full", locale=get_language())
 
 
 def format_day_and_hour(moment: datetime, zone: ZoneInfo) -> str:

@@ -104,7 +104,7 @@ class UsageLog:
 
     def _estimate_cost(self, use: TokenUse) -> float | None:
         price = self.find_price(use.model)
-        return price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
+        return price.compute(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
 
     async def record(self, use: TokenUse) -> None:
         await self._database.write(

@@ -28,7 +28,7 @@ from memory.store.database import Database, Row
 from memory.store.decay import Decay
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Entry, Kind, Priority
 from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_from_row, sql_list
-from memory.text.naming import wording
+from memory.text.naming import make_wording_key
 
 TokenCount = Callable[[str], int]
 """Counts the tokens of a text for the model that reads it."""
@@ -405,7 +405,7 @@ def _drop_repetitions(candidates: Iterable[Candidate], already_in_prompt: Alread
 
 
 def _make_wording_key(candidate: Candidate) -> tuple[str, str | None]:
-    return wording(candidate.content), candidate.scope
+    return make_wording_key(candidate.content), candidate.scope
 
 
 def _weight(candidate: Candidate) -> tuple[int, float, float]:

@@ -32,8 +32,8 @@ from memory.text.cues import (
     TIMES,
 )
 from memory.text.query_terms import QueryTerms
-from memory.text.stemming import stem_of
-from memory.text.words import date_words, plain
+from memory.text.stemming import stem_word
+from memory.text.words import format_date_words, to_plain
 
 PREVIOUS_MESSAGE_WEIGHTS = (0.85, 0.6, 0.45)
 """Weight of a question's word that occurs one, two or three messages before the hit."""
@@ -70,10 +70,10 @@ class Question:
             for hit in hits
             if hit.turn_id is not None
         }
-        self._counts = {hit.id: self._sought.term_counts(hit.content) for hit in hits if hit.turn_id is not None}
+        self._counts = {hit.id: self._sought.count_terms(hit.content) for hit in hits if hit.turn_id is not None}
         for row in itertools.chain.from_iterable(self._said_before.values()):
             if row["id"] not in self._counts:
-                self._counts[row["id"]] = self._sought.term_counts(row["content"])
+                self._counts[row["id"]] = self._sought.count_terms(row["content"])
         self._of_labels: dict[tuple[str, datetime.date], dict[str, int]] = {}
         self._heads = {_make_key(hit): self._count_head(hit) for hit in hits}
         self._rarity = self._compute_rarities([*self._counts.values(), *self._heads.values()])
@@ -128,11 +128,13 @@ class Question:
     def _count_head(self, hit: Hit) -> dict[str, int]:
         """Count the question's terms in the hit's indexed fields: text, speaker or name, and date."""
         if hit.turn_id is None:
-            day = date_words(to_text(hit.created_at))
-            return self._sought.term_counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
+            day = format_date_words(to_text(hit.created_at))
+            return self._sought.count_terms(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
         label = hit.source, hit.created_at.date()  # Many messages share it, so it is cached.
         if label not in self._of_labels:
-            self._of_labels[label] = self._sought.term_counts(f"{hit.source} {date_words(to_text(hit.created_at))}")
+            self._of_labels[label] = self._sought.count_terms(
+                f"{hit.source} {format_date_words(to_text(hit.created_at))}"
+            )
         own, more = self._counts[hit.id], self._of_labels[label]
         return {term: own.get(term, 0) + more.get(term, 0) for term in own | more} if more else own
 
@@ -166,9 +168,11 @@ def _asks(text: str) -> bool:
 
 def _find_speaker(words: set[str], lower: str, sources: Collection[str]) -> str | None:
     """Return the speaker that a question refers to, by name or by "I" and "you". None if that is unclear."""
-    roots = {stem_of(plain(word)) for word in words}
+    roots = {stem_word(to_plain(word)) for word in words}
     named = {
-        source for source in sources if roots & {stem_of(plain(word)) for word in _split_words(source) if len(word) > 1}
+        source
+        for source in sources
+        if roots & {stem_word(to_plain(word)) for word in _split_words(source) if len(word) > 1}
     }
     named -= {*Role}
     if len(named) == 1:

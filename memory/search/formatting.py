@@ -11,14 +11,14 @@ from datetime import date, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from memory.capture.capture import find_remember_request
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
 from memory.messages import Message, Passage, Provenance, Role, find_least_trusted
 from memory.search.types import Hit
 from memory.store.database import Row
-from memory.text.naming import wording
+from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
 from memory.text.same_words import is_quoted_from
 from memory.text.tokens import TokenCounter
@@ -38,7 +38,7 @@ def cut_excerpt(text: str, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHAR
     if len(line) <= most:
         return line
     before = int(most * _SHARE_BEFORE_MATCH)
-    results = query_terms.positions(line)
+    results = query_terms.find_positions(line)
     starts = [at for at, _ in results]
 
     def count_terms(start: int) -> int:
@@ -60,7 +60,7 @@ def cut_excerpt(text: str, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHAR
 @lru_cache(maxsize=MAX_MASKED)
 def _mask(text: str) -> str:
     """Return `text` without secrets. It is cached, since the same few messages are found turn after turn."""
-    return without_secrets(text)
+    return mask_secrets(text)
 
 
 _ROLES = frozenset(Role)
@@ -202,7 +202,7 @@ class PromptLines:
         return "\n".join([f"- {self._formatter.format_day(exchanges[0].at)}", *lines])
 
     def _count_tokens(self, text: str) -> int:
-        return self._counter.text(text) + 1
+        return self._counter.count(text) + 1
 
 
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
@@ -260,7 +260,7 @@ class AlreadyInPrompt:
         quoted = [part for text in own for line in text.splitlines() for part in _HEAD.sub("", line).split(" | ")]
         # With and without the speaker prefix, and without a leading "remember that".
         parts = [text for part in quoted for text in (part, _SPEAKER.sub("", part))]
-        texts = {wording(text) for text in parts} | {make_sentence_key(text) for text in parts}
+        texts = {make_wording_key(text) for text in parts} | {make_sentence_key(text) for text in parts}
         return replace(self, sentences=self.sentences | texts)
 
     def contains(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
@@ -273,7 +273,7 @@ class AlreadyInPrompt:
         if (line or format_line(content)) in self.lines:
             return True
         sentences = _split_wordings(content)
-        if wording(content) in self.sentences or (sentences and sentences <= self.sentences):
+        if make_wording_key(content) in self.sentences or (sentences and sentences <= self.sentences):
             return True
         return turn is not None and turn in self.turns and is_quoted_from(content, self.turns[turn])
 
@@ -285,7 +285,7 @@ def find_quotes(prompt: str) -> frozenset[str]:
 def make_sentence_key(sentence: str) -> str:
     """Return a key for comparing sentences, without list marks and a leading "remember that"."""
     request = find_remember_request(sentence)
-    return wording(_MARKS.sub("", request.what if request is not None else sentence))
+    return make_wording_key(_MARKS.sub("", request.what if request is not None else sentence))
 
 
 def _is_short(sentence: str) -> bool:
@@ -306,7 +306,7 @@ def _split_quotes(text: str) -> Iterator[str]:
 def _split_wordings(text: str) -> frozenset[str]:
     """Return the wording of each sentence, without list marks."""
     parts = (_MARKS.sub("", part) for line in text.splitlines() for part in _ENDS.split(line))
-    return frozenset(message_text for part in parts if (message_text := wording(part)))
+    return frozenset(message_text for part in parts if (message_text := make_wording_key(part)))
 
 
 NOTHING_IN_PROMPT = AlreadyInPrompt()
@@ -388,10 +388,10 @@ class Paging:
 
     def split_into_pages(self, about: str, text: str) -> list[str]:
         """Split `text` into pages with room for `about`. If there are several, each starts with its page number."""
-        if self._counter.text(f"{about} {text}") <= self._tokens:
+        if self._counter.count(f"{about} {text}") <= self._tokens:
             return [text]
         longest = " (page 99 of 99, page=99 shows more) "
-        room = max(MIN_PAGE_TOKENS, self._tokens - self._counter.text(f"{about}{longest}"))
+        room = max(MIN_PAGE_TOKENS, self._tokens - self._counter.count(f"{about}{longest}"))
         parts: list[str] = []
         while text:
             part = take_fitting(text, room, self._counter)
@@ -412,8 +412,8 @@ class _Filling:
     def __init__(self, number: int, tokens: int, counter: TokenCounter, head: str) -> None:
         self.page = ResultPage(number, [head] if head else [])
         self._counter = counter
-        self._reserved = counter.text(_ENDING) + 1
-        self._left = tokens - (counter.text(head) + 1 if head else 0)
+        self._reserved = counter.count(_ENDING) + 1
+        self._left = tokens - (counter.count(head) + 1 if head else 0)
         self._headings: tuple[str, ...] = ()
         self._is_empty = True
 
@@ -421,11 +421,11 @@ class _Filling:
         """Add a line and return True if there is room. The first line of a page is cut to fit."""
         text = "\n".join([*_drop_repeated_headings(line.headings, self._headings), line.text])
         room = self._left - (0 if is_last else self._reserved)
-        if (cost := self._counter.text(text) + 1) > room + 1:
+        if (cost := self._counter.count(text) + 1) > room + 1:
             if not self._is_empty:
                 return False
             text = cut_to_tokens(text, max(1, room), self._counter)
-            cost = self._counter.text(text) + 1
+            cost = self._counter.count(text) + 1
         self._left -= cost
         self._headings = line.headings
         self._is_empty = False
@@ -442,11 +442,11 @@ def _drop_repeated_headings(headings: Sequence[str], above: Sequence[str]) -> Se
 
 def cut_to_tokens(text: str, tokens: int, counter: TokenCounter) -> str:
     """Return `text`, or the longest beginning that fits, with an ellipsis."""
-    return text if counter.text(text) <= tokens else f"{take_fitting(text, tokens, counter, '…')}…"
+    return text if counter.count(text) <= tokens else f"{take_fitting(text, tokens, counter, '…')}…"
 
 
 def take_fitting(text: str, tokens: int, counter: TokenCounter, end: str = "") -> str:
     """Return the longest beginning of `text` that fits with `end` after it, but at least one character."""
-    while len(text) > 1 and (cost := counter.text(f"{text}{end}")) > tokens:
+    while len(text) > 1 and (cost := counter.count(f"{text}{end}")) > tokens:
         text = text[: max(1, min(len(text) - 1, len(text) * tokens // cost))]
     return text

@@ -36,7 +36,7 @@ from memory.store.entry import TYPED_KINDS
 from memory.store.index import IN_PART, ROW, get_part_parameters, split_row
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
-from memory.text.words import mention_expressions
+from memory.text.words import build_mention_expressions
 
 _MENTIONED = f"""
 whole AS (SELECT {ROW} AS row FROM search WHERE search MATCH :whole AND {IN_PART}),
@@ -88,7 +88,7 @@ async def find_mentions(
             return []
     where, parameters = build_conditions(only, owner_id)
     if subjects:
-        expressions = mention_expressions(subjects)
+        expressions = build_mention_expressions(subjects)
         if expressions is None:
             return []
         condition = _MENTIONED
@@ -169,7 +169,7 @@ class MemoryStats:
         entries, tokens = Counter[str](), Counter[str]()
         for row in rows:
             entries[row["kind"]] += 1
-            tokens[row["kind"]] += self._counter.text(row["content"])
+            tokens[row["kind"]] += self._counter.count(row["content"])
         return [KindStats(kind, entries[kind], tokens[kind]) for kind in sorted(entries)]
 
     async def find_sole_owner(self) -> str | None:
@@ -322,11 +322,11 @@ class MemoryReader:
         before, after = await self._database.rows(_BEFORE, place), await self._database.rows(_AFTER, place)
         room = (
             tokens
-            - self._counter.text(_format_more_hint("before", 9_999_999) + _format_more_hint("after", 9_999_999))
+            - self._counter.count(_format_more_hint("before", 9_999_999) + _format_more_hint("after", 9_999_999))
             - 2
         )
         texts = {message: cut_to_tokens(_format_row(item, formatter), max(1, room), self._counter)}
-        room -= self._counter.text(texts[message]) + 1
+        room -= self._counter.count(texts[message]) + 1
         # Take messages after it first, since they usually tell more. A side ends if a message doesn't fit.
         sides = {"after": iter(after[:MAX_MESSAGES_AROUND]), "before": iter(before[:MAX_MESSAGES_AROUND])}
         counts = {"after": 0, "before": 0}
@@ -334,7 +334,7 @@ class MemoryReader:
             for side, rows in list(sides.items()):
                 row = next(rows, None)
                 text = _format_row(row, formatter, MAX_AROUND_CHARS) if row is not None else ""
-                cost = self._counter.text(text) + 1
+                cost = self._counter.count(text) + 1
                 if row is None or cost > room:
                     del sides[side]
                     continue

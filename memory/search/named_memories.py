@@ -60,7 +60,7 @@ class MemoryLookup:
         if not sought.terms:
             return []
         return _select_covered(
-            ((sought.coverage(memory.content), memory) for memory in await self._find_candidates(words, owner)),
+            ((sought.compute_coverage(memory.content), memory) for memory in await self._find_candidates(words, owner)),
             most,
         )
 
@@ -74,12 +74,18 @@ class MemoryLookup:
             for entry in await self._entries.list(owner)
             if entry.kind != Kind.ARCHIVE and entry.superseded_by is None
         ]
-        return [memory for memory in entries + await self.read_lines(owner) if sought.coverage(memory.content) == 1.0]
+        return [
+            memory
+            for memory in entries + await self.read_lines(owner)
+            if sought.compute_coverage(memory.content) == 1.0
+        ]
 
     async def find_stated(self, answer: str, owner: str, most: int = MAX_NAMED_MEMORIES) -> list[NamedMemory]:
         """Return the memories with most of their telling words in an answer, best first."""
         memories = await self._find_candidates(answer, owner)
-        return _select_covered(((QueryTerms(memory.content).coverage(answer), memory) for memory in memories), most)
+        return _select_covered(
+            ((QueryTerms(memory.content).compute_coverage(answer), memory) for memory in memories), most
+        )
 
     async def _find_candidates(self, words: str, owner: str) -> list[NamedMemory]:
         """Return the candidates: the best matching current entries, and all lines of MEMORY.md."""
@@ -108,7 +114,7 @@ class MemoryLookup:
 def is_proper_name(name: str, text: str) -> bool:
     """Return True if the text capitalises a word of the name."""
     sought = QueryTerms(name)
-    return any(word[0].isupper() and bool(sought.term_counts(word)) for word in _WORD.findall(text))
+    return any(word[0].isupper() and bool(sought.count_terms(word)) for word in _WORD.findall(text))
 
 
 def _select_covered(shares: Iterable[tuple[float, NamedMemory]], most: int) -> list[NamedMemory]:

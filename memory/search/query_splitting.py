@@ -28,12 +28,12 @@ from memory.text.cues import (
 from memory.text.query_terms import QueryTerms
 from memory.text.words import (
     MAX_INDEXED_CHARS,
+    find_words,
     has_gaps,
     has_telling_words,
     is_chatter,
     says_nothing,
-    word_places,
-    words_of,
+    split_words,
 )
 
 MAX_QUESTIONS = 4
@@ -92,7 +92,7 @@ def asks(sentence: str) -> bool:
 def depends_on_context(text: str) -> bool:
     """Return True if a question has so few telling words that it depends on the messages before it."""
     if is_chatter(text) or not has_telling_words(text):
-        asks_for = not ASKING_WHO.union(ASKING_WHEN).isdisjoint(words_of(text))
+        asks_for = not ASKING_WHO.union(ASKING_WHEN).isdisjoint(split_words(text))
         return asks_for or any(phrase in text for phrase in (*ASKING_WHO_PHRASES, *ASKING_WHEN_PHRASES))
     return len(QueryTerms(text).terms) < MIN_TERMS
 
@@ -108,7 +108,7 @@ def _asks_at_once(sentence: str) -> bool:
         return True
     if sentence.endswith(("!", "！")):  # "What a week!"
         return False
-    words = words_of(sentence)
+    words = split_words(sentence)
     return (
         _opens_question(words)
         or not REQUESTS.isdisjoint(words[:_REQUEST_WORDS])
@@ -126,7 +126,7 @@ def strip_talk(sentence: str) -> str:
         before, after = sentence[: join.start()], sentence[join.end() :]
         # Without a question mark, such a word after a comma only continues the statement: ", which was late".
         goes_on = not is_marked and join.group().startswith((",", "，"))
-        if _opens_question(words_of(after)) and _is_talk(before, MIN_TALK_WORDS if not goes_on else None):
+        if _opens_question(split_words(after)) and _is_talk(before, MIN_TALK_WORDS if not goes_on else None):
             return after
     return sentence
 
@@ -143,7 +143,7 @@ def split_pieces(message: str) -> list[str]:
 
 
 def _split_sentence(sentence: str) -> list[str]:
-    places = word_places(sentence)
+    places = find_words(sentence)
     last = len(places) - PIECE_WORDS
     if last <= PIECE_WORDS // 2:
         return []
@@ -159,7 +159,7 @@ def _opens_question(words: Sequence[str]) -> bool:
 
 def _is_talk(text: str, least: int | None) -> bool:
     """Return True if the text before a question is unrelated: it is long, or has only words without meaning."""
-    words = words_of(text)
+    words = split_words(text)
     if not words or not all(map(has_gaps, words)) or _asks_at_once(text):
         return False
     return (least is not None and len(words) >= least) or says_nothing(words)

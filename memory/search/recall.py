@@ -33,7 +33,7 @@ from memory.search.types import PASSAGE_KINDS, Filter, Hit, MessageHits
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.forgotten import ForgottenWords, read_forgotten_words
-from memory.text.naming import wording
+from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from memory.text.words import asks_for_nothing, has_telling_words, is_chatter, is_small_talk
@@ -249,14 +249,14 @@ class Recall:
         text = found.message
         if own is not None:
             own_memories, own_workflows = (
-                [hit for hit in hits if own.term_counts(hit.content)] for hits in (found.memories, found.workflows)
+                [hit for hit in hits if own.count_terms(hit.content)] for hits in (found.memories, found.workflows)
             )
             found = replace(found, memories=own_memories, workflows=own_workflows)
         found = await self._ranker.add_similarities(found, len(visible.messages))
         unseen = _create_unseen_filter(visible)
 
         def wanted(hit: Hit) -> bool:
-            return unseen(hit) and (own is None or bool(own.term_counts(hit.content)))
+            return unseen(hit) and (own is None or bool(own.count_terms(hit.content)))
 
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
         candidates = [*itertools.islice(filter(wanted, found.passages), MIN_CANDIDATES)]
@@ -332,10 +332,10 @@ class Recall:
         hits = await self._search.find(query, owner, only=only, limit=first, shared=True)
         called = await self._search.find_named(query, owner, only=only)
         names = {hit.id for hit in called}
-        words = wording(query)
+        words = make_wording_key(query)
 
         def wanted(hit: Hit) -> bool:
-            return hit.id not in names if hit.turn_id is None else wording(hit.content) != words
+            return hit.id not in names if hit.turn_id is None else make_wording_key(hit.content) != words
 
         best = await self._ranker.rank(RankingRequest(query, owner, only, wanted), [*filter(wanted, hits)])
         # Entries with this name come first.

@@ -17,8 +17,8 @@ from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, parse_kind
 from memory.store.index import IN_FAMILY_PART, IN_PART, ROW, get_part_parameters, split_row
-from memory.text.naming import name_key
-from memory.text.words import match_expression
+from memory.text.naming import make_name_key
+from memory.text.words import build_match_expression
 
 Limits = Sequence[tuple[Collection[str] | None, int | None]]
 """Pairs of kinds and the maximum number of hits. None means all kinds, or no limit."""
@@ -157,7 +157,7 @@ class Search:
             "WITH found AS (SELECT 2 * k.entry_id AS row, 0.0 AS score FROM names k JOIN owners o ON o.id = k.owner_id"
             " WHERE k.key = :key AND (:owner IS NULL OR o.name = :owner)),"  # Removed entries have no names.
             f" hits AS ({_ENTRIES}), best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
-            parameters | {"key": name_key(name), "owner": owner},
+            parameters | {"key": make_name_key(name), "owner": owner},
         )
         return [_hit_from_row(row, owner) for row in rows]
 
@@ -213,7 +213,7 @@ class Search:
                 return []
             owner_id, of_family, share = row
             of_family = self._family and shared and of_family
-        match = match_expression(query)
+        match = build_match_expression(query)
         if match is None:
             return []
         parts: list[str] = []

@@ -25,7 +25,7 @@ from memory.search.search import Search
 from memory.search.types import NOT_COMPARED, Filter, Hit, Similarities, Similarity, make_hit_key
 from memory.search.vectors import Embedder, EmbedderError, Vector, Vectors
 from memory.store.database import Row
-from memory.text.words import plain
+from memory.text.words import to_plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,14 +35,14 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 def remove_names(question: str, speakers: Collection[str]) -> str:
     """Return the question without the speakers' names, which say nothing about the topic."""
-    names = {plain(name) for speaker in speakers for name in _WORD.findall(speaker)}
+    names = {to_plain(name) for speaker in speakers for name in _WORD.findall(speaker)}
     bare = _WORD.sub(lambda word: "" if _stem(word.group()) in names else word.group(), question) if names else question
     remaining = " ".join(bare.split())
     return remaining if _WORD.search(remaining) else question
 
 
 def _stem(word: str) -> str:
-    return plain(re.sub(r"['’]s?$", "", word))
+    return to_plain(re.sub(r"['’]s?$", "", word))
 
 
 log = structlog.get_logger(__name__)

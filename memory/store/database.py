@@ -23,12 +23,12 @@ from memory.store.private import PrivateTalks
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, explain_unreadable, read_schema
 from memory.store.scope import has_tags, scope_matches
 from memory.store.snapshots import copy_database, get_litestream_folder
-from memory.text.words import date_words, indexable
+from memory.text.words import format_date_words, prepare_for_index
 from memory.turnstile import Turnstile
 
 FUNCTIONS = (
-    ("indexable", 1, indexable),
-    ("date_words", 1, date_words),
+    ("indexable", 1, prepare_for_index),
+    ("date_words", 1, format_date_words),
     ("strength", 3, compute_strength),
     ("scope_matches", 2, scope_matches),
     ("has_tags", 2, has_tags),
@@ -159,7 +159,7 @@ class Database:
     @contextlib.asynccontextmanager
     async def _writing(self, *, first: bool = False) -> AsyncIterator[None]:
         """Hold the writing connection. Errors of the database itself are raised as StoreError."""
-        async with self._turnstile.passed(URGENT if first else ""):
+        async with self._turnstile.pass_through(URGENT if first else ""):
             try:
                 yield
             except sqlite3.IntegrityError:

@@ -12,13 +12,13 @@ from sqlite3 import Row
 import aiosqlite
 
 from config.numbers import NUMBER
-from config.secrets import secret_in, without_secrets
-from config.texts import _, number
+from config.secrets import find_secret, mask_secrets
+from config.texts import _, format_number
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
 from memory.messages import storable
 from memory.store.entry import Entry, Kind, NewEntry, get_default_priority
-from memory.text.naming import free_name, name_key, plain_name, telling_words
+from memory.text.naming import clean_name, find_free_name, find_telling_words, make_name_key
 
 MAX_NAME_CHARS = 120
 MAX_CONTENT_CHARS = 20_000
@@ -94,7 +94,7 @@ async def find_entry(read: Read, owner_id: int | None, name: str) -> Entry | Non
         if numbered:
             return numbered[0]
     key = "e.id = (SELECT entry_id FROM names WHERE owner_id = ? AND key = ?)"
-    return next(iter(await read_entries(read, key, (owner_id, name_key(name)))), None)
+    return next(iter(await read_entries(read, key, (owner_id, make_name_key(name)))), None)
 
 
 async def get_entry(read: Read, owner_id: int | None, name: str) -> Entry:
@@ -121,7 +121,7 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
         "priority": new.priority or get_default_priority(new.kind),
         "last_reinforced_at": now,
         "valid_from": to_text(new.valid_from) if new.valid_from else now,
-        "subject": name_key(new.subject) if new.subject else None,
+        "subject": make_name_key(new.subject) if new.subject else None,
         "source_message_id": new.source_message_id,
         "author": new.author,
         "trusted": new.trusted,
@@ -157,7 +157,7 @@ async def bind_name(
     """Give an entry a name or alias. Raise MemoryRefused with the other entry if the name is taken."""
     cursor = await connection.execute(
         "INSERT INTO names (owner_id, key, name, entry_id, is_alias) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (owner_id, name_key(name), name, entry_id, is_alias),
+        (owner_id, make_name_key(name), name, entry_id, is_alias),
     )
     if cursor.rowcount == 0:
         await require_free(connection, owner_id, name)
@@ -168,7 +168,7 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
     rows = await connection.execute_fetchall(
         "SELECT n.entry_id, n.is_alias, e.kind, c.name FROM names n JOIN entries e ON e.id = n.entry_id"
         " JOIN names c ON c.entry_id = n.entry_id AND NOT c.is_alias WHERE n.owner_id = ? AND n.key = ?",
-        (owner_id, name_key(name)),
+        (owner_id, make_name_key(name)),
     )
     for row in rows:
         if row["entry_id"] != but:
@@ -192,27 +192,27 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
 async def generate_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
     """Generate a readable name that is not taken, such as `archive-2026-02-07-docker-health-checks`."""
     # Secrets are removed here, since in the name they would lack the words by which they are recognized.
-    words = telling_words(without_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
-    return await find_free_name(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
+    words = find_telling_words(mask_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
+    return await find_free_entry_name(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
 
 
-async def find_free_name(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
+async def find_free_entry_name(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
     """Return `target`, or the first of `target-2`, `target-3` ... that is not taken."""
-    key = name_key(target)
+    key = make_name_key(target)
     rows = await connection.execute_fetchall(
         # A prefix search as a range, so that it uses the index.
         "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?",
         (owner_id, key, key + "\uffff"),
     )
-    return free_name(target, {row[0] for row in rows})
+    return find_free_name(target, {row[0] for row in rows})
 
 
 def validate_name(name: str) -> str:
     """Return a name as it is stored. Raise MemoryRefused if it is invalid."""
-    usable = plain_name(name)
+    usable = clean_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
         raise MemoryRefused(_("A name can't be empty."))
-    if _NUMBER.fullmatch(name_key(usable)):
+    if _NUMBER.fullmatch(make_name_key(usable)):
         raise MemoryRefused(
             _("A name can't be {name}: that is how memories are numbered. Choose one with a letter in it.", name=usable)
         )
@@ -237,8 +237,8 @@ def validate_content(content: str) -> str:
         raise MemoryRefused(
             _(
                 "An entry holds at most {most} characters, and this has {has}: shorten it.",
-                most=number(MAX_CONTENT_CHARS),
-                has=number(len(usable)),
+                most=format_number(MAX_CONTENT_CHARS),
+                has=format_number(len(usable)),
             )
         )
     refuse_secret(usable)
@@ -247,7 +247,7 @@ def validate_content(content: str) -> str:
 
 def refuse_secret(text: str) -> None:
     """Raise MemoryRefused if a text contains a key, a token, a password or a card number."""
-    if (secret := secret_in(text)) is not None:
+    if (secret := find_secret(text)) is not None:
         raise create_secret_error(secret)
 
 
@@ -261,7 +261,7 @@ async def _find_nearest_names(read: Read, owner_id: int | None, name: str) -> li
     # Limited, since difflib compares with each name.
     rows = await read("SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,))
     names = {row["key"]: row["name"] for row in rows}
-    target = name_key(name)
+    target = make_name_key(name)
     near = difflib.get_close_matches(target, names, n=MAX_SUGGESTED_NAMES)
     holding = [key for key in names if target and target in key and key not in near]
     return [names[key] for key in (*near, *holding)[:MAX_SUGGESTED_NAMES]]

@@ -21,7 +21,7 @@ from memory.messages import Message, Role
 from memory.store.database import Row
 from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import Read
-from memory.text.query_terms import MAX_CACHED_QUERIES, QueryTerms, cached_query_terms
+from memory.text.query_terms import MAX_CACHED_QUERIES, QueryTerms, get_query_terms
 from memory.text.same_words import is_quoted_from
 
 MASK = "[…]"
@@ -61,7 +61,7 @@ class Mark:
 
     @property
     def telling(self) -> QueryTerms:
-        return cached_query_terms(self.words)
+        return get_query_terms(self.words)
 
     def is_before(self, message_id: int | None, said_at: datetime) -> bool:
         """Return True if a message precedes the mark, by its id or, if it was imported later, by its time."""
@@ -69,7 +69,7 @@ class Mark:
 
     def is_said_by(self, text: str, min_telling_words: int = MIN_TELLING_WORDS) -> bool:
         """Return True if a text contains all distinctive words of the mark."""
-        return len(self.telling.terms) >= min_telling_words and self.telling.coverage(text) == 1
+        return len(self.telling.terms) >= min_telling_words and self.telling.compute_coverage(text) == 1
 
 
 class ForgottenWords:
@@ -272,7 +272,7 @@ def _mask_words(text: str, mark: Mark, *, is_answer: bool = False) -> str:
 
     def mask(match: re.Match[str]) -> str:
         sentence = match.group()
-        share = mark.telling.coverage(sentence)
+        share = mark.telling.compute_coverage(sentence)
         is_masked = share > 0 if is_answer else share == 1
         return MASK + ("\n" if sentence.endswith("\n") else " ") if is_masked else sentence
 

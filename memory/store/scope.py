@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from fnmatch import fnmatchcase
 
-from config.secrets import secret_in
-from config.texts import _, number
+from config.secrets import find_secret
+from config.texts import _, format_number
 from memory.errors import MemoryRefused
 from memory.messages import storable
 
@@ -26,14 +26,14 @@ def validate_scope(scope: str | None) -> str | None:
             _(
                 "A scope has at most {most} characters, and this one has {has}.",
                 most=MAX_SCOPE_CHARS,
-                has=number(len(pattern)),
+                has=format_number(len(pattern)),
             )
         )
     if not pattern.isprintable() or not _is_closed(pattern):
         raise MemoryRefused(
             _("{text!r} is no pattern of paths: write one such as src/api/** or docs/*.md.", text=pattern)
         )
-    if (secret := secret_in(pattern)) is not None:
+    if (secret := find_secret(pattern)) is not None:
         raise MemoryRefused(
             _("This scope looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
         )

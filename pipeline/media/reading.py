@@ -25,8 +25,8 @@ from pipeline.media.files import (
     MediaSources,
     MediaUnreadable,
     Transcriber,
+    detect_image_type,
     explain_no_vision,
-    image_type,
     to_model_image,
 )
 from pipeline.models.capabilities import Part as RequestPart
@@ -40,7 +40,7 @@ MAX_IMAGES = 10
 """Images per turn: the size of an album."""
 MAX_WHOLE_TOKENS = 3_000
 """A document up to this length is shown in full. The model reads a longer one in parts."""
-MAX_HEARD_CHARS = 200
+MAX_TRANSCRIPT_CHARS = 200
 BEGINNING_CHARS = 1_500
 FILE_TIMEOUT_SECONDS = 180
 TOO_MANY_IMAGES = "too many pictures at once, so it is not shown"
@@ -51,7 +51,7 @@ READ_TOOL = "document_read"
 
 
 @dataclass(slots=True)
-class Read:
+class ReadingResult:
     """The result of reading the media of some arrivals.
 
     Attributes:
@@ -63,8 +63,8 @@ class Read:
 
     messages: list[Message] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    heard: list[str] = field(default_factory=list)
-    understood: int = 0
+    transcripts: list[str] = field(default_factory=list)
+    read_count: int = 0
     questions: list[Notice] = field(default_factory=list)
 
 
@@ -77,7 +77,9 @@ class Attachment:
     @property
     def unread(self) -> Message:
         """A placeholder until the attachment is read. It stays in the log if the turn is stopped before."""
-        return _message(self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.model_label}; not read yet]")
+        return _create_message(
+            self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.model_label}; not read yet]"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class _AttachmentResult:
     text: str
     image: Image | None = None
     refused: str | None = None
-    heard: bool = False
+    is_transcribed: bool = False
     question: Notice | None = None
 
     @property
@@ -126,19 +128,21 @@ class MediaReader:
             for media in await self._load_media(session, arrival)
         ]
 
-    async def read(self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
+    async def read(
+        self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0
+    ) -> ReadingResult:
         """Read the attachments of a message or album. The turn already shows `visible` images."""
         budget = await self.budget(owner, model)
         # Images take at most half of the free tokens.
-        read, room = Read(), max(0, min(MAX_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
+        read, room = ReadingResult(), max(0, min(MAX_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
         results = await asyncio.gather(*(self._read_one(attachment, model, budget) for attachment in attachments))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for result, arrival in zip(results, (attachment.arrival for attachment in attachments), strict=True):
             if result.refused is None:
-                read.understood += result.image is None or len(pictures) < room
-                if result.heard and result.is_own_voice:
-                    words = shorten(result.text, MAX_HEARD_CHARS, placeholder=" ...")
-                    read.heard.append(_("Heard: {words}", words=words))
+                read.read_count += result.image is None or len(pictures) < room
+                if result.is_transcribed and result.is_own_voice:
+                    words = shorten(result.text, MAX_TRANSCRIPT_CHARS, placeholder=" ...")
+                    read.transcripts.append(_("Heard: {words}", words=words))
             else:
                 read.refused.append(result.refused)
             read.questions += [result.question] if result.question is not None else []
@@ -146,13 +150,15 @@ class MediaReader:
                 pictures.append((result, arrival))
             elif result.image is not None:
                 without_image = [replace(result, image=None)]
-                read.messages.append(_message(arrival, without_image, f"[{result.text}; {TOO_MANY_IMAGES}]"))
+                read.messages.append(_create_message(arrival, without_image, f"[{result.text}; {TOO_MANY_IMAGES}]"))
             else:
-                read.messages.append(_message(arrival, [result], result.text if result.heard else f"[{result.text}]"))
+                read.messages.append(
+                    _create_message(arrival, [result], result.text if result.is_transcribed else f"[{result.text}]")
+                )
         for quoted in (False, True):  # The images of a quoted message come first.
             if group := [(result, arrival) for result, arrival in pictures if result.media.file.quoted is quoted]:
                 marks = " ".join(f"[{result.text}]" for result, _ in group)
-                read.messages.insert(0, _message(group[0][1], [result for result, _ in group], marks))
+                read.messages.insert(0, _create_message(group[0][1], [result for result, _ in group], marks))
         seen = sum(result.image is not None for result in results)
         if seen > room:
             read.refused.append(
@@ -216,7 +222,7 @@ class MediaReader:
         if kind is MediaKind.PHOTO:
             return _AttachmentResult(media, media.model_label, await self.image(media, model))
         content = await self.sources.fetch(media)
-        if image_type(content) is not None:
+        if detect_image_type(content) is not None:
             await _require_sight(model, media)
             return _AttachmentResult(media, media.model_label, to_model_image(media, content))
         if is_zip(content) and await arrival.channel.is_owner(arrival):
@@ -276,7 +282,7 @@ class MediaReader:
             media = await self.store.store_text(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._describe(media, budget)
-        return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
+        return _AttachmentResult(media, "".join(part.text for part in parts), is_transcribed=True)
 
 
 async def _read_skill_package(content: bytes) -> SkillPackage | None:
@@ -315,14 +321,14 @@ async def _require_sight(model: ChatModel, media: Media) -> None:
         raise MediaUnreadable(explain_no_vision(model.name, media.name))
 
 
-def _message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) -> Message:
+def _create_message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) -> Message:
     """Create the message for some files. Only the user's own recordings count as the user's words."""
     files = [result.media.file for result in results]
     spoken = all(result.is_own_voice for result in results)
     provenance = arrival.provenance if spoken else find_least_trusted([arrival.provenance, Provenance.FILE])
     if files[0].quoted:
         text = f"(From the message that the user answers.) {text}"
-    if results[0].heard and provenance is not Provenance.TYPED:
+    if results[0].is_transcribed and provenance is not Provenance.TYPED:
         text = f"[{results[0].media.model_label}] {text}"
     text = arrival.origin_mark + text
     images = tuple(result.image for result in results if result.image is not None)

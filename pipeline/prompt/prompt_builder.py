@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import in_line
+from config.texts import shorten_to_line
 from memory.clock import Clock, TimezoneLookup
 from memory.facts.sharing import Sharing
 from memory.files.notes import Memory, remove_visible
@@ -52,7 +52,7 @@ from pipeline.prompt.prompts import (
     plain_examples,
     plain_line,
 )
-from pipeline.skills import Skills, skill_prompt
+from pipeline.skills import Skills, build_skill_prompt
 from pipeline.tools.media import SKILL_TOOL
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class PromptBuilder:
         lines: list[str] = []
         parts, unreadable = [style.identity], None
         if self.skills is not None and any(tool.name == SKILL_TOOL for tool in budget.tools):
-            parts.append(skill_prompt(await self.skills.all(), budget.text)[0])
+            parts.append(build_skill_prompt(await self.skills.list(), budget.text)[0])
         already_in_prompt = NOTHING_IN_PROMPT
         memory, long_term = Memory("", "", ()), LongTermText("")
         if self.files is not None:
@@ -243,7 +243,7 @@ class PromptBuilder:
         budget = await self.budget(session.owner, model)
         stable = await self.stable(session, visible, budget)
         spoken = [budget.cap(message, budget.message) for message in visible.messages]
-        return budget.counter.messages([stable.message, *spoken], budget.model) + budget.tool_tokens
+        return budget.counter.count_messages([stable.message, *spoken], budget.model) + budget.tool_tokens
 
     async def volatile(
         self,
@@ -338,7 +338,7 @@ class PromptBuilder:
         zone = self.zone_of(session.owner)
         for entry in entries:
             day = f"{entry.shared_at.astimezone(zone):%Y-%m-%d}" if entry.shared_at is not None else ""
-            line = f"- {entry.shared_by}, {day}: {in_line(entry.content, MAX_SHARED_MEMORY_CHARS)}"
+            line = f"- {entry.shared_by}, {day}: {shorten_to_line(entry.content, MAX_SHARED_MEMORY_CHARS)}"
             if (cost := budget.text(line) + 1) <= remaining:
                 remaining -= cost
                 lines.append(line)
@@ -356,7 +356,7 @@ class PromptBuilder:
     async def _search_graph(self, session: Session, question: str) -> Passage:
         if self.graph is None or session.private:  # LightRAG stores queries.
             return Passage("")
-        return await self.graph.relevant(question)
+        return await self.graph.query(question)
 
 
 def _contents(stable: Stable) -> list[str]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from config.secrets import secret_in
-from config.texts import N_, _, listed, unstopped
+from config.secrets import find_secret
+from config.texts import N_, _, join_sentences, strip_full_stop
 from memory.buttons import Button, Notice, create_edit_button, create_share_button, create_undo_button
 from memory.capture.capture import (
     Capture,
@@ -44,7 +44,7 @@ from memory.messages import Message, Provenance, Role
 from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
 from memory.store.entry_rows import create_secret_error
-from memory.text.same_words import same_words
+from memory.text.same_words import has_same_words
 from pipeline.turn import Turn
 
 _Plan = tuple[Capture, list[Entry]]
@@ -109,7 +109,7 @@ class AutoCapture:
     lookup: MemoryLookup
     sharing: Sharing
     enabled: bool
-    tells: Callable[[str], bool]
+    has_notices: Callable[[str], bool]
 
     async def process(self, turn: Turn) -> None:
         # A retried turn was captured when it first ran.
@@ -120,7 +120,7 @@ class AutoCapture:
             if any(find_remember_request(message.content) is not None for message in typed):
                 turn.notices.append(Notice(_(_NOT_KEPT)))
             return
-        notices_enabled = self.tells(turn.session.id)
+        notices_enabled = self.has_notices(turn.session.id)
         of_family = await self.sharing.includes(turn.session.owner)
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         for message in typed:
@@ -130,10 +130,12 @@ class AutoCapture:
                 continue
             for_all = self.sharing.enabled and is_request_for_all(message.content)
             sharer = (message.speaker or sender) if of_family and for_all else None
-            outcome = await self._keep(turn, message, sharer)
+            outcome = await self._write(turn, message, sharer)
             if is_objection(message.content):
                 outcome.doubted = await self.lookup.find_stated(
-                    _find_answer(turn, await self._visible_messages(turn)), turn.session.owner, MAX_OFFERED_MEMORIES
+                    _find_answer(turn, await self._read_visible_messages(turn)),
+                    turn.session.owner,
+                    MAX_OFFERED_MEMORIES,
                 )
             written = [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += written
@@ -149,13 +151,13 @@ class AutoCapture:
                 )
             )
             not_shared = for_all and not of_family
-            notices = _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
+            notices = _create_notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
             turn.notices += [replace(notice, alone=True) for notice in notices]
 
-    async def _visible_messages(self, turn: Turn) -> list[Message]:
+    async def _read_visible_messages(self, turn: Turn) -> list[Message]:
         return (await self.sessions.read_transcript(turn.session.id)).messages
 
-    async def _keep(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
+    async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
         """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""
         session = turn.session
         owner = session.owner
@@ -165,8 +167,8 @@ class AutoCapture:
         if (forget := find_forget_request(text)) is not None:
             text = forget.rest
             outcome.to_forget = await self.lookup.find_meant(forget.what, owner, MAX_OFFERED_MEMORIES)
-        note = await self._new_note(owner, request.what, outcome) if request is not None else None
-        plans = await self._plans(turn, text, outcome)
+        note = await self._prepare_note(owner, request.what, outcome) if request is not None else None
+        plans = await self._make_plans(turn, text, outcome)
         if not outcome.refusals and (secret := _find_told_secret(text)) is not None:
             outcome.refusals.append(str(create_secret_error(secret)))
         if note is None and not plans:
@@ -174,7 +176,7 @@ class AutoCapture:
         day = message.created_at.astimezone(self.zone_of(session.id)).date()
         async with self.ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
-                await self._write_note(change, note, _note_line(note, day), outcome)
+                await self._write_note(change, note, _format_note_line(note, day), outcome)
                 if sharer is not None and outcome.note_entry is not None:
                     outcome.note_entry = await change.share(outcome.note_entry, sharer)
                     outcome.shared = True
@@ -182,10 +184,10 @@ class AutoCapture:
                 await self._store(change, owner, capture, doubted, message.speaker, outcome)
         outcome.change = change.number
         if not change.is_written and outcome.note is not None:
-            await self._retry_note(owner, _note_line(outcome.note, day), outcome)
+            await self._retry_note(owner, _format_note_line(outcome.note, day), outcome)
         return outcome
 
-    async def _plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
+    async def _make_plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
         """Return the statements to store at once, with the memories that they may replace.
 
         All other statements are added to the candidates of `outcome`.
@@ -199,12 +201,12 @@ class AutoCapture:
         if former and captures and not is_handed_over:
             # Sentences of an edited message are matched with the former ones by their order.
             pairs = zip(captures, former, strict=False) if len(captures) == len(former) else [(captures[0], former[0])]
-            return [(c, [entry]) for c, entry in pairs if not same_words(c.text, entry.content)]
+            return [(c, [entry]) for c, entry in pairs if not has_same_words(c.text, entry.content)]
         context = _CorrectionContext((), ())
         if any(capture.can_replace for capture in captures):
-            context = await self._correction_context(turn)
+            context = await self._find_correction_context(turn)
         for capture in captures:
-            if (secret := secret_in(capture.text)) is not None:
+            if (secret := find_secret(capture.text)) is not None:
                 outcome.refusals.append(str(create_secret_error(secret)))
                 continue
             if capture.text == (resumed.text if resumed is not None else None):
@@ -230,8 +232,8 @@ class AutoCapture:
         text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
         return await self.corrections.find_captures(turn.session.id, text) if text is not None else []
 
-    async def _correction_context(self, turn: Turn) -> _CorrectionContext:
-        messages = await self._visible_messages(turn)
+    async def _find_correction_context(self, turn: Turn) -> _CorrectionContext:
+        messages = await self._read_visible_messages(turn)
         typed = [message.id for message in messages if is_typed(message) and message.id is not None]
         answer = _find_answer(turn, messages)
         stated = await self.lookup.find_stated(answer, turn.session.owner) if answer else []
@@ -253,7 +255,7 @@ class AutoCapture:
             await change.edit_file(appending(line))
             await change.record_line(entry, line)
 
-    async def _new_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
+    async def _prepare_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
         """Return the text to note, or None if MEMORY.md already has it. Reinforce the memory that says the same."""
         outcome.note_entry = await self.learning.reinforce_known(owner, what)
         return None if await self.lookup.is_in_file(what, owner) else what
@@ -304,15 +306,17 @@ def _find_told_secret(text: str) -> str | None:
     """Return the kind of secret in a short message of one line, or None. Questions and pasted texts don't count."""
     if len(text) > MAX_SECRET_MESSAGE_CHARS or "\n" in text.strip() or text.rstrip().endswith(("?", "？")):
         return None
-    return secret_in(text)
+    return find_secret(text)
 
 
-def _note_line(note: str, day: date) -> str:
+def _format_note_line(note: str, day: date) -> str:
     """Format a note for MEMORY.md. The date keeps phrases such as "since last week" meaningful."""
     return format_line(_("{note} (noted {date})", note=note, date=day.isoformat()))
 
 
-def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False) -> list[Notice]:
+def _create_notices(
+    outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False
+) -> list[Notice]:
     """Return one notice for everything that one undo reverts, and one for each refusal and question.
 
     Args:
@@ -329,16 +333,16 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     lines += [
         Notice(
             _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget_command})"),
-            ((_forget_button(memory),),),
+            ((_create_forget_button(memory),),),
         )
         for memory in outcome.to_forget
     ]
     lines += [
         Notice(
-            _("I remember this: {content}. Is it wrong?", content=unstopped(memory.content)),
+            _("I remember this: {content}. Is it wrong?", content=strip_full_stop(memory.content)),
             (
                 (
-                    _forget_button(memory),
+                    _create_forget_button(memory),
                     *([create_edit_button(memory.entry_id, memory.content)] if memory.entry_id is not None else []),
                 ),
             ),
@@ -348,7 +352,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     edits = [create_edit_button(learned.entry.id, learned.entry.content) for learned in news]
     undo = create_undo_button(outcome.change, "") if outcome.change is not None else None
     if len(news) + (outcome.note is not None) > 1:
-        contents = listed(
+        contents = join_sentences(
             [*([outcome.note] if outcome.note is not None else []), *(learned.wording for learned in news)]
         )
         text = _("Noted: {contents} (/undo takes it all back)", contents=contents)
@@ -358,7 +362,7 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
         about, written = outcome.note, outcome.note_entry
         text = N_("Noted: {content} (/undo takes it back)")
         text = N_("Noted for the family: {content} (/undo takes it back)") if outcome.shared else text
-        text = _(_NOT_SHARED if not_shared else text, content=unstopped(about))
+        text = _(_NOT_SHARED if not_shared else text, content=strip_full_stop(about))
         edits = [create_edit_button(written.id, about)] if written is not None else []
     elif news:
         text, about, written = format_noted(news[0]), news[0].entry.content, news[0].entry
@@ -370,5 +374,5 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     return [Notice(text, row), *lines]
 
 
-def _forget_button(memory: NamedMemory) -> Button:
+def _create_forget_button(memory: NamedMemory) -> Button:
     return Button(_("Forget"), memory.forget_command, memory.content)

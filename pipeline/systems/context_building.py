@@ -32,7 +32,7 @@ class AutoCompaction:
         turn.transcript = await self._sessions.read_transcript(turn.session.id)
         model = turn.chat_model
         # This is the first step that needs the size of the window, so it asks the endpoint.
-        await model.get_to_know()
+        await model.learn_facts()
         compacted = await self._compaction.compact_if_needed(
             turn.session, turn.transcript, model.name, model.window.max_input_tokens
         )

@@ -20,7 +20,7 @@ from memory.messages import Message, Role, join_messages
 from memory.reminders.delivery import MAX_TASK_FAILURES
 from memory.search.uses import MemoryUses
 from memory.store.notices import PendingNotices
-from pipeline.arrival import inbox_ids
+from pipeline.arrival import collect_inbox_ids
 from pipeline.turn import Turn
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class ReplyDelivery:
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settle_task(turn)
         alone = [notice for notice in turn.notices if notice.alone]
-        aside = await turn.channel.prepare_private_reply(_lines(alone), collect_rows(alone)) if alone else None
+        aside = await turn.channel.prepare_private_reply(_format_notices(alone), collect_rows(alone)) if alone else None
         if aside is not None:
             turn.notices = [notice for notice in turn.notices if not notice.alone]
-        turn.reply = _reply(turn)
+        turn.reply = _build_reply(turn)
         turn.finished = FinishedTurn(
             session_id=turn.session.id,
             outcome=Outcome.RETRIED if turn.given_up else turn.outcome or Outcome.FAILED,
@@ -71,8 +71,8 @@ class ReplyDelivery:
             recalled=turn.recalled,
             recalled_notes=tuple(dict.fromkeys((*turn.recalled_notes, *sorted(turn.recalled_entries)))),
             shown_notices=tuple(notice.id for notice in waiting),
-            inbox_ids=tuple(inbox_ids(turn.arrivals)),
-            reply=await turn.channel.prepare_reply(turn.reply, _keyboard(turn)),
+            inbox_ids=tuple(collect_inbox_ids(turn.arrivals)),
+            reply=await turn.channel.prepare_reply(turn.reply, _build_keyboard(turn)),
             extra_reply=aside,
             has_daily_note=self._notes,
             task=task,
@@ -117,20 +117,20 @@ def _settle_task(turn: Turn) -> TaskResult | None:
     return TaskResult(reminder.id, failures, is_off)
 
 
-def _reply(turn: Turn) -> str:
+def _build_reply(turn: Turn) -> str:
     last = turn.produced[-1] if turn.produced else None
     text = last.content if last is not None and last.role is Role.ASSISTANT and not last.tool_calls else ""
     parts = [text] if turn.outcome is not Outcome.FAILED else []
     if turn.failure:
         parts.append(turn.failure)
-    return "\n\n".join(part for part in (*parts, _lines(turn.notices)) if part)
+    return "\n\n".join(part for part in (*parts, _format_notices(turn.notices)) if part)
 
 
-def _lines(notices: Iterable[Notice]) -> str:
+def _format_notices(notices: Iterable[Notice]) -> str:
     return "\n\n".join(f"_{line.text}_" for line in notices)
 
 
-def _keyboard(turn: Turn) -> Keyboard:
+def _build_keyboard(turn: Turn) -> Keyboard:
     rows = collect_rows(turn.notices)
     if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows

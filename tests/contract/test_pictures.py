@@ -21,7 +21,9 @@ OTHER = Image("image/jpeg", b"\xff\xd8\xff two")
 def sent(messages: list[Message], without: Collection[str] = ()) -> list[dict[str, Any]]:
     request = ModelRequest(messages, (LOOK,))
     adjustments = Adjustments(frozenset(map(Part, without)))
-    made: list[dict[str, Any]] = ChatCompletions().body(Endpoint(None, "key"), "m", request, adjustments)["messages"]
+    made: list[dict[str, Any]] = ChatCompletions().build_body(Endpoint(None, "key"), "m", request, adjustments)[
+        "messages"
+    ]
     return made
 
 

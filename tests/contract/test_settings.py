@@ -12,7 +12,7 @@ import tzlocal
 from pydantic import SecretStr
 
 from config.errors import ConfigurationError
-from config.settings import MemoryScope, Settings, load_settings, setting_names, settings_file
+from config.settings import MemoryScope, Settings, find_settings_file, list_setting_names, load_settings
 
 EXAMPLE = Path(__file__).parents[2] / ".env.example"
 
@@ -57,7 +57,7 @@ def test_user_settings_file_is_used_if_there_is_none_here(monkeypatch: pytest.Mo
     own = tmp_path / "config" / "mneme" / ".env"
     own.parent.mkdir(parents=True)
     own.write_text("LLM_MODEL=of-mine", encoding="utf-8")
-    assert settings_file() == own
+    assert find_settings_file() == own
     assert load_settings().llm_model == "of-mine"
     write_env("LLM_MODEL=of-the-working-directory")
     assert load_settings().llm_model == "of-the-working-directory"
@@ -71,7 +71,7 @@ def test_settings_file_can_be_chosen_by_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_example_documents_every_setting_and_no_other() -> None:
-    assert [setting.name for setting in parse_example()] == setting_names()
+    assert [setting.name for setting in parse_example()] == list_setting_names()
 
 
 def test_example_begins_with_its_usage() -> None:
@@ -125,7 +125,7 @@ def test_environment_overrides_file_and_file_overrides_defaults(monkeypatch: pyt
 
 @pytest.mark.parametrize("empty", ["", " ", "''", '"  "'])
 def test_empty_value_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, empty: str) -> None:
-    names = [n for n in setting_names() if n != "TIMEZONE"]
+    names = [n for n in list_setting_names() if n != "TIMEZONE"]
     monkeypatch.delenv("MNEME_DATA_DIR")
     assert load_settings(write_env(*(f"{name}={empty}" for name in names))).model_fields_set == {"timezone"}
 

@@ -67,7 +67,7 @@ async def test_background_request_is_postponed_while_a_person_waits(
     await model.wait_for(lambda: len(model.requests) == 1)
     with pytest.raises(Postponed):
         await yielding.complete(request("sort", background=True))
-    quiet = asyncio.create_task(yielding.quiet())
+    quiet = asyncio.create_task(yielding.wait_until_idle())
     held.release.set()
     assert (await front).text == "A long answer"
     await quiet
@@ -96,7 +96,7 @@ async def test_postponed_consolidation_stays_due(
         bench.service,
         bench.notices,
         Languages(PreferenceStore(database)),
-        yielding.quiet,
+        yielding.wait_until_idle,
         JobLog(database),
         BackgroundTasks(),
     )

@@ -24,7 +24,7 @@ from memory.store.data_lock import lock_data_dir
 from memory.store.database import Database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
 from memory.transfer.backup import Backup
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.restore import Restore
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
@@ -71,7 +71,7 @@ def archive(lived: Path, backup: Backup, tmp_path: Path) -> Path:
 async def export_contents(folder: Path, to: Path) -> dict[str, str]:
     """Export a data directory and return its files by name."""
     database = await Database.open(folder / "mneme.db")
-    await Portable(database, folder / "memory").export(to)
+    await Exporter(database, folder / "memory").export(to)
     await database.close()
     return {str(path.relative_to(to)): path.read_text("utf-8") for path in sorted(to.rglob("*")) if path.is_file()}
 

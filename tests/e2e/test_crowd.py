@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.telegram.preview import Pace
-from config.process import connections
+from config.process import limit_connections
 from tests.support.servers.model import ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, texts
@@ -58,8 +58,8 @@ def test_connections_are_limited_by_few_handles() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-        assert connections(1000) == 32
-        assert connections(8) == 8
+        assert limit_connections(1000) == 32
+        assert limit_connections(8) == 8
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -62,7 +62,7 @@ async def test_attack_ends_its_call_and_the_server_restarts(
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
         person = Person(app)
-        await until(lambda: app.tools.states()[0].trouble is None)
+        await until(lambda: app.tools.list_states()[0].trouble is None)
         before = resident_kb()
         async with asyncio.timeout(25):
             results = await called(person, model, ("trial__attack", {"kind": kind}))

@@ -133,7 +133,7 @@ async def test_mcp_server_killed_in_a_call_is_restarted_alone(
 
 
 def _status(app: App) -> str:
-    return " ".join("off" if state.trouble else "on" for state in app.tools.states())
+    return " ".join("off" if state.trouble else "on" for state in app.tools.list_states())
 
 
 async def test_mcp_call_that_hangs_is_ended_and_its_server_kept(
@@ -256,7 +256,7 @@ async def test_remote_mcp_server_receives_its_headers(
             "At the pier there is a lighthouse.",
             "error: Error executing tool fail: the harbour is closed",
         ]
-        await until(lambda: "answers with the error 401" in str(app.tools.states()[1].trouble))
+        await until(lambda: "answers with the error 401" in str(app.tools.list_states()[1].trouble))
         status = await person.says("/status")
     assert "wrong-one" not in status
     assert mcp_tools.TOKEN not in status

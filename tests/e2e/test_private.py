@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.app import App
 from memory.store.database import Database
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
@@ -368,7 +368,7 @@ async def test_export_contains_nothing_of_a_private_talk(
         await says(telegram, app, "/compact 2")
         for owner in (None, MINE):
             folder = tmp_path / f"export {owner}"
-            await Portable(app.database, app.settings.mneme_data_dir / "memory").export(folder, owner)
+            await Exporter(app.database, app.settings.mneme_data_dir / "memory").export(folder, owner)
             assert files_containing(folder) == []
             assert files_containing(folder, "fence") != []
             empty = await Database.open(tmp_path / f"restored {owner}" / "mneme.db", clock=clock)

@@ -132,7 +132,7 @@ async def test_relevant_memory_fills_the_token_budget(
         await store.exchange(session, f"Lamp {lamp} of the lighthouse is broken, the keeper says", "I see.")
     await store.sessions.clear_messages(session.id)
     text = await relevant(store, recall, session, "Which lamps of the lighthouse are broken?")
-    assert len(text.splitlines()) == 1 + number or 1_100 < TokenCounter().text(text) <= 1_200
+    assert len(text.splitlines()) == 1 + number or 1_100 < TokenCounter().count(text) <= 1_200
 
 
 @pytest.mark.parametrize(("kind", "most"), [("off_topic", 0.25), ("small_talk", 0.1), ("small_talk_held", 0.1)])
@@ -191,5 +191,5 @@ async def test_notes_in_twelve_languages_are_recalled(store: Store, recall: Reca
     ],
 )
 def test_query_terms_match_other_word_forms(question: str, text: str, terms: int) -> None:
-    assert len(QueryTerms(question).term_counts(text)) == terms
-    assert len(QueryTerms(question).positions(text)) == terms
+    assert len(QueryTerms(question).count_terms(text)) == terms
+    assert len(QueryTerms(question).find_positions(text)) == terms

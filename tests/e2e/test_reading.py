@@ -165,7 +165,7 @@ async def test_pages_of_mentions_are_complete_and_count_the_rest(
     page, left = 1, 130
     while left:
         (answer,) = await use(person, model, recall(queries=["ran"], every=True, page=page, tokens=500))
-        assert TokenCounter().text(answer) <= 500
+        assert TokenCounter().count(answer) <= 500
         assert answer.startswith("130 with all words of a query")
         seen += [int(number) for number in re.findall(r"ran (\d+) kilo", answer)]
         more = re.search(r"\n\((\d+) more: page=(\d+)\)$", answer)
@@ -185,7 +185,7 @@ async def test_pages_of_a_search_are_contiguous(
     seen: list[str] = []
     for page in range(1, 20):
         (answer,) = await use(person, model, recall(queries="lighthouse", page=page, tokens=100))
-        assert TokenCounter().text(answer) <= 100
+        assert TokenCounter().count(answer) <= 100
         if answer.startswith("error: there is no page"):
             break
         seen += re.findall(r"note (n\d+)\]", answer)
@@ -289,7 +289,7 @@ async def test_recall_around_a_message_shows_its_neighbours(
     assert 25 in numbers
     assert answers[1].splitlines()[0] == f"(more was said before: around={numbers[0]})"
     assert answers[1].splitlines()[-1] == f"(more was said after: around={numbers[-1]})"
-    assert TokenCounter().text(answers[1]) <= 150
+    assert TokenCounter().count(answers[1]) <= 150
     assert "after" not in answers[2].splitlines()[-1]
 
 
@@ -299,7 +299,7 @@ async def test_message_longer_than_the_budget_is_cut(
     await store.exchange(session, "lighthouse " * 2000, "I see.")
     await store.sessions.clear_messages(session.id)
     (answer,) = await use(person, model, recall(around=1, tokens=100))
-    assert 50 < TokenCounter().text(answer) <= 100
+    assert 50 < TokenCounter().count(answer) <= 100
     assert answer.startswith("- [2026-02-07 12:15, message 1] User: lighthouse lighthouse")
 
 

@@ -317,7 +317,7 @@ async def test_budget_is_filled_with_whole_lines(store: Store, recall: Recall, s
         await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
     everything = await relevant(store, recall, session, "lighthouse")
     assert len(everything) == 30
-    cost = TokenCounter().text(everything[0]) + 1
+    cost = TokenCounter().count(everything[0]) + 1
     assert await relevant(store, recall, session, "lighthouse", tokens=cost - 1) == []
     for lines in (1, 3):
         assert await relevant(store, recall, session, "lighthouse", tokens=cost * lines) == everything[:lines]
@@ -339,7 +339,7 @@ async def test_messages_of_one_conversation_and_day_are_shown_in_order(
         "  14:20 User: The keeper of the white lighthouse is called Taras | Assistant: I see.",
         "- [2026-02-08 14:20, conversation] User: The lighthouse was closed | Assistant: A pity.",
     ]
-    cost = TokenCounter().text("\n".join(lines)) + 2
+    cost = TokenCounter().count("\n".join(lines)) + 2
     assert await relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost) == lines
     fewer = await relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost - 1)
     assert len(fewer) < len(lines)

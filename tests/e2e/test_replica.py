@@ -368,7 +368,7 @@ async def test_folder_that_is_no_replica_is_refused_with_a_sentence(
 def test_litestream_settings_contain_place_and_credentials(
     there: ReplicaPlace, expected: dict[str, str], tmp_path: Path, clock: FakeClock
 ) -> None:
-    settings = json.loads(Replica(there, tmp_path, clock).settings(tmp_path / "mneme.db", "7"))
+    settings = json.loads(Replica(there, tmp_path, clock).build_settings(tmp_path / "mneme.db", "7"))
     (database,) = settings["dbs"]
     assert {**database["replica"], "sync-interval": None} == {**expected, "sync-interval": None}
     assert database["path"] == str(tmp_path / "mneme.db")

@@ -167,7 +167,7 @@ async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: T
     ],
 )
 def test_setup_offers_only_embedded_models_that_fit_into_memory(memory: int, names: list[str]) -> None:
-    fitting = load_catalogue().fitting(memory)
+    fitting = load_catalogue().list_fitting(memory)
     assert [model.name for model in fitting if model.is_measured] == names
 
 

@@ -40,7 +40,7 @@ def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lines += [f'msgid "{text}"\nmsgstr "{said}"\n' for text, said in GERMAN.items()]
     (tmp_path / "de.po").write_text("\n".join(lines), encoding="utf-8")
     monkeypatch.setattr(config.texts, "LOCALES", tmp_path)
-    kept = config.texts._catalogue  # noqa: SLF001  # The process keeps catalogues that it has read.
+    kept = config.texts._load_catalogue  # noqa: SLF001  # The process keeps catalogues that it has read.
     kept.cache_clear()
     yield
     kept.cache_clear()

@@ -13,7 +13,7 @@ from bot.tasks import BackgroundTasks
 from bot.telegram.access import MAX_PER_MINUTE, MAX_WAITING, MINUTE_SECONDS, Strangers
 from config.errors import ConfigurationError
 from memory.access import CODE_ATTEMPTS, AccessList
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from tests.conftest import OpenApp
 from tests.support.attacks import INJECTED, OBEYS
 from tests.support.servers.model import Calls, ModelServer, Says
@@ -257,7 +257,7 @@ async def test_25_messages_of_a_stranger_use_no_disk_space(
         assert stored() - before < 200_000  # The one answer, and its place in the write-ahead log.
         assert len(logs) < 60
         exported = tmp_path / "export"
-        await Portable(app.database, tmp_path / "data" / "memory").export(exported)
+        await Exporter(app.database, tmp_path / "data" / "memory").export(exported)
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"strange words" not in kept
     # Only the stranger's request to come in is stored, for the owner.

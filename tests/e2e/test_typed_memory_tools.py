@@ -177,7 +177,7 @@ async def test_recall_respects_its_token_budget(person: Person, model: ModelServ
     )
     for answer, tokens in zip(answers, budgets, strict=True):
         assert answer.startswith("- [2026-02-07 12:15, note n")
-        assert tokens * 0.35 < TokenCounter().text(answer) <= tokens
+        assert tokens * 0.35 < TokenCounter().count(answer) <= tokens
     assert len(answers[-1].splitlines()) > 4
 
 

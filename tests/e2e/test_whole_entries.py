@@ -61,7 +61,7 @@ async def test_recall_of_a_long_entry_is_paged_completely(
     assert pages > 1
     rest = await use(person, model, *(recall("log", tokens=2000, page=page) for page in range(2, pages + 1)))
     assert "".join("".join(read(answer).split()) for answer in (first, *rest)) == "".join(text.split())
-    assert all(TokenCounter().text(answer) <= 2000 for answer in (first, *rest))
+    assert all(TokenCounter().count(answer) <= 2000 for answer in (first, *rest))
     assert "page=2" in first
     assert "page=" not in rest[-1].partition(")")[2][:80]
 

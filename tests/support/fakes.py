@@ -47,7 +47,7 @@ class FakeChannel(Channel, ReplyChannel):
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         await self.deliver(text)
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         return True
 
     async def is_owner(self, arrival: Arrival) -> bool:

@@ -166,7 +166,7 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
     await graph.index("telegram:1001", 3, AT, Passage("Zanzibar is hot", Provenance.FORWARDED), yes)
 
     async def indexed() -> bool:
-        documents = await graph.documents()
+        documents = await graph.list_documents()
         return len(documents) == 3 and all(one["status"] == "processed" for one in documents)
 
     await held("three exchanges are indexed, two of them of one chat", indexed)
@@ -174,7 +174,7 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
         asking = LightRag(address, KEY, mode)
 
         async def knows(asking: LightRag = asking) -> bool:
-            return "Murka" in (await asking.relevant("Who is my cat Murka?")).text
+            return "Murka" in (await asking.query("Who is my cat Murka?")).text
 
         try:
             await held(f"{mode}: the graph knows what was said", knows)
@@ -182,7 +182,7 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
             await asking.close()
 
     async def origins() -> bool:
-        foreign = await graph.relevant("How hot is Zanzibar?")
+        foreign = await graph.query("How hot is Zanzibar?")
         return "Zanzibar" in foreign.text and foreign.provenance.is_foreign
 
     await held("what was forwarded is known for it", origins)
@@ -190,12 +190,12 @@ async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
     async def forgotten() -> bool:
         with contextlib.suppress(Exception):  # The server refuses requests while it deletes in the background.
             await graph.forget()
-        return not await graph.documents()
+        return not await graph.list_documents()
 
     await held("everything that was sent is deleted", forgotten)
 
     async def silent() -> bool:
-        return "Murka" not in (await graph.relevant("Who is my cat Murka?")).text
+        return "Murka" not in (await graph.query("Who is my cat Murka?")).text
 
     await held("and nothing of it is said any more", silent)
 

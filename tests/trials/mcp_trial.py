@@ -64,7 +64,7 @@ async def _talk(folder: Path, page: str) -> None:
         async with open_app(settings, system_clock) as app:
             person = Person(app)
             await asyncio.gather(*(connection.tried.wait() for connection in app.tools.connections))
-            for state in app.tools.states():
+            for state in app.tools.list_states():
                 _tell(f"{state.name}: {state.trouble or f'{state.tools} tools'}")
             for name, arguments in calls:
                 model.script(Calls(((name, arguments),)), Says("Done."))

@@ -25,7 +25,7 @@ from tests.support.talk import Store
 
 OWNER = "telegram:1"
 PLENTY = 100_000
-count = TokenCounter().text
+count = TokenCounter().count
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from memory.log.compaction import (
 )
 from memory.log.sessions import Session
 from memory.messages import Completion, Message, Provenance, Role, drop_incomplete_calls
-from memory.text.naming import telling_words
+from memory.text.naming import find_telling_words
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
@@ -386,7 +386,7 @@ async def test_archive_name_is_readable(store: Store, topic: str, name: str) -> 
 
 @given(st.text(max_size=300))
 def test_archive_name_of_any_topic_can_be_typed(topic: str) -> None:
-    assert all(re.fullmatch(r"[^\W_]{1,24}", word) for word in telling_words(topic, 3))
+    assert all(re.fullmatch(r"[^\W_]{1,24}", word) for word in find_telling_words(topic, 3))
 
 
 async def test_archive_names_of_one_day_never_collide(store: Store) -> None:

@@ -16,7 +16,7 @@ from memory.search.activation import set_half_life
 from memory.store.database import Database
 from memory.store.decay import MAX_REINFORCEMENTS, TYPE_WEIGHTS, Decay, compute_strength
 from memory.store.entry import NewEntry
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
@@ -123,7 +123,7 @@ async def test_stored_strength_follows_every_write(start: OpenApp, clock: FakeCl
         await Person(app).says("/undo")
         assert (await app.database.rows(STRENGTHS))[0]["reinforcement_count"] == 7
         assert await find_differing_ids(app.database, 30) == []
-        await Portable(app.database, tmp_path / "data" / "memory").export(tmp_path / "out")
+        await Exporter(app.database, tmp_path / "data" / "memory").export(tmp_path / "out")
     other = await Database.open(tmp_path / "other" / "mneme.db")
     await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "out")
     assert len(await other.rows(STRENGTHS)) == 2

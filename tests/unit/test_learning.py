@@ -18,7 +18,7 @@ from memory.store.database import Database
 from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import Author, Entry, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock, Person
 from tests.support.talk import Store, ledger_over
@@ -253,7 +253,7 @@ async def test_import_keeps_the_strengths_of_the_export(
     await learning.learn(ANN, NewEntry("The user lives in Lviv.", kind=Kind.FACT), home.name)
     strengths = "SELECT id, strength, superseded_by FROM entries ORDER BY id"
     before = [tuple(row) for row in await database.rows(strengths)]
-    await Portable(database, tmp_path / "memory").export(tmp_path / "export")
+    await Exporter(database, tmp_path / "memory").export(tmp_path / "export")
     other = await Opened.open(tmp_path / "other" / "mneme.db")
     try:
         await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "export")

@@ -13,7 +13,7 @@ from memory.log.sessions import Session
 from memory.media.media import Media, MediaFile, MediaKind, MediaStore, Part
 from memory.store.database import Database
 from memory.store.index import rebuild
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store
@@ -94,7 +94,7 @@ async def test_media_is_exported_and_imported(
 ) -> None:
     await add_document(media, await session(database, clock), "a", "The boiler is old")
     await add_document(media, await session(database, clock, BOB), "b", "My boiler is new")
-    await Portable(database, tmp_path / "memory").export(tmp_path / "export", ANN)
+    await Exporter(database, tmp_path / "memory").export(tmp_path / "export", ANN)
     empty = await Database.open(tmp_path / "other" / "mneme.db", clock=clock)
     await Importer(empty, tmp_path / "other" / "memory").run(tmp_path / "export")
     assert await found(MediaStore(empty, clock), ANN, "boiler") == ["The boiler is old"]

@@ -44,7 +44,7 @@ async def activating(database: Database, clock: FakeClock) -> Activating:
 
 
 async def _activated(activating: Activating, message: str) -> list[str]:
-    found = await activating.contextual(OWNER, message, (), 10_000, TokenCounter().text)
+    found = await activating.contextual(OWNER, message, (), 10_000, TokenCounter().count)
     return [one.line.partition("] ")[2] for one in found if one.relevance]
 
 

@@ -29,7 +29,7 @@ from memory.store.erasure import PendingErasures
 from memory.transfer import importing
 from memory.transfer.archive import TooLarge, stays_inside
 from memory.transfer.backup import Backup
-from memory.transfer.exporting import TABLES, Portable
+from memory.transfer.exporting import TABLES, Exporter
 from memory.transfer.import_fields import LEFT_OUT, TAKEN
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock
@@ -89,10 +89,10 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
 
 
 @pytest.fixture
-async def full(database: Database, tmp_path: Path, clock: FakeClock) -> Portable:
+async def full(database: Database, tmp_path: Path, clock: FakeClock) -> Exporter:
     """Return an installation with all kinds of data."""
     await fill(database, tmp_path / "data", clock)
-    return Portable(database, tmp_path / "data" / "memory")
+    return Exporter(database, tmp_path / "data" / "memory")
 
 
 @pytest.fixture
@@ -132,12 +132,12 @@ def damage(folder: Path, name: str, change: str) -> None:
             path.write_text("".join([*lines[:-1], change, "\n"]), encoding="utf-8")
 
 
-async def test_export_round_trips_through_an_import(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_export_round_trips_through_an_import(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     counts = json.loads((tmp_path / "one" / "manifest.json").read_text())["rows"]
     done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert done.rows == sum(counts[table] for table in TAKEN)
-    assert await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two") == done.rows
+    assert await Exporter(empty, tmp_path / "new" / "memory").export(tmp_path / "two") == done.rows
     assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
     assert set(contents(tmp_path / "one")) == {
         "manifest.json",
@@ -152,7 +152,7 @@ async def test_entries_page_shows_the_outcome_of_an_episode(
 ) -> None:
     episode = NewEntry("The disk was full", name="disk", kind=Kind.EPISODE, outcome="Logs were moved")
     await Store.over(database, clock).entries.add(MINE, episode)
-    await Portable(database, tmp_path / "memory").export(tmp_path / "one")
+    await Exporter(database, tmp_path / "memory").export(tmp_path / "one")
     page = contents(tmp_path / "one")[f"entries/{MINE}/episode.md"]
     assert b"The disk was full\n\nOutcome: Logs were moved" in page
 
@@ -185,7 +185,7 @@ async def test_export_omits_only_tables_of_this_installation(database: Database)
 
 
 async def test_search_and_undo_work_after_an_import(
-    full: Portable, database: Database, empty: Database, tmp_path: Path, clock: FakeClock
+    full: Exporter, database: Database, empty: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
     before = [await Search(database).find(query) for query in ("lighthouse", "february", "newest", "quote")]
     await full.export(tmp_path / "one")
@@ -202,14 +202,14 @@ async def test_search_and_undo_work_after_an_import(
 
 
 async def test_export_of_one_owner_contains_no_other_and_is_importable(
-    full: Portable, empty: Database, tmp_path: Path
+    full: Exporter, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one", MINE)
     for name, data in contents(tmp_path / "one").items():
         assert THEIRS.encode() not in data, name
         assert THEIRS not in name
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
-    await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
+    await Exporter(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
     assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
@@ -225,14 +225,14 @@ async def test_chat_that_changed_its_owner_is_exported_in_parts(
 
     await talk(shared=False, text="said alone")
     await talk(shared=True, text="said to all")
-    portable = Portable(database, tmp_path / "data" / "memory")
+    portable = Exporter(database, tmp_path / "data" / "memory")
     await portable.export(tmp_path / "one", MINE)
     assert not any(b"said to all" in data for data in contents(tmp_path / "one").values())
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert [hit.content for hit in await Search(empty).find("said")] == ["said alone"]
 
 
-async def test_import_reads_memory_and_log_and_names_the_rest(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_import_reads_memory_and_log_and_names_the_rest(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     (tmp_path / "one" / "memory" / MINE / "run.sh").write_text("echo")
     (tmp_path / "one" / "memory" / "telegram:9").mkdir()
@@ -254,7 +254,7 @@ async def test_import_reads_memory_and_log_and_names_the_rest(full: Portable, em
 
 
 async def test_import_keeps_members_of_an_installation_without_memory(
-    full: Portable, empty: Database, tmp_path: Path
+    full: Exporter, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one")
     await empty.write("INSERT INTO members VALUES ('telegram', 7, '2026', 0)")
@@ -320,7 +320,7 @@ def snapshot(**changed: object) -> str:
     ],
 )
 async def test_import_refuses_values_that_no_export_contains(
-    full: Portable, empty: Database, tmp_path: Path, table: str, field: str, value: object
+    full: Exporter, empty: Database, tmp_path: Path, table: str, field: str, value: object
 ) -> None:
     await full.export(tmp_path / "one")
     path = tmp_path / "one" / "rows" / f"{table}.jsonl"
@@ -334,7 +334,7 @@ async def test_import_refuses_values_that_no_export_contains(
 
 
 async def test_reminder_exported_during_its_delivery_is_due_again(
-    full: Portable, database: Database, empty: Database, tmp_path: Path
+    full: Exporter, database: Database, empty: Database, tmp_path: Path
 ) -> None:
     at = "2026-02-07T13:00:00.000Z"
     await database.write(
@@ -348,7 +348,7 @@ async def test_reminder_exported_during_its_delivery_is_due_again(
     assert tuple(row) == ("waiting", at, None)
 
 
-async def test_export_into_a_non_empty_folder_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_into_a_non_empty_folder_is_refused(full: Exporter, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "letter.txt").write_text("dear")
     with pytest.raises(StoreError, match="is not empty: name a new folder"):
@@ -356,7 +356,7 @@ async def test_export_into_a_non_empty_folder_is_refused(full: Portable, tmp_pat
     assert set(contents(tmp_path / "one")) == {"letter.txt"}
 
 
-async def test_export_into_an_impossible_folder_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_into_an_impossible_folder_is_refused(full: Exporter, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="can't be written"):
         await full.export(tmp_path / "file" / "one")
@@ -364,14 +364,14 @@ async def test_export_into_an_impossible_folder_is_refused(full: Portable, tmp_p
         await full.export(tmp_path / "data" / "memory" / "one")
 
 
-async def test_export_of_an_unknown_owner_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_of_an_unknown_owner_is_refused(full: Exporter, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing of telegram:9"):
         await full.export(tmp_path / "one", "telegram:9")
     assert not (tmp_path / "one").exists()
 
 
 @pytest.mark.parametrize("there_before", [False, True])
-async def test_28_export_is_readable_by_its_owner_only(full: Portable, tmp_path: Path, *, there_before: bool) -> None:
+async def test_28_export_is_readable_by_its_owner_only(full: Exporter, tmp_path: Path, *, there_before: bool) -> None:
     one = tmp_path / "one"
     if there_before:
         one.mkdir()
@@ -382,7 +382,7 @@ async def test_28_export_is_readable_by_its_owner_only(full: Portable, tmp_path:
     assert open_to_others == []
 
 
-async def test_28_import_is_readable_by_its_owner_only(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_28_import_is_readable_by_its_owner_only(full: Exporter, empty: Database, tmp_path: Path) -> None:
     one = tmp_path / "one"
     await full.export(one)
     for path in (one, *one.rglob("*")):
@@ -397,7 +397,7 @@ async def test_28_import_is_readable_by_its_owner_only(full: Portable, empty: Da
 )
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 async def test_28_import_follows_no_links_and_reads_no_pipes(
-    full: Portable, empty: Database, tmp_path: Path, name: str, kind: str
+    full: Exporter, empty: Database, tmp_path: Path, name: str, kind: str
 ) -> None:
     one, elsewhere = tmp_path / "one", tmp_path / "elsewhere"
     await full.export(one)
@@ -416,7 +416,7 @@ async def test_28_import_follows_no_links_and_reads_no_pipes(
 
 
 async def test_import_into_a_non_empty_installation_is_refused(
-    full: Portable, database: Database, empty: Database, tmp_path: Path
+    full: Exporter, database: Database, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one")
     before = contents(tmp_path / "data" / "memory")
@@ -431,7 +431,7 @@ async def test_import_into_a_non_empty_installation_is_refused(
     assert memory.read_text() == "written by hand"
 
 
-async def test_export_of_an_early_version_is_imported(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_export_of_an_early_version_is_imported(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     manifest = tmp_path / "one" / "manifest.json"
     counts = json.loads(manifest.read_text())["rows"]
@@ -479,7 +479,7 @@ async def test_import_of_a_backup_is_refused(
     ],
 )
 async def test_damaged_export_imports_nothing(
-    full: Portable, empty: Database, tmp_path: Path, name: str, change: str
+    full: Exporter, empty: Database, tmp_path: Path, name: str, change: str
 ) -> None:
     await full.export(tmp_path / "one")
     damage(tmp_path / "one", name, change)
@@ -511,9 +511,9 @@ def test_any_text_survives_export_and_import(texts: list[str], name: str) -> Non
         await LongTermMemory(
             files_under(folder / "here"), ledger_over(here, clock, files_under(folder / "here"))
         ).append(session.owner, f"x{name}", Author.USER)
-        await Portable(here, folder / "here" / "memory").export(folder / "one", session.owner)
+        await Exporter(here, folder / "here" / "memory").export(folder / "one", session.owner)
         await Importer(there, folder / "there" / "memory").run(folder / "one")
-        await Portable(there, folder / "there" / "memory").export(folder / "two")
+        await Exporter(there, folder / "there" / "memory").export(folder / "two")
         assert imported_files(folder / "one") == imported_files(folder / "two")
         assert len(await store.entries.list(session.owner)) == len(texts)
         await here.close()
@@ -531,25 +531,25 @@ def test_owner_folder_is_unique_and_inside_the_root(tmp_path: Path, owner: str) 
     assert folder not in {files_under(tmp_path).get_folder(other) for other in others}
 
 
-async def test_zip_file_equals_the_folder_and_is_importable(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_zip_file_equals_the_folder_and_is_importable(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one", MINE)
-    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
+    (tmp_path / "one.zip").write_bytes(await full.export_zip(MINE, 10_000_000))
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
         assert {entry.external_attr >> 16 for entry in archive.infolist()} == {0o100600}
     assert held == contents(tmp_path / "one")
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one.zip")
-    await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
+    await Exporter(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
     assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
 
-async def test_zip_file_over_the_size_limit_is_refused(full: Portable) -> None:
-    size = len(await full.zipped(MINE, 10_000_000))
-    assert len(await full.zipped(MINE, size)) == size
+async def test_zip_file_over_the_size_limit_is_refused(full: Exporter) -> None:
+    size = len(await full.export_zip(MINE, 10_000_000))
+    assert len(await full.export_zip(MINE, size)) == size
     for most in (size - 1, size // 2, 0):
         with pytest.raises(TooLarge):
-            await full.zipped(MINE, most)
+            await full.export_zip(MINE, most)
 
 
 async def test_zip_file_contains_no_secrets(database: Database, tmp_path: Path, clock: FakeClock) -> None:
@@ -558,7 +558,7 @@ async def test_zip_file_contains_no_secrets(database: Database, tmp_path: Path, 
     await store.exchange(await store.session("1"), f"my key is {key}", "It is safe.")
     files_under(tmp_path).get_folder(MINE).mkdir(parents=True)
     (files_under(tmp_path).get_folder(MINE) / "MEMORY.md").write_text(f"- {key}\n")
-    packed = await Portable(database, tmp_path / "memory").zipped(MINE, 10_000_000)
+    packed = await Exporter(database, tmp_path / "memory").export_zip(MINE, 10_000_000)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         texts = [archive.read(name).decode() for name in archive.namelist()]
     assert not any(key in text for text in texts)
@@ -593,9 +593,9 @@ def link(name: str) -> zipfile.ZipInfo:
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 async def test_zip_file_with_a_path_outside_is_refused_whole(
-    full: Portable, empty: Database, tmp_path: Path, entry: zipfile.ZipInfo, content: bytes, said: str
+    full: Exporter, empty: Database, tmp_path: Path, entry: zipfile.ZipInfo, content: bytes, said: str
 ) -> None:
-    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
+    (tmp_path / "one.zip").write_bytes(await full.export_zip(MINE, 10_000_000))
     repacked(tmp_path / "one.zip", tmp_path / "bad.zip", (entry, content))
     root = tmp_path / "new" / "memory"
     with pytest.raises(StoreError, match=said):
@@ -606,9 +606,9 @@ async def test_zip_file_with_a_path_outside_is_refused_whole(
 
 
 async def test_zip_file_that_unpacks_to_too_much_is_refused(
-    full: Portable, empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    full: Exporter, empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
+    (tmp_path / "one.zip").write_bytes(await full.export_zip(MINE, 10_000_000))
     repacked(tmp_path / "one.zip", tmp_path / "bomb.zip", (zipfile.ZipInfo("memory/zeros.md"), b"0" * 1_000_000))
     monkeypatch.setattr(importing, "MAX_UNPACKED_BYTES", 1_000_000)
     with pytest.raises(StoreError, match="more than an export can"):
@@ -617,9 +617,9 @@ async def test_zip_file_that_unpacks_to_too_much_is_refused(
 
 @pytest.mark.parametrize("damage_done", ["cut off", "a bit turned", "no zip", "a table missing"])
 async def test_damaged_zip_file_restores_nothing(
-    full: Portable, empty: Database, tmp_path: Path, damage_done: str
+    full: Exporter, empty: Database, tmp_path: Path, damage_done: str
 ) -> None:
-    path, packed = tmp_path / "one.zip", bytearray(await full.zipped(MINE, 10_000_000))
+    path, packed = tmp_path / "one.zip", bytearray(await full.export_zip(MINE, 10_000_000))
     path.write_bytes(packed)
     match damage_done:
         case "cut off":

@@ -29,7 +29,7 @@ from memory.store.entry import Kind, NewEntry
 from memory.store.erasure import PendingErasures
 from memory.store.index import reindex
 from memory.text.tokens import TokenCounter
-from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
+from memory.text.words import extract_query_terms, format_date_words, is_chatter, is_small_talk, prepare_for_index
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, in_utc, result, user
 
@@ -444,16 +444,16 @@ async def do(store: Store, step: str, chat: str, text: str) -> None:
     ],
 )
 def test_query_terms_are_stemmed_and_quoted(text: str, terms: list[str]) -> None:
-    assert query_terms(text) == terms
+    assert extract_query_terms(text) == terms
 
 
 def test_query_has_at_most_40_terms() -> None:
-    assert len(query_terms(" ".join(f"w{n}" for n in range(1000)))) == 40
+    assert len(extract_query_terms(" ".join(f"w{n}" for n in range(1000)))) == 40
 
 
 @given(st.text(max_size=300))
 def test_query_term_can_not_escape_its_quotes(text: str) -> None:
-    for term in query_terms(text):
+    for term in extract_query_terms(text):
         assert term.startswith('"')
         assert term.removesuffix(" *").endswith('"')
         assert '"' not in term.removesuffix(" *")[1:-1]
@@ -473,7 +473,7 @@ def test_query_term_can_not_escape_its_quotes(text: str) -> None:
 )
 def test_indexable_text_changes_only_with_a_rebuilding_migration(text: str | None, indexed: str | None) -> None:
     """If a change is intended, add REBUILD to the end of MIGRATIONS and update the expectation."""
-    assert indexable(text) == indexed
+    assert prepare_for_index(text) == indexed
 
 
 @pytest.mark.parametrize(
@@ -485,7 +485,7 @@ def test_indexable_text_changes_only_with_a_rebuilding_migration(text: str | Non
     ],
 )
 def test_date_is_found_by_year_month_day_and_weekday(moment: str | None, words: str | None) -> None:
-    assert date_words(moment) == words
+    assert format_date_words(moment) == words
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,7 @@ def test_informative_word_is_no_small_talk(text: str) -> None:
 
 
 def test_moment_of_the_clock_is_a_date() -> None:
-    assert date_words(datetime(2026, 5, 3, tzinfo=UTC).isoformat()) == "2026 May 3 Sunday"
+    assert format_date_words(datetime(2026, 5, 3, tzinfo=UTC).isoformat()) == "2026 May 3 Sunday"
 
 
 async def test_owner_of_most_entries_finds_only_their_own(store: Store, search: Search) -> None:

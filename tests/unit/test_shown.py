@@ -15,7 +15,7 @@ from tests.support.activating import Activating
 from tests.support.talk import NOON, Store, assistant, user
 
 OWNER = "telegram:12345"
-count = TokenCounter().text
+count = TokenCounter().count
 
 
 async def activate(store: Store, shown: AlreadyInPrompt, message: str = "tea") -> tuple[ActivatedMemory, ...]:

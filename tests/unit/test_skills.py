@@ -21,10 +21,10 @@ from pipeline.skills import (
     Skill,
     SkillRefused,
     Skills,
+    build_skill_prompt,
     make_package,
     read_package,
     read_skill,
-    skill_prompt,
 )
 from tests.support.hostile_skills import crafted_skills, skill_with
 
@@ -127,16 +127,16 @@ async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, mon
     monkeypatch.setattr("pipeline.skills.read_skill", count)
     folder = install_skill(tmp_path, "trains", skill_with("a: *a"))
     for _ in range(3):
-        assert await skills.all() == []
+        assert await skills.list() == []
     assert parsed.total() == 1
     (folder / "SKILL.md").write_text(TRAINS)
-    assert [skill.name for skill in await skills.all()] == ["trains"]
+    assert [skill.name for skill in await skills.list()] == ["trains"]
 
 
 async def test_skill_file_with_an_undecodable_name_is_listed(tmp_path: Path) -> None:
     folder = install_skill(tmp_path, "trains", TRAINS)
     (folder / os.fsdecode(b"half-\xff.txt")).write_text("x")
-    text = await Skills(tmp_path).text("trains")
+    text = await Skills(tmp_path).read_text("trains")
     assert text.encode().decode() == text
     assert "half-" in text
 
@@ -163,16 +163,16 @@ def test_written_skill_is_read_unchanged(name: str, description: str, body: str)
 
 async def test_edited_skill_is_used_at_once_and_invalid_explained(tmp_path: Path) -> None:
     skills = Skills(tmp_path)
-    assert await skills.all() == []
+    assert await skills.list() == []
     folder = install_skill(tmp_path, "trains", TRAINS)
     install_skill(tmp_path, "other", TRAINS)
     (tmp_path / "skills" / "empty").mkdir()
-    assert [skill.name for skill in await skills.all()] == ["trains"]
+    assert [skill.name for skill in await skills.list()] == ["trains"]
     look = skills.scan()
     assert look["other"] == "its folder has to be called trains"
     assert look["empty"] == "it has no SKILL.md that can be read"
     (folder / "SKILL.md").write_text(TRAINS.replace("Looks up", "Finds all"))
-    (skill,) = await skills.all()
+    (skill,) = await skills.list()
     assert skill.description.startswith("Finds all")
 
 
@@ -182,30 +182,30 @@ async def test_skill_text_includes_only_its_own_files(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the key")
     (folder / "link.md").symlink_to(tmp_path / "secret")
     (folder / "run.bin").write_bytes(b"\0\1")
-    text = await skills.text("trains")
+    text = await skills.read_text("trains")
     assert "Ask where to." in text
     assert "routes.md" in text
-    assert await skills.text(" trains ", "routes.md") == "Kyiv to Lviv\n\n[other files: link.md, run.bin]"
+    assert await skills.read_text(" trains ", "routes.md") == "Kyiv to Lviv\n\n[other files: link.md, run.bin]"
     for name in ("../../secret", "link.md", "/etc/passwd", "run.bin", "nothing.md", "routes.md/..", "\0"):
         with pytest.raises(SkillRefused):
-            await skills.text("trains", name)
+            await skills.read_text("trains", name)
     for name in ("..", "", "trains/..", "none"):
         with pytest.raises(SkillRefused):
-            await skills.text(name)
+            await skills.read_text(name)
 
 
 def test_descriptions_are_cut_before_a_skill_is_left_out() -> None:
-    count = TokenCounter().text
+    count = TokenCounter().count
     few = [Skill(f"skill-{number}", "word " * 80) for number in range(4)]
-    text, left_out = skill_prompt(few, count)
+    text, left_out = build_skill_prompt(few, count)
     assert left_out == []
     assert count(text) <= MAX_PROMPT_TOKENS
     assert all(skill.name in text for skill in few)
     many = [Skill(f"skill-{number:02}", "word " * 80) for number in range(40)]
-    text, left_out = skill_prompt(many, count)
+    text, left_out = build_skill_prompt(many, count)
     assert count(text) <= MAX_PROMPT_TOKENS
     assert left_out == [skill.name for skill in many if skill.name not in text]
-    assert skill_prompt([], count) == ("", [])
+    assert build_skill_prompt([], count) == ("", [])
 
 
 @pytest.mark.parametrize("place", ["", "trains/", "trains-main/"])
@@ -216,12 +216,12 @@ async def test_zip_file_becomes_a_folder(tmp_path: Path, place: str) -> None:
     )
     assert package is not None
     assert sorted(package.files) == ["SKILL.md", "ref/a.md"]
-    await skills.keep(package)
+    await skills.store(package)
     assert (tmp_path / "skills/trains/ref/a.md").read_text() == "A"
     assert stat.S_IMODE((tmp_path / "skills/trains/SKILL.md").stat().st_mode) == 0o600
-    assert [skill.name for skill in await skills.all()] == ["trains"]
+    assert [skill.name for skill in await skills.list()] == ["trains"]
     with pytest.raises(SkillRefused, match="There is a skill trains already"):
-        await skills.keep(package)
+        await skills.store(package)
     assert [path.name for path in (tmp_path / "skills").iterdir()] == ["trains"]
 
 

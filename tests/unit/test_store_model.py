@@ -30,7 +30,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.erasure import PendingErasures
 from memory.store.reinforcement import Reinforcement
-from memory.text.naming import free_name, name_key
+from memory.text.naming import find_free_name, make_name_key
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
 
@@ -77,9 +77,9 @@ class OpenMemory:
     has_only_a_page: bool = False
 
     def holder(self, name: str) -> int | None:
-        key = name_key(name)
+        key = make_name_key(name)
         for number, held in self.entries.items():
-            if key == name_key(held.name) or key in held.aliases:
+            if key == make_name_key(held.name) or key in held.aliases:
                 return number
         return None
 
@@ -93,8 +93,8 @@ class OpenMemory:
         former = self.entries[number]
         name, aliases = former.name, former.aliases
         former.is_superseded, former.name, former.aliases = True, "", {}
-        taken = {key for held in self.entries.values() for key in (name_key(held.name), *held.aliases)}
-        former.name = free_name(f"{name} {word} 2026-02-07", taken | {name_key(name), *aliases})
+        taken = {key for held in self.entries.values() for key in (make_name_key(held.name), *held.aliases)}
+        former.name = find_free_name(f"{name} {word} 2026-02-07", taken | {make_name_key(name), *aliases})
         return name, aliases
 
     def exchange_line(self, number: int, successor: int | None, said: str) -> None:
@@ -207,8 +207,8 @@ class StoreMachine(RuleBasedStateMachine):
             self.wait(work)
             with shelf.changing():
                 held = shelf.entries[number]
-                held.aliases[name_key(held.name)] = held.name
-                held.aliases.pop(name_key(new_name), None)
+                held.aliases[make_name_key(held.name)] = held.name
+                held.aliases.pop(make_name_key(new_name), None)
                 held.name = " ".join(new_name.split())
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, alias=NAMES)
@@ -223,7 +223,7 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             self.wait(work)
             with shelf.changing():
-                shelf.entries[number].aliases[name_key(alias)] = " ".join(alias.split())
+                shelf.entries[number].aliases[make_name_key(alias)] = " ".join(alias.split())
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
     def write(self, owner: str, name: str, content: str) -> None:
@@ -287,7 +287,7 @@ class StoreMachine(RuleBasedStateMachine):
                 freed, aliases = shelf.supersede(number)
                 if known is not None:
                     assert learned.entry.id == known
-                    shelf.entries[known].aliases |= {name_key(freed): freed} | aliases
+                    shelf.entries[known].aliases |= {make_name_key(freed): freed} | aliases
                 else:
                     shelf.entries[learned.entry.id] = Held("fact", content, freed, aliases)
                 shelf.exchange_line(number, learned.entry.id, shelf.entries[number].content)
@@ -350,7 +350,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.wait(merge())
         with shelf.changing():
             freed, aliases = shelf.supersede(second, "merged")
-            shelf.entries[number].aliases |= {name_key(freed): freed} | aliases
+            shelf.entries[number].aliases |= {make_name_key(freed): freed} | aliases
             shelf.exchange_line(second, number, shelf.entries[second].content)
 
     @rule(owner=st.sampled_from(OWNERS), text=st.lists(st.sampled_from(WORDS), max_size=2), last=st.booleans())
@@ -409,7 +409,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def as_held(entry: Entry) -> tuple[int, Held]:
-    aliases = {name_key(alias): alias for alias in entry.aliases}
+    aliases = {make_name_key(alias): alias for alias in entry.aliases}
     return entry.id, Held(
         str(entry.kind), entry.content, entry.name, aliases, entry.superseded_by is not None, entry.line
     )

@@ -13,7 +13,18 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
-from config.texts import LANGUAGES, LOCALES, N_, SOURCE, _, known_language, ngettext, number, spoken, use_language
+from config.texts import (
+    LANGUAGES,
+    LOCALES,
+    N_,
+    SOURCE,
+    _,
+    find_language,
+    format_number,
+    get_language,
+    ngettext,
+    use_language,
+)
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("bot", "pipeline", "memory", "config")
@@ -75,12 +86,12 @@ def test_translations_keep_placeholders_and_literals(language: str) -> None:
 
 
 def test_language_applies_within_its_context() -> None:
-    assert spoken() == SOURCE
+    assert get_language() == SOURCE
     with use_language("de"):
         assert _("Stopped.") == "Angehalten."
         with use_language("en"):
             assert _("Stopped.") == "Stopped."
-        assert spoken() == "de"
+        assert get_language() == "de"
     assert _("Stopped.") == N_("Stopped.") == "Stopped."
 
 
@@ -99,7 +110,7 @@ def test_numbers_use_the_plural_forms() -> None:
     assert forms == ["1 сообщение", "3 сообщения", "5 сообщений", "21 сообщение", "12 сообщений"]
     assert ngettext("{n} message", "{n} messages", 1200) == "1,200 messages"
     with use_language("de"):
-        assert number(1234567) == "1.234.567"
+        assert format_number(1234567) == "1.234.567"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -122,7 +133,7 @@ def test_untranslated_text_is_english_and_empty_text_empty(language: str) -> Non
     ],
 )
 def test_language_tag_is_known_or_none(tag: str | None, language: str | None) -> None:
-    assert known_language(tag) == language
+    assert find_language(tag) == language
 
 
 def is_marked(node: ast.expr) -> bool:

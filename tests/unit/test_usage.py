@@ -80,11 +80,11 @@ PRICE = Price((Rates(input=2, output=10, cached=0.5), Rates(input=4, output=20, 
     ],
 )
 def test_cost_of_a_call_depends_on_length_and_cache(prompt: int, cached: int, completion: int, cost: float) -> None:
-    assert PRICE.of(prompt, completion, cached) == pytest.approx(cost)
+    assert PRICE.compute(prompt, completion, cached) == pytest.approx(cost)
 
 
 def test_cached_tokens_cost_the_usual_price_if_unpriced() -> None:
-    assert Price((Rates(input=2, output=10),)).of(1_000, 0, 500) == pytest.approx(0.002)
+    assert Price((Rates(input=2, output=10),)).compute(1_000, 0, 500) == pytest.approx(0.002)
 
 
 async def test_cost_today_sums_priced_calls_and_names_other_models(database: Database, clock: FakeClock) -> None:
