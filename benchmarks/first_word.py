@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.small_learning import with_weights
 from bot.app import App, open_app
-from bot.console.console import ConsoleChannel, console_address, typed_arrival
+from bot.console.console import ConsoleChannel, create_console_address, create_typed_arrival
 from config.logs import configure_logging
 from config.settings import Settings
 
@@ -46,10 +46,10 @@ class Stopwatch(ConsoleChannel):
 
 async def first_word(app: App, text: str) -> float:
     """Return the seconds from a message to the first word of its answer."""
-    channel, address = Stopwatch(), console_address("local")
+    channel, address = Stopwatch(), create_console_address("local")
     began = time.monotonic()
-    await app.runner.submit(typed_arrival(app, address, text, channel))
-    await app.runner.idle(address.session_id)
+    await app.runner.submit(create_typed_arrival(app, address, text, channel))
+    await app.runner.wait_until_idle(address.session_id)
     return (channel.first or time.monotonic()) - began
 
 

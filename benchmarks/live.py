@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.app import App, open_app
-from bot.models import endpoint_and_model
+from bot.models import find_endpoint_and_model
 from config.logs import configure_logging
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
@@ -47,7 +47,7 @@ class Row:
 async def run(settings: Settings) -> list[Row]:
     """Return a row for each conversation."""
     rows: list[Row] = []
-    endpoint, model = endpoint_and_model(settings, settings.llm_model or "")
+    endpoint, model = find_endpoint_and_model(settings, settings.llm_model or "")
     assumed = load_catalogue().get_window(model)
     started = time.monotonic()
     probed = await probe(endpoint, model, assumed, settings.llm_timeout, None, asks=True)

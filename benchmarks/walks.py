@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from bot.app import open_app
-from bot.console.console import console_address
+from bot.console.console import create_console_address
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.search.types import Filter
@@ -63,7 +63,7 @@ async def main() -> None:
                     "message": lambda: person.says("What does my sister keep?"),
                     "fact": learn,
                     "search": lambda: app.memory.recall.recall(
-                        "sister bees", console_address("local").owner, Filter(), 5
+                        "sister bees", create_console_address("local").owner, Filter(), 5
                     ),
                 }
                 for name, walk in walks.items():

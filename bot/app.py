@@ -23,7 +23,7 @@ from bot.commands.status import Status
 from bot.commands.tools import ToolCommands, ToolReport
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.capturing import BackgroundCapture
-from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
+from bot.jobs.scheduled import DateOfferJob, Maintenance, WeeklySchedule, create_weekly_rule
 from bot.languages import Languages
 from bot.models import (
     ModelSetup,
@@ -31,16 +31,16 @@ from bot.models import (
     create_media_reader,
     create_model_setup,
     create_models,
+    create_price_lookup,
     create_speech,
     describe_uncounted_cost,
-    price_lookup,
 )
 from bot.monitoring import Health
 from bot.services import MemoryServices, create_replica
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
-from bot.web import InboundRoute, page_address
+from bot.web import InboundRoute, get_page_address
 from config.models import ModelCatalogue, load_catalogue
 from config.settings import Settings, check_together
 from memory.access import AccessList
@@ -117,7 +117,7 @@ class Jobs:
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
     weekly: WeeklySchedule
-    offers: DateOffers | None
+    offers: DateOfferJob | None
     housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
     importing: BackgroundImportLearning
@@ -198,7 +198,9 @@ async def open_app(
         await housekeeping.run_at_start()
         catalogue = catalogue or load_catalogue()
         quota = Quota(settings.chat_daily_tokens, settings.chat_daily_cost)
-        usage = UsageLog(database, clock, settings.zone, price_lookup(settings, catalogue), quota, memory.zone_of)
+        usage = UsageLog(
+            database, clock, settings.zone, create_price_lookup(settings, catalogue), quota, memory.zone_of
+        )
         if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
             log.warning("cost_limit_incomplete", reason=trouble)
         models = create_models(settings, catalogue, memory.endpoints, memory.traces, clock, stack)
@@ -214,7 +216,7 @@ async def open_app(
             counter,
             patience=settings.llm_timeout,
             daily_limit=settings.daily_token_limit,
-            observe=metrics.tokens_used if metrics is not None else None,
+            observe=metrics.count_tokens if metrics is not None else None,
         )
         setup = create_model_setup(settings, catalogue, router)
         app = _assemble(settings, clock, memory, usage, setup, metrics, housekeeping, replication, stack)
@@ -259,7 +261,7 @@ def _assemble(
     imports = memory.foreign_import if enabled else None
     reader, sources = create_media_reader(settings, memory.media, budget, imports, stack)
     ask = ModelConsolidator(model, clock)
-    checker = FactChecker(SecondLook(ask, setup.contract.is_reliable))
+    checker = FactChecker(SecondLook(ask, setup.abilities.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), skill_tool(skills)]
     toolbox = Toolbox([tool for tool in tools if offered is None or tool.name in offered], effects, mcp)
@@ -287,7 +289,7 @@ def _assemble(
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
-        Extractor(ask, setup.contract, memory.facts, counter, clock, memory.zone_of),
+        Extractor(ask, setup.abilities, memory.facts, counter, clock, memory.zone_of),
         checker,
         FactWriter(memory.ledger, memory.facts, memory.view),
         Compression(ModelConsolidator(model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
@@ -306,13 +308,13 @@ def _assemble(
         memory.ledger,
         memory.learning,
         memory.corrections,
-        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), setup.contract.is_reliable),
+        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), setup.abilities.is_reliable),
         memory.sharing,
         memory.zone_of,
         background_seconds,
     )
     ask_about_offers = ModelConsolidator(model, clock, OFFER_PURPOSE)
-    memory.near_dates.set_look(OfferLook(ask_about_offers, setup.contract.is_reliable, background_seconds))
+    memory.near_dates.set_look(OfferLook(ask_about_offers, setup.abilities.is_reliable, background_seconds))
     capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
     ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
     learning = BackgroundImportLearning(
@@ -320,8 +322,8 @@ def _assemble(
             memory.database,
             memory.ledger,
             memory.facts,
-            Extractor(ask_for_import, setup.contract, memory.facts, counter, clock, memory.zone_of),
-            FactChecker(SecondLook(ask_for_import, setup.contract.is_reliable)),
+            Extractor(ask_for_import, setup.abilities, memory.facts, counter, clock, memory.zone_of),
+            FactChecker(SecondLook(ask_for_import, setup.abilities.is_reliable)),
             partial(usage.count_tokens_today_for, IMPORT_PURPOSE),
             settings.import_daily_tokens,
         ),
@@ -330,9 +332,9 @@ def _assemble(
         languages,
         setup.quiet,
     )
-    weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
+    weekly = create_weekly_rule(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
-    offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
+    offers = DateOfferJob(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     embedding = BackgroundEmbedding(memory.embedding, setup.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
@@ -351,14 +353,14 @@ def _assemble(
                 enabled=enabled,
                 has_notices=notices_enabled,
             ),
-            AutoCompaction(memory.sessions, compaction, background.compacted),
+            AutoCompaction(memory.sessions, compaction, background.mark_compacted),
             ContextBuilding(memory.sessions, builder),
             ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, models, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-            MemoryPersist(daily_notes, capturing.hear, memory.uses if enabled else None),
+            MemoryPersist(daily_notes, capturing.add, memory.uses if enabled else None),
             Indexing(graph, embedding.wake if embedding is not None else None),
         ],
-        observe=metrics.turn_finished if metrics is not None else None,
+        observe=metrics.count_turn if metrics is not None else None,
         owe=memory.turns.defer,
     )
     speech = create_speech(settings, stack)
@@ -380,7 +382,7 @@ def _assemble(
     )
     groups = [
         ConversationCommands(memory, compaction, background, status, queues),
-        MemoryQueries(memory, page_address(settings.web_url)),
+        MemoryQueries(memory, get_page_address(settings.web_url)),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
         SettingsCommands(memory, models, usage.find_price, clock, speaks=speech is not None),

@@ -19,7 +19,7 @@ class Languages:
     def __init__(self, preferences: PreferenceStore) -> None:
         self._preferences = preferences
 
-    async def of(self, arrival: Arrival) -> str:
+    async def choose(self, arrival: Arrival) -> str:
         """Return the language to answer an arrival in: the chat's choice, or the language of the sender's app.
 
         The latter is stored for later messages to the chat. In a group the first sender decides.
@@ -47,7 +47,7 @@ class Languages:
         except StoreError as error:  # For example, the disk is full
             log.warning("language_not_kept", reason=str(error))
 
-    async def of_chat(self, chat: str) -> str:
+    async def get_for_chat(self, chat: str) -> str:
         """Return the language for messages to a chat (`Address.owner`) that answer nothing."""
         try:
             return await self._preferences.get_language(chat)

@@ -38,8 +38,8 @@ def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
     """Return the configured local model, or the default for this machine. Raises CatalogueError."""
     own = settings.own_weights
     if own is None:
-        return _choose_from_catalogue(settings, configured_local(settings, catalogue))
-    file = pulled_file(settings)
+        return _choose_from_catalogue(settings, get_configured_local(settings, catalogue))
+    file = find_pulled_file(settings)
     if file is None:
         return LocalChoice(read_own_model(own, settings.llm_context_tokens), own, "full", None, None)
     if (known := catalogue.find_by_hub_file(file)) is not None:
@@ -61,7 +61,7 @@ def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
         ) from error
 
 
-def pulled_file(settings: Settings) -> HubFile | None:
+def find_pulled_file(settings: Settings) -> HubFile | None:
     """Return the hub file that LLM_MODEL names, or None if it names another model."""
     own, folder = settings.own_weights, settings.models_dir / HUB_FOLDER
     if own is None or not own.is_relative_to(folder):
@@ -69,7 +69,7 @@ def pulled_file(settings: Settings) -> HubFile | None:
     return parse_hub_file(own.relative_to(folder).as_posix())
 
 
-def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalModel:
+def get_configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalModel:
     """Return the catalogue's model that LLM_MODEL names, or the default for this machine.
 
     That is the catalogue's default if it was downloaded, else the first downloaded model, else the one to download.
@@ -79,10 +79,10 @@ def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalMode
     default = catalogue.get_local()
     in_order = (default, *(model for model in catalogue.local_models if model is not default))
     present = (model for model in in_order if is_present(model, settings.models_dir))
-    return next(present, None) or catalogue.choose_last_resort(memory_bytes())
+    return next(present, None) or catalogue.choose_last_resort(get_memory_bytes())
 
 
-def memory_bytes() -> int:
+def get_memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

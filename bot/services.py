@@ -128,12 +128,12 @@ class MemoryServices:
         self.decay = decay
         self.stats = MemoryStats(database, counter)
 
-        self.reminders = Reminders(database, clock, self.zone_of, self._introduces)
+        self.reminders = Reminders(database, clock, self.zone_of, self._can_introduce)
         self.telling = ReminderDelivery(database, self.preferences.get_language, clock)
         self.tasks = Tasks(database, clock)
         self.near_dates = NearDates(database, self.reminders, self.preferences.get_language, clock)
 
-    def _introduces(self, session_id: str) -> bool:
+    def _can_introduce(self, session_id: str) -> bool:
         return self.notices_of.is_enabled(session_id) and not self.zone_of.has_chosen(session_id)
 
 

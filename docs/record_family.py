@@ -100,8 +100,8 @@ class Family:
             )
         await self._telegram.wait_for(lambda: len(list(self._news())) >= int(count or 1))
         # Captured statements are judged after the turn.
-        await self._app.runner.idle(f"telegram:{said.chat}")
-        await self._app.jobs.capture.idle()
+        await self._app.runner.wait_until_idle(f"telegram:{said.chat}")
+        await self._app.jobs.capture.wait_until_idle()
         return [said, *self._take()]
 
     async def _press(self, person: int, label: str) -> None:

@@ -152,8 +152,8 @@ class Recording:
             said = f"[{await self._press(step)}]"
         await self._telegram.wait_for(lambda: self._changes() >= step.changes, self._patience)
         # Captured statements are judged after the turn.
-        await self._app.runner.idle(f"telegram:{ANN}")
-        await self._app.jobs.capture.idle()
+        await self._app.runner.wait_until_idle(f"telegram:{ANN}")
+        await self._app.jobs.capture.wait_until_idle()
         by_person = [Shown(said, self._clock.now, by_person=True)] if said else []
         return by_person + list(self._news())
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 def show_models(settings: Settings) -> None:
-    from bot.local_choice import memory_bytes
+    from bot.local_choice import get_memory_bytes
     from pipeline.local.model_files import is_present, list_pulled_files
 
-    catalogue, memory = load_catalogue(), memory_bytes()
+    catalogue, memory = load_catalogue(), get_memory_bytes()
     recommended = catalogue.recommend(memory)
     marks = {catalogue.default_local: "default", recommended.name: "recommended"}
     table = Table("model", "size", "memory", "here", "quality", "licence", "what it is", box=None, pad_edge=False)
@@ -78,7 +78,7 @@ def pull_model(
             this machine's memory.
         if_needed: download only a model that the chat would use and lacks.
     """
-    from bot.local_choice import configured_local, memory_bytes, pulled_file
+    from bot.local_choice import find_pulled_file, get_configured_local, get_memory_bytes
     from pipeline.local.engine import check_engine
     from pipeline.local.model_files import is_present
 
@@ -89,14 +89,14 @@ def pull_model(
     if name is not None:
         wanted = _find_named(catalogue, name)
     elif settings.own_weights is not None:
-        file = pulled_file(settings)
+        file = find_pulled_file(settings)
         if file is None or (if_needed and settings.own_weights.is_file()):
             read_own_model(settings.own_weights)
             check_engine()
             return
         wanted = catalogue.find_by_hub_file(file) or file
     elif if_needed or (settings.llm_model is not None and not settings.has_endpoint):
-        wanted = configured_local(settings, catalogue)
+        wanted = get_configured_local(settings, catalogue)
     else:
         wanted = None
     if if_needed and offer_local_server(settings, env_file, ports):
@@ -104,7 +104,7 @@ def pull_model(
     check_engine()
     if if_needed and isinstance(wanted, LocalModel) and is_present(wanted, settings.models_dir):
         return
-    fetched = _fetch(settings.models_dir, wanted, catalogue, memory_bytes())
+    fetched = _fetch(settings.models_dir, wanted, catalogue, get_memory_bytes())
     if not if_needed:
         _say_how_to_use(settings, catalogue, fetched)
 
@@ -132,12 +132,12 @@ def offer_local_server(
     settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS
 ) -> bool:
     """Offer the first model server on this machine if no model is available yet. Return True if it was accepted."""
-    from bot.local_choice import configured_local
+    from bot.local_choice import get_configured_local
     from pipeline.local.model_files import is_present
 
     if settings.has_endpoint or settings.own_weights is not None:
         return False
-    model = configured_local(settings, load_catalogue())
+    model = get_configured_local(settings, load_catalogue())
     if is_present(model, settings.models_dir):
         return False
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]

@@ -124,9 +124,9 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.console.console import chat_once, chat_pipe, console_address
+    from bot.console.console import chat_once, chat_pipe, create_console_address
 
-    address = console_address(session)
+    address = create_console_address(session)
     async with open_app(settings) as app:
         if message is not None:
             return await chat_once(app, address, message)
@@ -173,13 +173,13 @@ async def _run(settings: Settings) -> None:
             open_app(settings) as app,
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),
             report_status(manager, app.health, app.runner.queues),
-            _metrics_server(app),
-            _memory_server(app),
+            _serve_metrics(app),
+            _serve_memory(app),
         ):
-            await _run_until_signal(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
+            await _run_until_signal(run_telegram(app), lambda: manager.send("STOPPING=1", "STATUS=Stopping"))
 
 
-def _metrics_server(app: App) -> AbstractAsyncContextManager[None]:
+def _serve_metrics(app: App) -> AbstractAsyncContextManager[None]:
     if app.metrics is None or app.settings.metrics_port is None:
         return contextlib.nullcontext()
     from bot.web.metrics import serve_metrics
@@ -187,7 +187,7 @@ def _metrics_server(app: App) -> AbstractAsyncContextManager[None]:
     return serve_metrics(app, app.metrics, app.settings.metrics_port)
 
 
-def _memory_server(app: App) -> AbstractAsyncContextManager[None]:
+def _serve_memory(app: App) -> AbstractAsyncContextManager[None]:
     if app.settings.mcp_token is None and app.settings.web_url is None:
         return contextlib.nullcontext()
     if app.settings.mcp_token is not None:

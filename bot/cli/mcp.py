@@ -49,16 +49,16 @@ def add(
             raise WrongServer(f"There is no preset {preset}: there are {', '.join(PRESETS)}.")
         name, entry = preset, PRESETS[preset].entry(arguments)
     else:
-        name, entry = _entry(arguments, url)
-    entry |= {"headers": _pairs(header)} if header else {}
+        name, entry = _build_entry(arguments, url)
+    entry |= {"headers": _parse_pairs(header)} if header else {}
     if env:
-        entry["env"] = {**entry.get("env", {}), **_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
+        entry["env"] = {**entry.get("env", {}), **_parse_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
     path = load_settings_with_logging(quiet=True).mcp_file
     add_server(path, name, entry)
     typer.echo(f"{name} is in {path}.")
     for sentence in list_missing(PRESETS[preset] if preset is not None else None):
         typer.echo(sentence)
-    typer.echo(usage_hint(name))
+    typer.echo(format_usage_hint(name))
 
 
 @mcp_cli.command("list")
@@ -125,7 +125,7 @@ async def _try(server: ServerConfig) -> bool:
 def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows it.")]) -> None:
     """Take a server out of the file."""
     path = load_settings_with_logging(quiet=True).mcp_file
-    document, servers = _document(path)
+    document, servers = _read_document(path)
     if name not in servers:
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
     del servers[name]
@@ -134,7 +134,7 @@ def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows i
 
 
 def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
-    document, servers = _document(path)
+    document, servers = _read_document(path)
     servers[name] = entry
     _write(path, document)
 
@@ -149,11 +149,11 @@ def list_missing(preset: Preset | None) -> list[str]:
     return sentences
 
 
-def usage_hint(name: str) -> str:
+def format_usage_hint(name: str) -> str:
     return f"Try it with `mneme mcp test {name}`, then start the bot anew."
 
 
-def _entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object]]:
+def _build_entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object]]:
     if not arguments or (url is None) == (not arguments[1:]):
         raise WrongServer(
             "A name is needed, and either --url or a command, such as: mneme mcp add weather -- npx -y weather-server. "
@@ -163,7 +163,7 @@ def _entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object
     return name, {"url": url} if url is not None else {"command": command[0], "args": command[1:]}
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
+def _parse_pairs(texts: list[str]) -> dict[str, str]:
     pairs = [_PAIR.fullmatch(text) for text in texts]
     if not all(pairs):
         raise WrongServer(
@@ -172,7 +172,7 @@ def _pairs(texts: list[str]) -> dict[str, str]:
     return {pair["name"]: pair["value"] for pair in pairs if pair is not None}
 
 
-def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
+def _read_document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
     """Return the whole file and the servers in it. Raises WrongServer for a file that can't be read."""
     from pipeline.tools.mcp.config import SERVERS
 

@@ -118,7 +118,7 @@ def _count_contents(manifest: Manifest) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _access() -> AsyncIterator[AccessList]:
+async def _open_access_list() -> AsyncIterator[AccessList]:
     # Slow imports that --help doesn't need
     from bot.telegram import CHANNEL
     from memory.access import AccessList
@@ -136,7 +136,7 @@ def list_members() -> None:
     """Who came in by the one-time code or was let in by the owner; others are in TELEGRAM_ALLOWED_IDS."""
 
     async def show() -> None:
-        async with _access() as access:
+        async with _open_access_list() as access:
             members = await access.list_members()
         if not members:
             typer.echo("Nobody has claimed the bot.", err=True)
@@ -156,7 +156,7 @@ def revoke(
     """Shut a member out, from the next message on; what was said stays."""
 
     async def shut_out() -> None:
-        async with _access() as access:
+        async with _open_access_list() as access:
             await access.revoke(user_id)
         typer.echo(f"{user_id} is let in no longer. `mneme setup` shows a code for the next one.")
 
@@ -212,10 +212,10 @@ def _print(findings: Sequence[Finding]) -> None:
         typer.echo(f"{verdict} {finding.name}: {finding.found}")
         if finding.remedy:
             typer.echo(f"{'':8} -> {finding.remedy}")
-    typer.echo(_summary(findings))
+    typer.echo(_summarize(findings))
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def _summarize(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict.value for finding in findings)
     failed, warnings = counts["failed"], counts["warning"]
     if not failed and not warnings:

@@ -224,7 +224,7 @@ class CommandRunner:
 
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
         name, argument = parse_command(arrival.text)
-        with use_language(await self.languages.of(arrival)):
+        with use_language(await self.languages.choose(arrival)):
             try:
                 session = await self.sessions.get_or_create(arrival.address)
                 if session.state is SessionState.TERMINATED:  # The user had blocked the bot and is back

@@ -77,7 +77,7 @@ class ConversationCommands:
         done = await self.compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
             return _("Nothing to compact.")
-        await self.background.compacted(done)
+        await self.background.mark_compacted(done)
         if done.archive_name is None:
             return ngettext(
                 "Summarised {n} message until /new. Kept as they are: {kept}.",

@@ -106,14 +106,14 @@ class Status:
         title, meaning = _("Found by meaning"), self.services.meaning
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
-        progress = await self.embedding.progress(owner)
+        progress = await self.embedding.measure_progress(owner)
         rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.total)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
         if self.replication is None:
             return []
-        age = self.replication.age
+        age = self.replication.sync_age
         rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
         notes = (_("It can't be written now: see `mneme doctor`."),) if self.replication.is_behind else ()
         return [Group(_("Replica"), rows, notes=notes)]
@@ -155,8 +155,11 @@ class Status:
 
     def _queue(self, session_id: str) -> Group:
         uptime = int((self.clock() - self.started).total_seconds())
-        rows = ((_("waiting"), format_number(self.queues.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
-        writes = self.queues.running(session_id)
+        rows = (
+            (_("waiting"), format_number(self.queues.count_waiting(session_id))),
+            (_("uptime"), _format_duration(uptime)),
+        )
+        writes = self.queues.is_running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
 
 

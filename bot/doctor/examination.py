@@ -11,7 +11,7 @@ import structlog
 from pydantic import SecretStr
 
 from bot.doctor import installation, memory, services
-from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note
+from bot.doctor.finding import DoctorContext, Finding, create_failed, create_failed_from_error, create_note
 from config.errors import ConfigurationError
 from config.secrets import mask_in_log_line
 from config.settings import Settings, load_settings
@@ -49,17 +49,17 @@ async def examine(backups: Path | None = None) -> list[Finding]:
     try:
         settings = load_settings()
     except ConfigurationError as error:
-        unseen = [note(subject, "Not looked at, since the settings can't be read") for subject in [*CHECKS][1:]]
-        return [failed_with_error("settings", error), *unseen, installation.versions()]
+        unseen = [create_note(subject, "Not looked at, since the settings can't be read") for subject in [*CHECKS][1:]]
+        return [create_failed_from_error("settings", error), *unseen, installation.report_versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
     context = DoctorContext(settings, database, state, system_clock, backups)
     groups = await asyncio.gather(*(_run_check(subject, context) for subject in CHECKS))
     lines = [finding for findings in groups for finding in findings]
-    return [*(_without_secrets(finding, settings) for finding in lines), installation.versions()]
+    return [*(_mask_secrets(finding, settings) for finding in lines), installation.report_versions()]
 
 
-def _without_secrets(finding: Finding, settings: Settings) -> Finding:
+def _mask_secrets(finding: Finding, settings: Settings) -> Finding:
     """Mask the configured secrets in a finding, since servers and libraries may quote them."""
     text = mask_in_log_line(finding.found)
     values = [getattr(settings, name) for name in Settings.model_fields]
@@ -74,4 +74,4 @@ async def _run_check(subject: str, context: DoctorContext) -> list[Finding]:
         return await CHECKS[subject](context)
     except Exception as error:  # A failed check must not hide the results of others
         log.debug("check_failed", check=subject, exc_info=True)
-        return [failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]
+        return [create_failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]

@@ -12,7 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from zoneinfo import available_timezones
 
-from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, warning
+from bot.doctor.finding import (
+    DoctorContext,
+    Finding,
+    create_failed,
+    create_failed_from_error,
+    create_note,
+    create_ok,
+    create_warning,
+)
 from config.process import get_program_version
 from config.settings import find_settings_file, find_system_zone
 from memory.clock import from_text
@@ -47,8 +55,8 @@ async def check_settings(context: DoctorContext) -> list[Finding]:
     names = context.settings.model_fields_set
     text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
-    return [ok("settings", text)]
+        return [create_warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
+    return [create_ok("settings", text)]
 
 
 async def check_skills(context: DoctorContext) -> list[Finding]:
@@ -56,53 +64,53 @@ async def check_skills(context: DoctorContext) -> list[Finding]:
     found = Skills(context.settings.mneme_data_dir).scan()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
-        warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
+        create_warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
         for name, reason in found.items()
         if not isinstance(reason, Skill)
     ]
     _text, left_out = build_skill_prompt(usable, TokenCounter().count)
     if left_out:
-        findings.append(warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
-    return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
+        findings.append(create_warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
+    return findings or [create_ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
 
 
 async def check_data_directory(context: DoctorContext) -> list[Finding]:
     name, folder = "data directory", context.settings.mneme_data_dir
     if not folder.exists():
-        parent = nearest_existing(folder)
+        parent = find_nearest_existing(folder)
         if not parent.is_dir():
-            return [failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
+            return [create_failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
         if not os.access(parent, os.W_OK | os.X_OK):
-            return [failed(name, f"{folder} can't be made, since {parent} can't be written to", WRITABLE)]
-        return [note(name, f"{folder} is not there yet; the first start makes it")]
+            return [create_failed(name, f"{folder} can't be made, since {parent} can't be written to", WRITABLE)]
+        return [create_note(name, f"{folder} is not there yet; the first start makes it")]
     if not folder.is_dir():
-        return [failed(name, f"{folder} is a file", A_FOLDER)]
+        return [create_failed(name, f"{folder} is a file", A_FOLDER)]
     needed = (folder, context.database, folder / "memory")
     use = os.R_OK | os.W_OK
     locked = [path for path in needed if path.exists() and not os.access(path, use | (os.X_OK if path.is_dir() else 0))]
     if locked:
-        return [failed(name, f"{locked[0]} can't be written to", WRITABLE)]
+        return [create_failed(name, f"{locked[0]} can't be written to", WRITABLE)]
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        return [warning(name, f"{folder} is open to others on this machine", PRIVATE_DATA)]
-    return [ok(name, str(folder))]
+        return [create_warning(name, f"{folder} is open to others on this machine", PRIVATE_DATA)]
+    return [create_ok(name, str(folder))]
 
 
 async def check_database(context: DoctorContext) -> list[Finding]:
     state = context.state
     if not state.exists:
-        return [note("database", "There is none yet; the first start makes it")]
+        return [create_note("database", "There is none yet; the first start makes it")]
     if state.trouble is not None:
-        return [failed_with_error("database", state.trouble)]
+        return [create_failed_from_error("database", state.trouble)]
     if state.is_outdated:
         older = f"{context.database} is whole, of the older format {state.schema}; the next start brings it up to date"
-        return [note("database", older)]
-    whole = ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
+        return [create_note("database", older)]
+    whole = create_ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
     if state.index_matches is None:
-        index = note("search index", "There is no room for the copy that it is compared in")
+        index = create_note("search index", "There is no room for the copy that it is compared in")
     elif state.index_matches:
-        index = ok("search index", "It fits what it indexes")
+        index = create_ok("search index", "It fits what it indexes")
     else:
-        index = failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
+        index = create_failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
     return [whole, index]
 
 
@@ -110,45 +118,45 @@ async def check_last_backup(context: DoctorContext) -> list[Finding]:
     """Check the age of the newest backup, in the user's folder or that of install.sh."""
     if not context.state.exists:
         return []
-    places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
-    name, newest = "last backup", _newest(places)
+    places = [context.backups] if context.backups is not None else list_backup_folders(context.settings.mneme_data_dir)
+    name, newest = "last backup", _find_newest(places)
     if newest is None:
-        return [warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
+        return [create_warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
     try:
         age = context.clock() - from_text(read_backup_manifest(newest).made_at or "")
     except StoreError:
-        return [warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
+        return [create_warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
     if age > MAX_BACKUP_AGE:
-        return [warning(name, f"{newest} is {age.days} days old", BACK_UP_AGAIN)]
-    return [ok(name, f"{newest} is {age.total_seconds() / 3600:.0f} hours old")]
+        return [create_warning(name, f"{newest} is {age.days} days old", BACK_UP_AGAIN)]
+    return [create_ok(name, f"{newest} is {age.total_seconds() / 3600:.0f} hours old")]
 
 
-def backup_places(data: Path) -> list[Path]:
+def list_backup_folders(data: Path) -> list[Path]:
     """Return the folders for backups by deploy/ of the bot with this data directory."""
     bot = data.name.removeprefix("mneme-")
     return [data.parent / "mneme-backups" / bot / kind for kind in ("nightly", "upgrades")]
 
 
-def nearest_existing(path: Path) -> Path:
+def find_nearest_existing(path: Path) -> Path:
     """Return `path`, or its nearest existing parent."""
     return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
-def _newest(folders: Iterable[Path]) -> Path | None:
+def _find_newest(folders: Iterable[Path]) -> Path | None:
     # By file time, since users may name their backups as they like
     paths = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
     return max(paths, key=lambda path: path.stat().st_mtime, default=None)
 
 
 async def check_disk(context: DoctorContext) -> list[Finding]:
-    folder = nearest_existing(context.settings.mneme_data_dir)
+    folder = find_nearest_existing(context.settings.mneme_data_dir)
     free = shutil.disk_usage(folder).free / 1e6
     text = f"{free:,.0f} MB are free in {folder}"
     if free < MIN_FREE_MB:
-        return [failed("disk", text, MAKE_ROOM)]
+        return [create_failed("disk", text, MAKE_ROOM)]
     if free < LOW_FREE_MB:
-        return [warning("disk", text, MAKE_ROOM)]
-    return [ok("disk", text)]
+        return [create_warning("disk", text, MAKE_ROOM)]
+    return [create_ok("disk", text)]
 
 
 async def check_time_zone(context: DoctorContext) -> list[Finding]:
@@ -157,17 +165,17 @@ async def check_time_zone(context: DoctorContext) -> list[Finding]:
     if "timezone" not in settings.model_fields_set:
         if find_system_zone() is None:
             unknown = "This machine's zone is not known, so days and times are those of UTC"
-            return [warning("time zone", unknown, NAME_THE_ZONE)]
+            return [create_warning("time zone", unknown, NAME_THE_ZONE)]
         if target and not target.startswith("/") and target not in available_timezones():
             unknown = f"TZ={target} names no zone that is known here, so days and times are those of"
-            return [warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
+            return [create_warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
     now = context.clock().astimezone(settings.zone)
-    return [ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]
+    return [create_ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]
 
 
-def versions() -> Finding:
+def report_versions() -> Finding:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     text = (
         f"mneme {get_program_version()}, Python {platform.python_version()}, SQLite {get_sqlite_version()}, {libraries}"
     )
-    return ok("versions", text)
+    return create_ok("versions", text)

@@ -14,12 +14,21 @@ from urllib.parse import urlsplit
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
 from bot.app import create_lightrag
-from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, sentence, warning
+from bot.doctor.finding import (
+    DoctorContext,
+    Finding,
+    create_failed,
+    create_failed_from_error,
+    create_note,
+    create_ok,
+    create_warning,
+    to_sentence,
+)
 from bot.jobs.replication import MAX_AGE
 from bot.local_choice import choose_local
-from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, endpoint_and_model
+from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, find_endpoint_and_model
 from bot.services import create_replica
-from bot.telegram.service import telegram_bot
+from bot.telegram.service import create_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, ModelCatalogue, load_catalogue
 from config.settings import Settings, check_together
@@ -87,14 +96,14 @@ async def check_replica(context: DoctorContext) -> list[Finding]:
         lease = await replica.read_lease()
         newest = await replica.find_newest_write(lease.number) if lease is not None else None
     except StoreError as error:
-        return [failed_with_error(name, error)]
+        return [create_failed_from_error(name, error)]
     if lease is not None and not replica.holds(lease):
-        return [failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
+        return [create_failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
     if newest is None:
-        return [note(name, f"There is none at {replica.place.url} yet; the next start of the bot makes it")]
+        return [create_note(name, f"There is none at {replica.place.url} yet; the next start of the bot makes it")]
     age = max(timedelta(), context.clock() - newest)
     text = f"{replica.place.url} is {age.total_seconds() / 60:.0f} minutes old"
-    return [warning(name, text, REPLICATE)] if age > MAX_AGE else [ok(name, text)]
+    return [create_warning(name, text, REPLICATE)] if age > MAX_AGE else [create_ok(name, text)]
 
 
 class _ClockCheck:
@@ -109,62 +118,64 @@ class _ClockCheck:
             return
         self.ahead = (self._clock() - moment).total_seconds()
 
-    def finding(self) -> Finding:
+    def create_finding(self) -> Finding:
         if self.ahead is None:
-            return note("clock", "Nothing answered that could tell the time")
+            return create_note("clock", "Nothing answered that could tell the time")
         off = f"It is {abs(self.ahead):.0f} seconds {'ahead' if self.ahead > 0 else 'behind'}"
         if abs(self.ahead) > MAX_CLOCK_OFFSET_SECONDS:
-            return warning("clock", off, SET_CLOCK)
-        return ok("clock", off)
+            return create_warning("clock", off, SET_CLOCK)
+        return create_ok("clock", off)
 
 
 async def check_telegram(context: DoctorContext) -> list[Finding]:
     if context.settings.telegram_bot_token is None:
-        return [note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
+        return [create_note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
     watch = _ClockCheck(context.clock)
     try:
-        bot = telegram_bot(context.settings, timeout=TELEGRAM_TIMEOUT_SECONDS, on_response=watch.read)
+        bot = create_bot(context.settings, timeout=TELEGRAM_TIMEOUT_SECONDS, on_response=watch.read)
         async with bot:
             findings = [
-                ok("token", f"Telegram knows the bot as @{bot.username}"),
-                await _webhook(bot, context.settings),
+                create_ok("token", f"Telegram knows the bot as @{bot.username}"),
+                await _check_webhook(bot, context.settings),
             ]
     except (InvalidToken, Forbidden):
-        findings = [failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
+        findings = [create_failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
     except ConfigurationError as error:
-        findings = [failed_with_error("token", error)]
+        findings = [create_failed_from_error("token", error)]
     except TelegramError as error:
-        findings = [failed("token", f"Telegram can't be reached ({error.message})", UNREACHABLE)]
-    return [*findings, watch.finding()]
+        findings = [create_failed("token", f"Telegram can't be reached ({error.message})", UNREACHABLE)]
+    return [*findings, watch.create_finding()]
 
 
-async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
+async def _check_webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     info = await bot.get_webhook_info()
     if settings.telegram_webhook_url is not None:
-        return _configured_webhook(info, str(settings.telegram_webhook_url))
+        return _check_configured_webhook(info, str(settings.telegram_webhook_url))
     if info.url:
-        return failed(
-            "webhook", f"Telegram sends the bot's messages to {_host(info.url)} and refuses polling", TAKE_BACK
+        return create_failed(
+            "webhook", f"Telegram sends the bot's messages to {_get_host(info.url)} and refuses polling", TAKE_BACK
         )
     waiting = f"; {info.pending_update_count} messages wait to be fetched" if info.pending_update_count else ""
-    return ok("webhook", f"There is none, so polling works{waiting}")
+    return create_ok("webhook", f"There is none, so polling works{waiting}")
 
 
-def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
-    host = _host(url)
+def _check_configured_webhook(info: WebhookInfo, url: str) -> Finding:
+    host = _get_host(url)
     if not info.url:
-        return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
+        return create_warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
     if info.url != url:
-        target = "another path there" if _host(info.url) == host else _host(info.url)
-        return failed("webhook", f"Telegram sends the bot's messages to {target}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
+        target = "another path there" if _get_host(info.url) == host else _get_host(info.url)
+        return create_failed(
+            "webhook", f"Telegram sends the bot's messages to {target}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT
+        )
     waiting = info.pending_update_count
     if waiting and info.last_error_message:
         text = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
-        return failed("webhook", text, LET_IN)
-    return ok("webhook", f"Telegram sends the bot's messages to {host}")
+        return create_failed("webhook", text, LET_IN)
+    return create_ok("webhook", f"Telegram sends the bot's messages to {host}")
 
 
-def _host(url: str) -> str:
+def _get_host(url: str) -> str:
     """Return only the host, since paths often contain secrets."""
     return urlsplit(url).hostname or "another address"
 
@@ -184,53 +195,53 @@ async def check_models(context: DoctorContext) -> list[Finding]:
         # A model with several roles is tested once
         if name is not None and name not in named.values():
             named[part] = name
-    async with _endpoint_store(context) as store:
+    async with _open_endpoint_store(context) as store:
         groups = [await _check_endpoint(context, part, name, catalogue, store) for part, name in named.items()]
     findings = [finding for findings in groups for finding in findings]
     if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
         found, _, remedy = trouble.rpartition(": ")
-        findings.append(warning("cost limit", found, sentence(remedy)))
+        findings.append(create_warning("cost limit", found, to_sentence(remedy)))
     return findings
 
 
 async def check_embeddings(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.embedding_model is None:
-        return [ok("embedder", "None is configured: what is remembered is found by its words")]
+        return [create_ok("embedder", "None is configured: what is remembered is found by its words")]
     async with contextlib.AsyncExitStack() as stack:
         started = time.monotonic()
         models = await check_embedder(create_meaning_models(settings, stack))
         if models.embedder is None:
-            return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
+            return [create_warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
         text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
         if not context.state.is_usable:
-            return [ok("embedder", text)]
+            return [create_ok("embedder", text)]
         database = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
         progress = await Vectors(database).measure_progress(models.embedder.name)
-        return [ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have their vectors")]
+        return [create_ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have their vectors")]
 
 
 async def check_lightrag(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.lightrag_url is None:
-        return [ok("LightRAG", "None is configured")]
+        return [create_ok("LightRAG", "None is configured")]
     try:
         check_together(settings)
     except ConfigurationError as error:
-        return [failed_with_error("LightRAG", error)]
+        return [create_failed_from_error("LightRAG", error)]
     graph = create_lightrag(settings)
     try:
         trouble = await graph.check()
     finally:
         await graph.close()
     if trouble is not None:
-        return [warning("LightRAG", f"At {settings.lightrag_url} {trouble}", GRAPH)]
-    return [ok("LightRAG", f"It answers at {settings.lightrag_url}")]
+        return [create_warning("LightRAG", f"At {settings.lightrag_url} {trouble}", GRAPH)]
+    return [create_ok("LightRAG", f"It answers at {settings.lightrag_url}")]
 
 
 @contextlib.asynccontextmanager
-async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
+async def _open_endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
     """Open the store of findings about endpoints. Yield None if the database is not usable."""
     opened = None
     if context.state.is_usable:
@@ -247,7 +258,7 @@ async def _check_endpoint(
     context: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
 ) -> list[Finding]:
     settings = context.settings
-    endpoint, served_name = endpoint_and_model(settings, name)
+    endpoint, served_name = find_endpoint_and_model(settings, name)
     window = catalogue.get_window(served_name)
     patience = min(settings.llm_timeout, MODEL_TIMEOUT_SECONDS)
     asks = settings.llm_context_tokens is None
@@ -258,16 +269,16 @@ async def _check_endpoint(
     try:
         probed = await probe(endpoint, served_name, window, patience, store, asks=asks)
     except ModelError as error:
-        finding = failed_with_error(part, error)
+        finding = create_failed_from_error(part, error)
         # A remedy with a chat command is no help in a shell
-        return [failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
+        return [create_failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
     judged = _report_model(part, name, probed, settings.llm_context_tokens, tools)
     return [judged, *(_report_trial(part, trial) for trial in probed.trials)]
 
 
 def _report_trial(part: str, trial: Trial) -> Finding:
     found = str(trial).partition(": ")[2]
-    return ok(f"{part}: {trial.name}", found) if trial.works else note(f"{part}: {trial.name}", found)
+    return create_ok(f"{part}: {trial.name}", found) if trial.works else create_note(f"{part}: {trial.name}", found)
 
 
 def _report_model(
@@ -284,12 +295,12 @@ def _report_model(
     if Part.SECOND_LOOK in probed.refused:
         text += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
     if not probed.streams:
-        return failed(part, f"{name} does not stream its answers", STREAMLESS)
+        return create_failed(part, f"{name} does not stream its answers", STREAMLESS)
     if Part.TOOLS in probed.refused:
-        return warning(part, text, NO_TOOLS)
+        return create_warning(part, text, NO_TOOLS)
     if tokens < MIN_WINDOW_TOKENS:
-        return warning(part, text, LARGER_WINDOW)
-    return ok(part, text)
+        return create_warning(part, text, LARGER_WINDOW)
+    return create_ok(part, text)
 
 
 def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
@@ -297,19 +308,19 @@ def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Findin
     try:
         choice = choose_local(settings, catalogue)
     except CatalogueError as error:
-        return failed("model", str(error).rstrip("."), CATALOGUED)
+        return create_failed("model", str(error).rstrip("."), CATALOGUED)
     try:
         check_engine()
     except EmbeddedModelError as error:
-        return failed_with_error("model", error)
+        return create_failed_from_error("model", error)
     local, weights = choice.model, choice.weights
     if not isinstance(local, LocalModel):
-        return ok("model", f"The embedded model is {weights}; its engine loads")
+        return create_ok("model", f"The embedded model is {weights}; its engine loads")
     if not is_present(local, settings.models_dir):
         state = "damaged or not whole" if weights.exists() else "not here yet"
-        return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
+        return create_failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
     measured = "" if local.is_measured else ", which was not measured with this bot,"
-    return ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")
+    return create_ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")
 
 
 CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
@@ -322,10 +333,12 @@ async def check_tools(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
     if config.trouble is not None:
-        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
+        return [create_failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
     if config.is_empty:
-        return [ok("tools", "No MCP server is configured")]
-    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
+        return [create_ok("tools", "No MCP server is configured")]
+    unusable = [
+        create_warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()
+    ]
     return [*await asyncio.gather(*(_check_server(server) for server in config.servers)), *unusable]
 
 
@@ -336,8 +349,8 @@ async def _check_server(server: ServerConfig) -> Finding:
     try:
         await connection.tried.wait()
         if connection.trouble is not None:
-            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
+            return create_warning(subject, str(connection.trouble).rstrip("."), CORRECT)
         enabled = sum(server.offers(tool.name) for tool in connection.tools)
-        return ok(subject, f"{enabled} of {len(connection.tools)} are on")
+        return create_ok(subject, f"{enabled} of {len(connection.tools)} are on")
     finally:
         await connection.close()

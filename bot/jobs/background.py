@@ -44,12 +44,12 @@ FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10.0, 600.0
 """Seconds between attempts while the embedder fails, doubled each time."""
 
 
-async def always_quiet() -> None:
+async def return_at_once() -> None:
     """Return at once, for models that handle many requests at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndResult:
     messages: int
     learned: tuple[Notice, ...] = ()
     continues: bool = False  # Whether learning goes on in the background
@@ -74,23 +74,23 @@ class BackgroundConsolidation:
         self._is_running = True
         self.tasks.start(self._run(), "consolidation")
 
-    async def compacted(self, done: CompactionResult) -> None:
+    async def mark_compacted(self, done: CompactionResult) -> None:
         await self.consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
-    async def end_conversation(self, session: Session) -> Ended:
+    async def end_conversation(self, session: Session) -> EndResult:
         """Consolidate the current conversation of a session and end it.
 
         The running bot waits ANSWER_SECONDS for the result, then goes on in the background and announces the result
         later. A one-off command waits to the end.
         """
         due = await self.consolidation.mark_current_due(session)
-        done, continues = (None, False) if due is None else await self._first_try(due, session.owner)
+        done, continues = (None, False) if due is None else await self._try_now(due, session.owner)
         messages = await self.consolidation.end_conversation(session)
         learned = done.notices if done is not None and self.notices.tells(session.id) else []
-        return Ended(messages, tuple(learned), continues)
+        return EndResult(messages, tuple(learned), continues)
 
-    async def _first_try(self, conversation_id: int, owner: str) -> tuple[ConsolidationResult | None, bool]:
+    async def _try_now(self, conversation_id: int, owner: str) -> tuple[ConsolidationResult | None, bool]:
         """Consolidate a conversation that is about to end. Return the result so far, and whether it still runs."""
         work = asyncio.create_task(self.consolidation.try_now(conversation_id), name="first try")
         try:
@@ -181,13 +181,13 @@ class BackgroundConsolidation:
         """Give up on a conversation that crashed the program repeatedly, and notify its owner."""
         log.error("consolidation_given_up", conversation=conversation_id)
         await self.consolidation.copy_to_history(conversation_id)
-        with use_language(await self.languages.of_chat(owner)):
+        with use_language(await self.languages.get_for_chat(owner)):
             await self.notices.add(owner, Notice(_(_GIVEN_UP)))
 
     async def _announce(self, owner: str, done: ConsolidationResult | None) -> None:
         if done is not None:
             # In the language of the owner's chat. A shared memory has none
-            with use_language(await self.languages.of_chat(owner)):
+            with use_language(await self.languages.get_for_chat(owner)):
                 await self.notices.add(owner, *done.notices)
 
 
@@ -207,7 +207,7 @@ class BackgroundEmbedding:
     def wake(self) -> None:
         self._due.set()
 
-    async def progress(self, owner: str | None = None) -> EmbeddingProgress:
+    async def measure_progress(self, owner: str | None = None) -> EmbeddingProgress:
         return await self._embedding.measure_progress(owner)
 
     async def _run(self) -> None:
@@ -289,11 +289,11 @@ class BackgroundImportLearning:
             # Even after a failure, since the facts learned so far await confirmation
             for owner, count in learned.items():
                 if count:
-                    with use_language(await self.languages.of_chat(owner)):
-                        await self.notices.add(owner, _notice(count))
+                    with use_language(await self.languages.get_for_chat(owner)):
+                        await self.notices.add(owner, _create_notice(count))
 
 
-def _notice(count: int) -> Notice:
+def _create_notice(count: int) -> Notice:
     text = ngettext(
         "I learned {n} memory from your imported conversations. It is not used before you confirm it.",
         "I learned {n} memories from your imported conversations. They are not used before you confirm them.",

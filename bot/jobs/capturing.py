@@ -42,13 +42,13 @@ class BackgroundCapture:
         """Start with the corrections that an earlier run left. One-off commands don't call this."""
         self.tasks.start(self._retry(), "corrections")
 
-    def hear(self, heard: MessageCaptures, turn_id: int) -> None:
-        if heard.is_empty:
+    def add(self, captures: MessageCaptures, turn_id: int) -> None:
+        if captures.is_empty:
             return
-        self._waiting.append((heard, turn_id))
+        self._waiting.append((captures, turn_id))
         self._begin()
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         while self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
 
@@ -58,19 +58,19 @@ class BackgroundCapture:
 
     async def _run(self) -> None:
         while self._waiting:
-            heard, turn_id = self._waiting.popleft()
+            captures, turn_id = self._waiting.popleft()
             try:
-                await self._judge(heard, turn_id)
+                await self._judge(captures, turn_id)
             except Exception:
                 log.exception("capture_not_judged")
 
-    async def _judge(self, heard: MessageCaptures, turn_id: int | None) -> None:
+    async def _judge(self, captures: MessageCaptures, turn_id: int | None) -> None:
         while True:
             await self.quiet()
             try:
-                with use_language(await self.languages.of_chat(heard.owner)):
-                    notices = await self.review.judge(heard, turn_id)
-                    await self.notices.add(heard.owner, *notices)
+                with use_language(await self.languages.get_for_chat(captures.owner)):
+                    notices = await self.review.judge(captures, turn_id)
+                    await self.notices.add(captures.owner, *notices)
             except Postponed:
                 continue
             return
@@ -80,7 +80,7 @@ class BackgroundCapture:
         while True:
             try:
                 waiting = await self.review.list_pending()
-                self._waiting.extend((heard, None) for heard in waiting[:MAX_WAITING])
+                self._waiting.extend((captures, None) for captures in waiting[:MAX_WAITING])
                 if waiting:
                     self._begin()
                 else:

@@ -109,7 +109,7 @@ class Replication:
                     self._client = None
 
     @property
-    def age(self) -> timedelta | None:
+    def sync_age(self) -> timedelta | None:
         """Return the time since the replica was complete, or None if it never was."""
         return None if self._synced_at is None else max(timedelta(), self._clock() - self._synced_at)
 
@@ -152,8 +152,8 @@ class Replication:
         # Ignore the pause after a timeout
         self._paused_until = 0.0
         await self.wait_for_sync(CHECK_TIMEOUT_SECONDS)
-        if self.age is not None and self.age > MAX_AGE and not self._has_warned and self.tell is not None:
-            await self.tell(self.age)
+        if self.sync_age is not None and self.sync_age > MAX_AGE and not self._has_warned and self.tell is not None:
+            await self.tell(self.sync_age)
             self._has_warned = True
         # Only another machine's lease ends this bot, not an unreachable replica
         with contextlib.suppress(ReplicaUnreachable):

@@ -28,7 +28,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as ListedTool
 
-from bot.console.console import console_address
+from bot.console.console import create_console_address
 from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES, MemoryTools
 from bot.services import MemoryServices
 from bot.telegram import CHANNEL as TELEGRAM
@@ -85,7 +85,7 @@ _TEMPLATES = [
 ]
 
 
-def memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
+def create_memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
     serving = _Serving(tools, owner_of)
     return Server(
         "mneme",
@@ -146,14 +146,14 @@ class _Serving:
 
     async def _read(self, uri: str, owner: str) -> tuple[str, str]:
         if uri == LONG_TERM:
-            return await self._memory.long_term(owner), "text/markdown"
+            return await self._memory.read_long_term(owner), "text/markdown"
         number = parse_number(uri.removeprefix(MESSAGES)) if uri.startswith(MESSAGES) else None
         if number is not None:
-            return await self._memory.conversation(owner, number), "text/plain"
+            return await self._memory.read_conversation(owner, number), "text/plain"
         name = unquote(uri.removeprefix(ENTRIES))
         if name == uri:
             raise MnemeError(f"There is no {uri[:80]}: there is {LONG_TERM}, {ENTRIES}NAME and {MESSAGES}NUMBER.")
-        return await self._memory.entry(owner, name), "application/json"
+        return await self._memory.read_entry(owner, name), "application/json"
 
     def _describe_tool(self, tool: Tool) -> ListedTool:
         spec = tool.spec
@@ -171,7 +171,7 @@ class _Serving:
         )
 
 
-async def served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
+async def find_served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
     """Return the owner `named` or MCP_OWNER, else the only owner, else the bot owner's chat.
 
     Raises ConfigurationError if that is unclear.
@@ -192,7 +192,7 @@ async def served_owner(settings: Settings, memory: MemoryServices, named: str | 
     if len(people) == 1:
         return Address(TELEGRAM, str(people[0])).owner
     if not owners and settings.telegram_bot_token is None:  # Without a Telegram bot, `mneme chat` is the only chat
-        return console_address("local").owner
+        return create_console_address("local").owner
     raise ConfigurationError(
         f"It is not clear whose memory is meant: {_describe_owners(owners)}; name one with --owner or MCP_OWNER."
     )

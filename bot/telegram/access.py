@@ -20,7 +20,7 @@ from bot.languages import Languages
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.calls import PollingBot, SendFailed, describe_error, get_chat_id, readable, send_part
+from bot.telegram.calls import PollingBot, SendFailed, describe_error, get_chat_id, parsing_answer, send_part
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from bot.telegram.updates import IncomingMessage
@@ -46,7 +46,7 @@ _INTRODUCTION = N_(
 _MEMORY = N_(", and the facts and wishes that I learn from them")
 
 
-def introduction(me: User, *, remembers: bool) -> str:
+def format_introduction(me: User, *, remembers: bool) -> str:
     """Return the bot's introduction to a group. With `remembers` it mentions that the bot learns facts."""
     return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
@@ -274,7 +274,7 @@ class AccessControl:
         if await self.is_owner(user):
             return True
         try:
-            with readable():
+            with parsing_answer():
                 member = await self.bot.get_chat_member(get_chat_id(arrival.address), user)
         except TelegramError as error:
             log.warning("group_unknown", reason=describe_error(error))
@@ -309,17 +309,17 @@ class AccessControl:
     async def _greet(self, message: IncomingMessage) -> None:
         """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
         await self._tell(message.arrival, _STRANGER, user_id=message.user_id)
-        owners, user = await self._owners(), message.user_id
+        owners, user = await self._list_owners(), message.user_id
         if not owners or not await self.access.should_ask_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
-            with use_language(await self.languages.of_chat(address.owner)):
+            with use_language(await self.languages.get_for_chat(address.owner)):
                 row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) would like to use this bot.", name=message.name, user=user)
             await self._answer(address, text, (row,), unasked=True)
 
-    async def _owners(self) -> list[int]:
+    async def _list_owners(self) -> list[int]:
         # Ids in the settings belong to the owner or were added by the owner
         claimed = (await self.access.list_owner_ids())[:1]
         return claimed or sorted(user for user in self.allowed if user > 0)[:MAX_ASKED_OWNERS]
@@ -336,7 +336,7 @@ class AccessControl:
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
             with use_language(by.language_code):
-                text = introduction(self.bot.bot, remembers=self.remembers)
+                text = format_introduction(self.bot.bot, remembers=self.remembers)
             await self._answer(address, text)
         elif by.id in self.allowed or await self.access.is_member(by.id):
             self.strangers.tell(group, lambda: self._say(address, by.language_code, _NOT_LET_IN, group=group))
@@ -368,9 +368,9 @@ class AccessControl:
 
     async def _notify_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
         """Send a notice about the whole bot to each owner, or without an owner to the chat `or_else`."""
-        owners = await self._owners() or ([] if or_else is None else [or_else])
+        owners = await self._list_owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
-            with use_language(await self.languages.of_chat(address.owner)):
+            with use_language(await self.languages.get_for_chat(address.owner)):
                 await self._answer(address, text(), unasked=True)
 
     async def _answer(self, address: Address, text: str, keyboard: Keyboard = (), *, unasked: bool = False) -> None:

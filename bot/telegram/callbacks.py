@@ -87,15 +87,15 @@ class CallbackHandler:
             return arrival
         return replace(arrival, text=f"{pressed_button.said} {arrival.text}", quoted=None)
 
-    def active_inbox_ids(self) -> set[int]:
+    def list_active_inbox_ids(self) -> set[int]:
         return set(self._active)
 
     async def _take(self, item: InboxItem, message: IncomingMessage) -> None:
-        with use_language(await self._runner.languages.of(message.arrival)):
+        with use_language(await self._runner.languages.choose(message.arrival)):
             await self._press(item, message)
 
     async def _press(self, item: InboxItem, message: IncomingMessage) -> None:
-        button = await self._button(message)
+        button = await self._find_button(message)
         if button is None:
             await self._refuse(item, message, _(_GONE))
             await self._show(message, ())
@@ -110,7 +110,7 @@ class CallbackHandler:
             replaces=message.arrival.message_id if button.in_place else None,
         )
         try:
-            allowed = message.private or self._may_press(button, arrival) or await self._access.can_manage(arrival)
+            allowed = message.private or self._can_press(button, arrival) or await self._access.can_manage(arrival)
         except GroupUnknown as error:
             await self._refuse(item, message, str(error))
             return
@@ -127,7 +127,7 @@ class CallbackHandler:
         if pressed is ClaimResult.TOO_LATE or not (button.in_place or button.again):
             await self._show(message, await self._buttons.list_remaining(button.reply))
 
-    async def _button(self, message: IncomingMessage) -> PressedButton | None:
+    async def _find_button(self, message: IncomingMessage) -> PressedButton | None:
         """Return the pressed button if it belongs to that chat. A client may send any id."""
         assert message.press is not None, "only presses come here"  # noqa: S101  # Ensured by the inbox
         button = await self._buttons.find(message.press.button)
@@ -163,7 +163,7 @@ class CallbackHandler:
             self._shown.pop(shown_in, None)
             log.info("buttons_not_taken_away", reason=str(error))
 
-    def _may_press(self, button: PressedButton, arrival: Arrival) -> bool:
+    def _can_press(self, button: PressedButton, arrival: Arrival) -> bool:
         """Return True if the button was shown to this user and its command needs no administrator."""
         command = self._runner.commands.get(parse_command(button.said)[0])
         return button.asker == arrival.speaker_id and (command is None or command.access is Access.EVERYBODY)

@@ -21,7 +21,7 @@ from bot.telegram.features import ServerFeatures, is_ephemeral
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, Part, render, split_reply, with_caption
-from bot.telegram.speech import VoiceMessages
+from bot.telegram.speech import VoiceSender
 from config.texts import N_, _, use_language
 from memory.buttons import Keyboard
 from memory.errors import StoreError
@@ -50,7 +50,7 @@ class TelegramChannel:
         outbox: OutboxSender,
         access: AccessControl,
         features: ServerFeatures,
-        voice: VoiceMessages,
+        voice: VoiceSender,
         tasks: BackgroundTasks,
     ) -> None:
         self._bot = bot
@@ -137,7 +137,7 @@ class TelegramChannel:
         self._reactions.hide_waiting(arrival)
 
     def speak(self, arrivals: list[Arrival], answer: str) -> None:
-        if self._voice.wants(arrivals):
+        if self._voice.is_wanted(arrivals):
             self._tasks.start(self._voice.send(arrivals[-1], answer), "speech")
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
@@ -178,7 +178,7 @@ class TelegramChannel:
         await asyncio.sleep(TYPING_DELAY_SECONDS)
         while True:
             preview = self._previews.get(arrival.address.session_id)
-            if (preview is None or not preview.shown_within(TYPING_INTERVAL_SECONDS)) and self._pace.allows():
+            if (preview is None or not preview.was_shown_within(TYPING_INTERVAL_SECONDS)) and self._pace.allows():
                 with contextlib.suppress(TelegramError):
                     await self._bot.send_chat_action(
                         get_chat_id(arrival.address),

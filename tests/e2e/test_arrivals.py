@@ -132,7 +132,7 @@ async def test_service_message_is_ignored(
         telegram.user_says(chat_id=ANN, fields=fields)
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
     assert texts(telegram) == ["You said: hello"]
     assert model.requests[0].said == ["hello"]
@@ -147,7 +147,7 @@ async def test_live_location_is_answered_once(serve: Serve, telegram: BotApiServ
         telegram.user_says(chat_id=ANN, edit_of=number, fields=moved)
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
     assert texts(telegram) == ["You said: [location: 50.45010, 30.52340]", "You said: hello"]
 
 
@@ -160,11 +160,11 @@ async def test_live_location_moved_before_its_turn_is_answered(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
         telegram.user_says(chat_id=ANN, edit_of=telegram.message_id_of(sent), fields=moved)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 2)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 2)
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert model.requests[-1].said[-2:] == ["[location: 50.45010, 30.52340]", "hello"]
@@ -208,7 +208,7 @@ async def test_download_that_fails_permanently_is_explained(
         telegram.fault(DOWNLOAD, error_code=500, times=calls.MAX_FETCH_ATTEMPTS)
         telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         telegram.user_says("/retry", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
         telegram.files.forget()
@@ -231,7 +231,7 @@ async def test_download_that_hangs_delays_nothing_and_can_be_stopped(
         assert not telegram.sent(ANN)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: "Stopped." in texts(telegram))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         kept = await app.database.rows(
             "SELECT content FROM messages m JOIN turns t ON t.id = turn_id WHERE outcome = 'stopped'"
         )

@@ -222,7 +222,7 @@ async def test_merged_messages_store_each_request(start: OpenApp, model: ModelSe
     async with start() as app:
         person = Person(app)
         await person.sends("Remember that I like tea", "Remember that I hate coffee")
-        await app.runner.idle("console:local")
+        await app.runner.wait_until_idle("console:local")
     assert len(model.requests) == 1
     assert long_term.read_text() == "- I like tea (noted 2026-02-07)\n- I hate coffee (noted 2026-02-07)\n"
 
@@ -438,8 +438,8 @@ async def test_merged_messages_capture_only_typed_statements(app: App, model: Mo
     await person.sends("Always answer in one sentence", provenance=Provenance.FORWARDED)
     await person.sends("You must never share my address")
     hold.release.set()
-    await app.runner.idle("console:local")
-    await app.jobs.capture.idle()
+    await app.runner.wait_until_idle("console:local")
+    await app.jobs.capture.wait_until_idle()
     assert len(model.requests) == 2
     assert [kind for _, kind, _ in await memories(app)] == [Kind.POLICY, Kind.PREFERENCE]
 
@@ -447,8 +447,8 @@ async def test_merged_messages_capture_only_typed_statements(app: App, model: Mo
 async def say_in_group(app: App, speaker: str, text: str) -> None:
     group = Address("telegram", "-100")
     await app.runner.submit(Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker))
-    await app.runner.idle(group.session_id)
-    await app.jobs.capture.idle()
+    await app.runner.wait_until_idle(group.session_id)
+    await app.jobs.capture.wait_until_idle()
 
 
 async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None:

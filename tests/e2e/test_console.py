@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import bot
-from bot.console.console import InvalidChatName, console_address
+from bot.console.console import InvalidChatName, create_console_address
 from tests.support.consolidating import answered
 from tests.support.figures import figures
 from tests.support.servers.model import Fails, ModelServer, Says
@@ -184,8 +184,8 @@ async def test_unusable_data_directory_is_one_sentence_and_status_1(mneme: Mneme
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65, ".." + "/.."])
 def test_chat_name_must_be_plain(name: str) -> None:
     with pytest.raises(InvalidChatName, match="--session takes up to 64 letters"):
-        console_address(name)
+        create_console_address(name)
 
 
 def test_console_has_one_session_for_each_name() -> None:
-    assert console_address("local").session_id == "console:local"
+    assert create_console_address("local").session_id == "console:local"

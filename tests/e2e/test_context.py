@@ -150,7 +150,7 @@ async def test_group_messages_name_their_speaker(app: App, model: ModelServer) -
         Arrival(person.address, "Coffee is better", Provenance.FORWARDED, app.clock(), person.channel, speaker="Taras"),
     ]
     await app.runner.submit(*said)
-    await app.runner.idle("telegram:-100")
+    await app.runner.wait_until_idle("telegram:-100")
     assert model.requests[0].messages[1]["content"] == "Olena: Tea, please"
     assert model.requests[0].last == "Taras: [forwarded] Coffee is better"
 

@@ -154,7 +154,7 @@ class World:
             fields=fields,
         )
         await self.telegram.wait_for(lambda: len(self.telegram.sent(place.chat)) > before)
-        await self.app.runner.idle(place.session)
+        await self.app.runner.wait_until_idle(place.session)
         self._look(place, calls, requests)
 
     def _look(self, place: Place, calls: int, requests: int) -> None:

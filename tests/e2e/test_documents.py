@@ -24,7 +24,7 @@ def minutes() -> bytes:
 
 
 async def settled(app: App, chat: int = ANN) -> None:
-    await app.runner.idle(f"telegram:{chat}")
+    await app.runner.wait_until_idle(f"telegram:{chat}")
 
 
 async def send_document(telegram: BotApiServer, app: App, sends: Sent, caption: str | None = None) -> str:

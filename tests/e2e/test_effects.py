@@ -29,7 +29,7 @@ async def run_unanswered(app: App, telegram: BotApiServer, text: str) -> None:
     telegram.user_says(text, chat_id=ANN)
     while not await app.database.value("SELECT count(*) FROM effects"):
         pass
-    await app.runner.idle(f"telegram:{ANN}")
+    await app.runner.wait_until_idle(f"telegram:{ANN}")
 
 
 async def allow_answers(app: App) -> None:
@@ -75,7 +75,7 @@ async def test_tool_call_before_a_kill_is_not_repeated(
     async with serve() as app:
         telegram.user_says("Please keep that I like tea", chat_id=ANN)
         await telegram.wait_for(lambda: any("killed" in draft for draft in telegram.drafts(ANN)))
-        app.runner.queues.of(f"telegram:{ANN}").working = []  # A kill doesn't clean up.
+        app.runner.queues.get(f"telegram:{ANN}").working = []  # A kill doesn't clean up.
     model.script(Calls((again,)), Says("Kept."))
     async with serve() as app:
         await telegram.wait_for(lambda: "Kept." in str(texts(telegram)))

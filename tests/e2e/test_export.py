@@ -13,7 +13,7 @@ import pytest
 
 from bot.app import App
 from bot.commands import memory_changes as export_command
-from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
+from bot.console.console import ConsoleChannel, chat_once, create_console_address, create_typed_arrival
 from config.settings import DATABASE_NAME
 from config.texts import _, use_language
 from memory.store.database import Database
@@ -158,7 +158,7 @@ async def test_export_too_large_for_telegram_names_the_shell_command(
 async def test_console_export_is_written_to_the_working_directory(
     app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    address = console_address("local")
+    address = create_console_address("local")
     await chat_once(app, address, "/remember the mooring is number 7")
     for name in ("mneme-export-2026-02-07.zip", "mneme-export-2026-02-07-2.zip"):
         assert await chat_once(app, address, "/export") == 0
@@ -171,7 +171,7 @@ async def test_console_export_names_its_path_in_the_terminals_language(
     app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    address = console_address("local")
+    address = create_console_address("local")
     await chat_once(app, address, "/remember the mooring is number 7")
     assert await chat_once(app, address, "/export") == 0
     with use_language("de"):
@@ -189,6 +189,6 @@ async def test_console_export_that_can_not_be_written_is_explained(
     channel = ConsoleChannel()
     monkeypatch.setattr(Path, "cwd", lambda: gone)
     for text in ("/remember the mooring is number 7", "/export"):
-        await app.runner.submit(typed_arrival(app, console_address("local"), text, channel))
-        await app.runner.idle("console:local")
+        await app.runner.submit(create_typed_arrival(app, create_console_address("local"), text, channel))
+        await app.runner.wait_until_idle("console:local")
     assert re.search(r"It can't be written to .*gone.* \(No such file or directory\)", channel.replies[-1])

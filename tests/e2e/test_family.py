@@ -108,7 +108,7 @@ async def test_share_button_shares_this_memory_but_no_later_one(
     async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "hello", BOB)
         await send_and_wait(telegram, "I live in Kyiv.")
-        await app.jobs.capture.idle()
+        await app.jobs.capture.wait_until_idle()
         await send_and_wait(telegram, "Thanks!")
         assert "For all" in labels(telegram)
         press(telegram, "For all")

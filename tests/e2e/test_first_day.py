@@ -230,10 +230,10 @@ async def test_wording_unlike_the_users_is_rejected(app: App, person: Person, mo
 
 async def test_judgement_after_new_is_left_to_the_consolidation(app: App, person: Person, model: ModelServer) -> None:
     await person.sends("I live in Leeds")
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     await person.sends("/new")
-    await app.runner.idle("console:local")
-    await app.jobs.capture.idle()
+    await app.runner.wait_until_idle("console:local")
+    await app.jobs.capture.wait_until_idle()
     assert len(await current(app)) <= 1
 
 

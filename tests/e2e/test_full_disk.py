@@ -51,7 +51,7 @@ def has_text(telegram: BotApiServer, text: str, times: int = 1) -> bool:
 async def wait_until_settled(app: App, telegram: BotApiServer) -> None:
     """Wait until everything received is confirmed and done."""
     await telegram.wait_for(lambda: not telegram.pending_update_ids)
-    await app.runner.idle(SESSION)
+    await app.runner.wait_until_idle(SESSION)
     while await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"):
         pass
 

@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from bot.app import App
 from bot.cli.main import main
-from bot.mcp_server.server import memory_server
+from bot.mcp_server.server import create_memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.web.page.mini_app import MiniApp
-from bot.web.page.server import page_app
+from bot.web.page.server import build_page_app
 from memory.store.entry import NewEntry
 from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.toolbox import Toolbox, ToolContext
@@ -51,7 +51,7 @@ async def test_page_route_with_hostile_value_never_fails(serve: Serve, caplog: p
         shown = await enter(app, client)
         routes = [
             (route.path.lstrip("/"), method)
-            for route in page_app(MiniApp(app, frozenset({PUBLIC_HOST}))).routes
+            for route in build_page_app(MiniApp(app, frozenset({PUBLIC_HOST}))).routes
             if isinstance(route, Route)
             for method in sorted(route.methods or ())
         ]
@@ -185,7 +185,7 @@ async def test_mcp_tool_and_resource_with_hostile_argument_never_fail(
         return MINE
 
     await person.says("hello")
-    async with Client(memory_server(MemoryTools(app.memory, app.checker), owner_of)) as client:
+    async with Client(create_memory_server(MemoryTools(app.memory, app.checker), owner_of)) as client:
         for tool in (await client.list_tools()).tools:
             required = dict.fromkeys(tool.input_schema.get("required", ()), "lighthouse")
             for argument in tool.input_schema["properties"]:

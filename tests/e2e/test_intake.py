@@ -61,7 +61,7 @@ async def test_answer_shown_before_a_failed_commit_is_not_repeated(
         await refuse(app, "turns")
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         await allow(app)
     async with serve() as app:
         telegram.user_says("next", chat_id=ANN)
@@ -100,13 +100,13 @@ async def test_messages_waiting_at_a_kill_or_downtime_are_all_answered(
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         for text in said:
             telegram.user_says(text, chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == len(said))
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == len(said))
     before = len(telegram.sent(ANN))
     for n in range(30):
         telegram.user_says(f"later {n}", chat_id=ANN)
     async with serve() as app:
         await telegram.wait_for(lambda: model.requests and "later 29" in model.requests[-1].said)
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
     heard = [text for text in model.requests[-1].said if not text.startswith("You said")]
     assert heard == ["first", *said, *(f"later {n}" for n in range(30))]
     assert not [text for text in texts(telegram)[before:] if "waiting already" in text]
@@ -122,7 +122,7 @@ async def test_preview_of_a_killed_run_becomes_the_answer(
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         while not await app.database.value("SELECT count(*) FROM previews"):
             pass
-        app.runner.queues.of(f"telegram:{GROUP}").working = []  # A kill doesn't clean up.
+        app.runner.queues.get(f"telegram:{GROUP}").working = []  # A kill doesn't clean up.
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
         await telegram.wait_for(lambda: "Here it is." in texts(telegram, GROUP))
         assert await app.database.value("SELECT count(*) FROM previews") == 0
@@ -150,7 +150,7 @@ async def test_edit_in_the_same_poll_runs_the_new_text_once(
     telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
     async with serve() as app:
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
     assert model.requests[0].said == ["second"]
     assert texts(telegram) == ["You said: second"]
 
@@ -163,12 +163,12 @@ async def test_edit_of_a_waiting_message_survives_a_restart(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         update = telegram.user_says("secnod", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
     async with serve() as app:
         await telegram.wait_for(lambda: len(model.requests) == 2)
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
     assert model.requests[1].said == ["first", "second"]
 
 
@@ -183,7 +183,7 @@ async def test_edit_of_an_answered_message_offers_a_new_answer(
         await telegram.wait_for(lambda: "before you edited it" in texts(telegram)[-1])
         press(telegram, "Answer it now")
         await telegram.wait_for(lambda: "In May." in texts(telegram))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
     assert model.requests[-1].said == ["When is {turn} 3?", "In March.", "When is {turn} 5?"]
     assert labels(telegram) == []
 
@@ -202,14 +202,14 @@ async def test_edit_of_a_remembered_message_corrects_the_memory(
     async with serve() as app:
         message = telegram.message_id_of(telegram.user_says(said, chat_id=ANN))
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
-        await app.jobs.capture.idle()
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
+        await app.jobs.capture.wait_until_idle()
         if not judges:
             model.second_look = lambda _: Fails(500)
         telegram.user_says(edited, chat_id=ANN, edit_of=message)
         await telegram.wait_for(lambda: f"You said: {edited}" in texts(telegram)[-1])
-        await app.runner.idle(f"telegram:{ANN}")
-        await app.jobs.capture.idle()
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
+        await app.jobs.capture.wait_until_idle()
         rows = await app.database.rows(
             "SELECT content FROM entries WHERE superseded_by IS NULL AND unconfirmed IS NULL AND deleted_at IS NULL"
         )
@@ -224,7 +224,7 @@ async def test_edit_without_a_change_of_text_is_ignored(
         message = telegram.message_id_of(telegram.user_says("see http://a.example", chat_id=ANN))
         photo = telegram.message_id_of(telegram.user_says(chat_id=ANN, photo=True))
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         told = len(telegram.sent(ANN))
         for _ in range(5):
             telegram.user_says("see http://a.example", chat_id=ANN, edit_of=message)

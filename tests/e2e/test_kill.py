@@ -281,10 +281,10 @@ async def test_waiting_messages_count_attempts_when_their_own_turn_begins(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 1))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 0]
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: not app.runner.queues.running(f"telegram:{ANN}"))
+        await telegram.wait_for(lambda: not app.runner.queues.is_running(f"telegram:{ANN}"))
         telegram.user_says("third", chat_id=ANN)
         await telegram.wait_for(partial(_asked, model, 2))
         await telegram.wait_for(partial(_said, telegram, "You said: third"))

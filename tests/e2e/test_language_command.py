@@ -37,11 +37,11 @@ async def test_language_button_edits_its_message_and_can_reset(serve: Serve, tel
         press(telegram, "Українська")
         await telegram.wait_for(lambda: "✓ Українська" in labels(telegram))
         assert len(telegram.sent(ANN)) == 1
-        assert await app.runner.languages.of_chat(f"telegram:{ANN}") == "uk"
+        assert await app.runner.languages.get_for_chat(f"telegram:{ANN}") == "uk"
         telegram.user_says("/language auto", chat_id=ANN, language_code="fr")
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
         assert announced_language(telegram) == "Français"
-        assert await app.runner.languages.of_chat(f"telegram:{ANN}") == "fr"
+        assert await app.runner.languages.get_for_chat(f"telegram:{ANN}") == "fr"
 
 
 async def test_chosen_language_survives_a_restart_and_other_client_languages(
@@ -63,7 +63,7 @@ async def test_group_language_is_set_by_managers_only(serve: Serve, telegram: Bo
         assert "for its administrators" in texts(telegram, GROUP)[0]
         telegram.user_says("/language de", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await telegram.wait_for(lambda: len(texts(telegram, GROUP)) == 2)
-        assert await app.runner.languages.of_chat(f"telegram:{GROUP}") == "de"
+        assert await app.runner.languages.get_for_chat(f"telegram:{GROUP}") == "de"
 
 
 async def test_unknown_language_is_answered_with_the_known_ones(person: Person) -> None:

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, MCPError
 
 from bot.app import App
-from bot.mcp_server.server import served_owner
+from bot.mcp_server.server import find_served_owner
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.access import AccessList
@@ -347,7 +347,7 @@ async def test_served_owner_follows_settings_and_option(
 ) -> None:
     for each in owners:
         await app.memory.entries.add(each, NewEntry("Hm"))
-    assert await served_owner(Settings.model_validate(settings), app.memory, named) == owner
+    assert await find_served_owner(Settings.model_validate(settings), app.memory, named) == owner
 
 
 @pytest.mark.parametrize(
@@ -364,4 +364,4 @@ async def test_served_owner_is_not_guessed(
     for each in owners:
         await app.memory.entries.add(each, NewEntry("Hm"))
     with pytest.raises(ConfigurationError, match=why):
-        await served_owner(Settings.model_validate(settings), app.memory, named)
+        await find_served_owner(Settings.model_validate(settings), app.memory, named)

@@ -42,7 +42,7 @@ async def call_tool(person: Person, model: ModelServer) -> str:
 async def answer_question(person: Person, model: ModelServer, text: str) -> str:
     """Answer the question and return the result that the model reads."""
     await person.sends(text)
-    await person.app.runner.idle(person.address.session_id)
+    await person.app.runner.wait_until_idle(person.address.session_id)
     return str(model.requests[-1].last)
 
 
@@ -159,7 +159,7 @@ async def test_stop_ends_the_approval_question(start: OpenApp, model: ModelServe
         person = Person(app)
         await call_tool(person, model)
         await person.sends("/stop")
-        await app.runner.idle(person.address.session_id)
+        await app.runner.wait_until_idle(person.address.session_id)
         assert await person.says("/always") == "I am not waiting for an answer to that any more."
         assert "Settled" not in await person.says("/tools")
     assert servers.logged("write") == []
@@ -170,7 +170,7 @@ async def test_approval_in_a_pipe_is_denied(start: OpenApp, model: ModelServer, 
         channel, address = ConsoleChannel(), Address("console", "local")
         model.script(Calls(WRITES), Says("I could not ask."))
         await app.runner.submit(Arrival(address, "Write the list", Provenance.TYPED, app.clock(), channel))
-        await app.runner.idle(address.session_id)
+        await app.runner.wait_until_idle(address.session_id)
         assert channel.replies == ["I could not ask."]
         assert "nobody can be asked here" in str(model.requests[-1].last)
     assert servers.logged("write") == []

@@ -20,7 +20,7 @@ from mcp import Client
 from bot.app import App
 from bot.cli.main import main
 from bot.mcp_server.http import MAX_REQUEST_BYTES
-from bot.mcp_server.server import memory_server
+from bot.mcp_server.server import create_memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.services import MemoryServices
 from config.errors import ConfigurationError
@@ -194,7 +194,7 @@ def test_any_text_is_answered_or_refused_in_a_sentence(
         memory = MemoryServices(chosen, database, TokenCounter(), system_clock)
         await memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         async with Client(
-            memory_server(MemoryTools(memory, FactChecker(None)), owner_of), raise_exceptions=True
+            create_memory_server(MemoryTools(memory, FactChecker(None)), owner_of), raise_exceptions=True
         ) as client:
             for text in hostile:
                 for tool, argument in ARGUMENTS.items():

@@ -178,7 +178,7 @@ async def test_stop_ends_a_hanging_mcp_call(start: OpenApp, model: ModelServer, 
         await person.sends("Please wait for it")
         await until(lambda: servers.logged("hang"))
         await person.sends("/stop")
-        await app.runner.idle(person.address.session_id)
+        await app.runner.wait_until_idle(person.address.session_id)
         assert any("topped" in text for text in person.channel.said)
     assert servers.alive() == []
 

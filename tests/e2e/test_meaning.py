@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bot.app import App
-from bot.jobs.background import BackgroundEmbedding, always_quiet
+from bot.jobs.background import BackgroundEmbedding, return_at_once
 from bot.tasks import BackgroundTasks
 from config.settings import LOCAL_EMBEDDER
 from memory.errors import MnemeError
@@ -168,7 +168,7 @@ async def test_failed_background_embedding_is_repeated_later(start: OpenApp, mod
         await hold_conversation(person)
         background = BackgroundEmbedding(
             Embedding(Vectors(app.database), EndpointEmbedder("some-embedder", Endpoint(model.url, "key"))),
-            always_quiet,
+            return_at_once,
             0.01,
         )
         tasks = BackgroundTasks()

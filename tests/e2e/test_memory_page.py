@@ -16,10 +16,10 @@ from playwright.async_api import Page
 from pydantic import HttpUrl
 
 from bot.app import App
-from bot.web import host_header
+from bot.web import build_host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
-from bot.web.page.server import page_app
+from bot.web.page.server import build_page_app
 from bot.web.server import HOST, serve_web
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
@@ -39,7 +39,7 @@ async def served(app: App, person: Person, language: str = "en") -> AsyncIterato
     port = free_port()
     session = await app.sessions.get_or_create(person.address)
     link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock), language), f"{HOST}:{port}")
-    async with serve_web(page_app(link), port):
+    async with serve_web(build_page_app(link), port):
         yield f"http://{HOST}:{port}", link
 
 
@@ -401,4 +401,4 @@ async def test_pass_ends_when_a_membership_is_revoked_and_claimed_again(serve: S
     ],
 )
 def test_host_header_omits_the_default_port(url: str, host: str) -> None:
-    assert host_header(HttpUrl(url)) == host
+    assert build_host_header(HttpUrl(url)) == host

@@ -99,7 +99,7 @@ async def test_metrics_count_turns_systems_and_tokens(
         for count, text in enumerate(("one", "two", "/remember The hive is in Poltava"), start=1):
             telegram.user_says(text, chat_id=ANN)
             await telegram.wait_for(lambda count=count: len(telegram.sent(ANN)) == count)  # type: ignore[misc]
-            await app.runner.idle(f"telegram:{ANN}")
+            await app.runner.wait_until_idle(f"telegram:{ANN}")
         async with asyncio.timeout(20):  # Sent messages are settled a moment later.
             while (found := await read_metrics(url))["mneme_outbox_length"]:
                 pass
@@ -119,10 +119,10 @@ async def test_metrics_count_turns_systems_and_tokens(
 
 async def test_metrics_of_priced_model_count_its_cost(start: OpenApp, model: ModelServer) -> None:
     metrics = Metrics(lambda use: use.cost_usd)
-    metrics.tokens_used(TokenUse("dear", "turn", 1_000, 10, cost_usd=0.25))
-    metrics.tokens_used(TokenUse("unknown", "turn", 1_000, 10))
+    metrics.count_tokens(TokenUse("dear", "turn", 1_000, 10, cost_usd=0.25))
+    metrics.count_tokens(TokenUse("unknown", "turn", 1_000, 10))
     async with start() as app:
-        page = (await metrics.page(app.database, app.health, app.runner.queues)).decode()
+        page = (await metrics.render(app.database, app.health, app.runner.queues)).decode()
     assert 'mneme_cost_dollars_total{model="dear",purpose="turn"} 0.25' in page
     assert 'mneme_cost_dollars_total{model="unknown"' not in page
 
@@ -136,7 +136,7 @@ async def test_metrics_count_waiting_messages_and_failures(
         telegram.user_says("one", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says("two", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         found = await read_metrics(url)
         assert (found["mneme_sessions_running"], found["mneme_queue_length"], found["mneme_inbox_length"]) == (1, 1, 2)
         telegram.fault("sendMessage", stall=True)

@@ -158,7 +158,7 @@ async def test_model_button_edits_its_message(serve: Serve, telegram: BotApiServ
         await telegram.wait_for(lambda: labels(telegram) == ["scripted", "gpt-4", "All settings"])
         telegram.user_says("Hello", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
     assert requested_models(model) == ["gpt-4o-mini"]
 
 

@@ -245,7 +245,7 @@ async def test_starting_server_is_waited_for(start: OpenApp) -> None:
         await person.sends("Hello")
         await person.sees_wait("waiting for the model, which is being loaded")
         async with server:
-            await app.runner.idle(person.address.session_id)
+            await app.runner.wait_until_idle(person.address.session_id)
     assert person.channel.said == ["You said: Hello"]
 
 
@@ -355,5 +355,5 @@ async def test_message_from_before_a_restart_waits_for_the_server(
         clock.forward(seconds=-60)
         await person.sends("Hello")
         clock.forward(seconds=60)
-        await app.runner.idle(person.address.session_id)
+        await app.runner.wait_until_idle(person.address.session_id)
     assert person.channel.said == ["Here I am."]

@@ -60,13 +60,13 @@ async def test_29_group_migration_keeps_everything_stored(
         await wait_for_answer(telegram, "Noted", OLD)
         send_to_group(telegram, "/remember We meet on Thursdays", OLD)
         await wait_for_answer(telegram, "Remembered", OLD)
-        await app.runner.idle(OF_OLD.session_id)
+        await app.runner.wait_until_idle(OF_OLD.session_id)
         await is_set(app, "stand-up", "2026-02-07T13:00", session=OF_OLD.session_id)
         telegram.group_becomes(OLD, NEW, told)
         await wait_until_received(telegram)
         send_to_group(telegram, "when do we meet?", NEW)
         await wait_for_answer(telegram, "You said: Ann: when do we meet?", NEW)
-        await app.runner.idle(OF_NEW.session_id)
+        await app.runner.wait_until_idle(OF_NEW.session_id)
         assert await count_rows_naming(app, OF_OLD) == {}
         assert await app.database.value("SELECT count(*) FROM reminders WHERE session_id = ?", (OF_NEW.owner,)) == 1
         assert "the spare key is at Ann's" in await memory_of(app).long_term.read(OF_NEW.owner)
@@ -116,7 +116,7 @@ async def test_29_turn_running_during_migration_is_answered_once(
         await wait_until_received(telegram)
         telegram.group_becomes(OLD, NEW)
         await wait_for_answer(telegram, "and another one", NEW)
-        await app.runner.idle(OF_NEW.session_id)
+        await app.runner.wait_until_idle(OF_NEW.session_id)
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
         assert await count_rows_naming(app, OF_OLD) == {}
     # In one turn, or in two if the second message came after the first had restarted.
@@ -148,7 +148,7 @@ async def test_29_message_being_queued_during_migration_is_answered(
         await wait_for_answer(telegram, "a new id", ANN)
         moved.set()
         await wait_for_answer(telegram, "You said: Ann: and where?", NEW)
-        await app.runner.idle(OF_NEW.session_id)
+        await app.runner.wait_until_idle(OF_NEW.session_id)
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
     assert len(telegram.sent(NEW)) == 1
 
@@ -166,7 +166,7 @@ async def test_29_reply_refused_by_the_old_id_arrives_at_new(
         telegram.group_becomes(OLD, NEW, told=())
         held.release.set()
         await wait_for_answer(telegram, "thinking", NEW)
-        await app.runner.idle(OF_OLD.session_id)
+        await app.runner.wait_until_idle(OF_OLD.session_id)
         send_to_group(telegram, "again", NEW)
         await wait_for_answer(telegram, "You said: Ann: again", NEW)
         assert await count_rows_naming(app, OF_OLD) == {}
@@ -202,7 +202,7 @@ async def test_29_migration_that_can_not_be_stored_is_made_later(
     async with serve(telegram_allowed_ids=BOTH) as app:
         send_to_group(telegram, "Remember that the spare key is at Ann's", OLD)
         await wait_for_answer(telegram, "Noted", OLD)
-        await app.runner.idle(OF_OLD.session_id)
+        await app.runner.wait_until_idle(OF_OLD.session_id)
         async with app.database.transaction() as connection:
             await connection.execute(
                 "CREATE TRIGGER full BEFORE INSERT ON moves BEGIN SELECT RAISE(ABORT, 'full'); END"

@@ -193,11 +193,13 @@ async def test_judge_of_offers_gets_the_day_and_the_language(start: OpenApp, mod
 
 
 async def test_offers_run_once_a_day_also_after_a_restart(start: OpenApp, clock: FakeClock) -> None:
-    from bot.jobs.scheduled import DateOffers
+    from bot.jobs.scheduled import DateOfferJob
 
     async with start() as app:
         memory = memory_of(app)
-        offers = [DateOffers(app.memory.near_dates, memory.jobs, memory.notices_of.is_enabled, clock) for _ in range(2)]
+        offers = [
+            DateOfferJob(app.memory.near_dates, memory.jobs, memory.notices_of.is_enabled, clock) for _ in range(2)
+        ]
         assert [await offers[0].run_if_due() for _ in range(3)] == [True, False, False]
         assert not await offers[1].run_if_due()
         clock.forward(days=1)

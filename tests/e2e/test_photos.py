@@ -41,7 +41,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def settled(app: App, chat: int = ANN) -> None:
-    await app.runner.idle(f"telegram:{chat}")
+    await app.runner.wait_until_idle(f"telegram:{chat}")
 
 
 @pytest.mark.usefixtures("quick")
@@ -255,7 +255,7 @@ async def test_photo_is_fetched_again_after_a_kill(serve: Serve, telegram: BotAp
     async with serve() as app:
         telegram.user_says(chat_id=ANN, sends=photo("menu"), caption="What is it?")
         await telegram.wait_for(lambda: telegram.drafts(ANN))
-        app.runner.queues.of(f"telegram:{ANN}").working = []  # A kill doesn't clean up.
+        app.runner.queues.get(f"telegram:{ANN}").working = []  # A kill doesn't clean up.
     async with serve() as app:
         await telegram.wait_for(lambda: telegram.sent(ANN))
         assert await app.database.value("SELECT count(*) FROM media") == 1
@@ -273,11 +273,11 @@ async def test_photo_replaced_before_its_turn_shows_the_new_one(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         sent = telegram.user_says(chat_id=ANN, sends=photo("wrong one"), caption="Look")
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         number = telegram.message_id_of(sent)
         telegram.user_says(chat_id=ANN, sends=photo("right one"), caption="Look here", edit_of=number)
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
-        await telegram.wait_for(lambda: app.runner.queues.of(f"telegram:{ANN}").waiting[0].text == "Look here")
+        await telegram.wait_for(lambda: app.runner.queues.get(f"telegram:{ANN}").waiting[0].text == "Look here")
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert seeing.requests[-1].pictures == [shown("right one")]
@@ -381,7 +381,7 @@ async def test_pictures_beyond_the_window_are_reported(
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         for label in ("sea", "hill", "town"):
             telegram.user_says(chat_id=ANN, sends=photo(label))
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 3)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 3)
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     assert seeing.requests[-1].pictures == [shown("sea")]

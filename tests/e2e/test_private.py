@@ -38,7 +38,7 @@ async def says(telegram: BotApiServer, app: App, text: str, chat_id: int = ANN, 
 
 async def wait_until_settled(app: App) -> None:
     """Wait until all messages are processed and all answers are settled."""
-    for lane in app.runner.queues.all():
+    for lane in app.runner.queues.list_all():
         if lane.worker is not None:
             await lane.worker
 
@@ -125,7 +125,7 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
         assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
         await says(telegram, app, "I prefer tea from the samovar")
-        await app.jobs.capture.idle()
+        await app.jobs.capture.wait_until_idle()
         assert any("samovar" in entry[1] for entry in (await snapshot_memory(app))[0])  # type: ignore[attr-defined]
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
     assert files_containing(tmp_path) == []
@@ -184,7 +184,7 @@ async def test_messages_after_a_waiting_private_are_in_no_file(
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 2)
         assert files_containing(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
@@ -201,11 +201,11 @@ async def test_waiting_private_is_not_lost_by_another_answer(
 ) -> None:
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 1)
         telegram.user_says("/status", chat_id=ANN)  # Answered while the turn runs.
         await telegram.wait_for(lambda: texts(telegram))
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 2)
         assert files_containing(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
@@ -299,7 +299,7 @@ async def test_message_held_by_stop_is_not_answered_after_the_talk(
         telegram.user_says(f"What is a {WORD}?", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says(f"And a second {WORD}", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 1)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: any("Stopped" in text for text in texts(telegram)))
         await wait_until_settled(app)

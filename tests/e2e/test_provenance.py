@@ -65,7 +65,7 @@ class Forwarder:
         await self.person.sends("What does this say?")
         before = len(self.model.requests)
         hold.release.set()
-        await self.person.app.runner.idle(self.person.address.session_id)
+        await self.person.app.runner.wait_until_idle(self.person.address.session_id)
         return self.model.requests[before].prompt, [str(r.last) for r in self.model.requests[before + 1 :]]
 
     async def in_the_same_conversation(self) -> tuple[str, list[str]]:

@@ -38,7 +38,7 @@ def send_message(telegram: BotApiServer, text: str, chat: int = ANN) -> int:
 
 async def wait_until_settled(app: App, telegram: BotApiServer, chat: int = ANN) -> None:
     """Wait until nothing runs and no reactions remain."""
-    await app.runner.idle(f"telegram:{chat}")
+    await app.runner.wait_until_idle(f"telegram:{chat}")
     await telegram.wait_for(lambda: not telegram.reactions(chat))
 
 
@@ -68,7 +68,7 @@ async def test_message_answered_at_once_gets_no_reaction(serve: Serve, telegram:
             before = len(telegram.sent(ANN))
             send_message(telegram, text)
             await telegram.wait_for(lambda before=before: len(telegram.sent(ANN)) > before)  # type: ignore[misc]  # Now.
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
     assert telegram.calls_to("setMessageReaction") == []
 
 
@@ -117,7 +117,7 @@ async def test_chat_without_reactions_is_asked_once(serve: Serve, telegram: BotA
         send_message(telegram, "and that", GROUP)
         held.release.set()
         await telegram.wait_for(lambda: "and that" in str(texts(telegram, GROUP)))
-        await app.runner.idle(f"telegram:{GROUP}")
+        await app.runner.wait_until_idle(f"telegram:{GROUP}")
         assert await app.database.value("SELECT count(*) FROM reactions") == 0
     assert [call.error_code for call in telegram.calls_to("setMessageReaction")] == [400]
     assert len(telegram.sent(GROUP)) == 2

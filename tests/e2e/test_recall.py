@@ -419,7 +419,7 @@ async def test_quoted_message_is_not_recalled_again(app: App, person: Person, mo
     )
     model.script(Says("A green one."))
     await app.runner.submit(arrival)
-    await app.runner.idle(person.address.session_id)
+    await app.runner.wait_until_idle(person.address.session_id)
     added = model.requests[-1].added
     assert added.partition("Now: ")[0].count("has a green door") == 1
 

@@ -294,19 +294,19 @@ async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
             (place / "1").unlink()
             await asyncio.to_thread(shutil.move, place / "away", place / "1")
             async with asyncio.timeout(60):  # Litestream retries at its own pace.
-                while replication.age != timedelta():
+                while replication.sync_age != timedelta():
                     await replication.check()
 
 
 async def test_metrics_contain_the_age_of_the_replica(start: OpenApp, place: Path, clock: FakeClock) -> None:
     metrics = Metrics()
     async with start(replica_url=str(place)) as app:
-        page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
+        page = (await metrics.render(app.database, app.health, app.runner.queues, app.replication)).decode()
         assert "mneme_replica_age_seconds" not in page  # An age of 0 would be wrong.
         async with replicating(app, clock) as replication:
             assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             clock.forward(seconds=90)
-            page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
+            page = (await metrics.render(app.database, app.health, app.runner.queues, app.replication)).decode()
     assert "mneme_replica_age_seconds 90.0" in page
 
 
@@ -318,9 +318,9 @@ async def test_status_shows_the_owner_the_age_of_the_replica(start: OpenApp, pla
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
             assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             clock.forward(hours=2)
-            assert replication.age is not None
+            assert replication.sync_age is not None
             assert replication.tell is not None
-            await replication.tell(replication.age)
+            await replication.tell(replication.sync_age)
             await telegram.wait_for(lambda: any("is 2:00:00 old" in text for text in texts(telegram)))
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from bot.telegram.rich import MAX_CHARS, Rich, as_rich
+from bot.telegram.rich import MAX_CHARS, RichMessage, convert_to_rich
 from tests.support.servers.model import Holds, ModelServer, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_chats import ChatType
@@ -36,7 +36,7 @@ async def enable_rich(telegram: BotApiServer, chat_id: int = ANN) -> None:
     [TABLE, "# Tea\n\nIt is warm.", "> so she said", "- a\n  - b", "1. a\n   - b"],
 )
 def test_text_with_a_layout_is_a_rich_message(text: str) -> None:
-    assert as_rich(text) == Rich(text)
+    assert convert_to_rich(text) == RichMessage(text)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_text_with_a_layout_is_a_rich_message(text: str) -> None:
     ],
 )
 def test_text_without_layout_or_over_limits_is_plain(text: str) -> None:
-    assert as_rich(text) is None
+    assert convert_to_rich(text) is None
 
 
 def test_rich_message_contains_no_images_or_html() -> None:
-    made = as_rich("# A\n\n![cat](https://evil.example/?q=secret) <img src='x'> `![code](y)` \\![not](z) a<b")
+    made = convert_to_rich("# A\n\n![cat](https://evil.example/?q=secret) <img src='x'> `![code](y)` \\![not](z) a<b")
     assert made is not None
     assert "\\![cat](https://evil.example/?q=secret)" in made.markdown
     assert "\\<img" in made.markdown
@@ -95,7 +95,7 @@ async def test_group_preview_becomes_rich_or_stays_plain(
         if refused:
             telegram.fault("editMessageText", error_code=400, description="Bad Request: message can't be edited")
         held.release.set()
-        await app.runner.idle(f"telegram:{GROUP}")
+        await app.runner.wait_until_idle(f"telegram:{GROUP}")
         await telegram.wait_for(lambda: any("rich_message" in c.params and c.response for c in telegram.calls))
     assert len(telegram.sent(GROUP)) == 2
     assert rich_texts(telegram, GROUP) == ([] if refused else [held.text])

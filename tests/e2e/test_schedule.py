@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.app import App
-from bot.jobs.scheduled import WEEKLY, WeeklySchedule, weekly_hour
+from bot.jobs.scheduled import WEEKLY, WeeklySchedule, create_weekly_rule
 from bot.languages import Languages
 from bot.services import MemoryServices
 from bot.tasks import BackgroundTasks
@@ -31,7 +31,7 @@ OWNER = "console:local"
 
 def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
-    at = weekly_hour(day, hour, ZoneInfo("UTC"))
+    at = create_weekly_rule(day, hour, ZoneInfo("UTC"))
     languages = Languages(memory.preferences)
     return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, at)
 
@@ -68,7 +68,9 @@ async def add_fact(app: App, content: str, owner: str = OWNER) -> None:
 )
 def test_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
     moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
-    assert weekly_hour(day, hour, ZoneInfo(zone)).find_next(moment) == datetime.fromisoformat(expected + "+00:00")
+    assert create_weekly_rule(day, hour, ZoneInfo(zone)).find_next(moment) == datetime.fromisoformat(
+        expected + "+00:00"
+    )
 
 
 async def test_first_start_only_records_the_time(schedule: WeeklySchedule, clock: FakeClock) -> None:

@@ -247,7 +247,7 @@ async def test_poll_that_never_returns_starves_the_watchdog(
         stopwatch.now += 600
         await systemd.hears("STATUS=Stuck: polling has come to a standstill")
         assert await systemd.hears_nothing_of("WATCHDOG=1", within=WATCHDOG / 3)
-        assert await app.health.trouble() == "polling has come to a standstill"
+        assert await app.health.find_trouble() == "polling has come to a standstill"
 
 
 async def test_unreachable_telegram_still_feeds_the_watchdog(
@@ -259,10 +259,10 @@ async def test_unreachable_telegram_still_feeds_the_watchdog(
         await telegram.stop()
         await systemd.hears("STATUS=Telegram is out of reach, trying again: ")
         await systemd.hears("WATCHDOG=1")
-        assert (await app.health.trouble() or "").startswith("polling does not work: ")
+        assert (await app.health.find_trouble() or "").startswith("polling does not work: ")
         await telegram.start()
         await systemd.hears("STATUS=Serving Telegram: ")
-        assert await app.health.trouble() is None
+        assert await app.health.find_trouble() is None
 
 
 async def test_start_without_network_becomes_ready_after_a_timeout(
@@ -304,5 +304,5 @@ def test_environment_selects_the_socket(environment: dict[str, str], expected: S
 
 
 def test_missing_or_dead_socket_is_no_failure(tmp_path: Path) -> None:
-    ServiceManager().tell("READY=1")
-    ServiceManager(str(tmp_path / "nobody")).tell("READY=1")
+    ServiceManager().send("READY=1")
+    ServiceManager(str(tmp_path / "nobody")).send("READY=1")

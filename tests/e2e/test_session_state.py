@@ -28,7 +28,7 @@ async def test_session_is_paused_by_stop_until_the_next_message(app: App, person
     assert await get_state(app, person.address) is SessionState.ACTIVE
     await person.sends("/stop")
     await person.sees("Stopped. One waiting message")
-    await app.runner.idle(person.address.session_id)
+    await app.runner.wait_until_idle(person.address.session_id)
     assert await get_state(app, person.address) is SessionState.PAUSED
     await person.says("/status")
     assert await get_state(app, person.address) is SessionState.PAUSED

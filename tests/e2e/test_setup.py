@@ -15,7 +15,7 @@ import pytest
 
 import bot
 from bot.setup.questions import complete_url, write_settings
-from bot.setup.setup import claim_link, qr_code, set_up_model
+from bot.setup.setup import build_claim_link, render_qr_code, set_up_model
 from config.models import load_catalogue
 from config.settings import load_settings
 from memory.access import AccessList
@@ -251,6 +251,6 @@ def test_write_settings_keeps_other_lines_and_is_atomic(
 
 
 def test_qr_code_of_a_link_fits_into_forty_columns() -> None:
-    picture = qr_code(claim_link("a_bot_with_a_name_of_32_letters_", "ABCDEFGHJK"))
+    picture = render_qr_code(build_claim_link("a_bot_with_a_name_of_32_letters_", "ABCDEFGHJK"))
     assert len({len(line) for line in picture}) == 1
     assert len(picture[0]) <= 41

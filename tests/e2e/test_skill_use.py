@@ -52,7 +52,7 @@ async def send_zip(telegram: BotApiServer, app: App, content: bytes, chat: int =
     before = len(telegram.sent(chat))
     telegram.user_says(chat_id=chat, sends=document("trains.zip", content, "application/zip"))
     await telegram.wait_for(lambda: len(telegram.sent(chat)) > before)
-    await app.runner.idle(f"telegram:{chat}")
+    await app.runner.wait_until_idle(f"telegram:{chat}")
     return texts(telegram, chat)[-1]
 
 

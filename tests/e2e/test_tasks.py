@@ -187,7 +187,7 @@ async def test_task_waits_for_the_running_turn_and_runs_alone(
         await until(app, "SELECT count(*) FROM inbox WHERE update_id < 0")
         telegram.user_says("And this", chat_id=ANN)
         async with asyncio.timeout(20):
-            while app.runner.queues.waiting(CHAT) < 2:
+            while app.runner.queues.count_waiting(CHAT) < 2:
                 await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
         assert len(model.requests) == 1
         telegram.user_says("/stop", chat_id=ANN)

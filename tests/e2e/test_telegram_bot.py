@@ -68,7 +68,7 @@ async def test_messages_held_by_stop_are_still_held_after_a_restart(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting("telegram:1001") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting("telegram:1001") == 1)
         telegram.user_says("/stop", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
     async with serve():
@@ -214,7 +214,7 @@ async def test_group_answer_is_one_message_that_grows(serve: Serve, telegram: Bo
         await telegram.wait_for(lambda: telegram.sent(GROUP))
         held.release.set()
         # The message holds the whole answer before the turn ends.
-        await app.runner.idle(f"telegram:{GROUP}")
+        await app.runner.wait_until_idle(f"telegram:{GROUP}")
         await telegram.wait_for(lambda: telegram.sent(GROUP)[0].text == held.text)
     assert texts(telegram, GROUP) == [held.text]
     # It is a reply from its first preview on.
@@ -320,7 +320,7 @@ async def test_edit_before_the_turn_replaces_the_message(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.drafts(ANN))
         update = telegram.user_says("secnod", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting("telegram:1001") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting("telegram:1001") == 1)
         telegram.user_says("second", chat_id=ANN, edit_of=telegram.message_id_of(update))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         held.release.set()
@@ -420,7 +420,7 @@ async def test_typing_ends_with_answer_stop_or_failure(
             telegram.user_says("/stop", chat_id=ANN)
         held.release.set()
         await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         async with asyncio.timeout(5):
             typing = [task for task in asyncio.all_tasks() if task.get_name() == "typing"]
             await asyncio.gather(*typing, return_exceptions=True)

@@ -331,7 +331,7 @@ async def test_30_replied_message_is_read_marked_and_not_stored(
             reply_to_message_id=telegram.message_id_of(said),
         )
         await wait_for_reply(telegram, GROUP)
-        await app.runner.idle(f"telegram:{GROUP}")
+        await app.runner.wait_until_idle(f"telegram:{GROUP}")
         kept = [row["content"] for row in await app.database.rows("SELECT content FROM messages WHERE role = 'user'")]
         assert kept == ["is that true?"]
     assert "# The message that the user answers\n[forwarded] Bob: the sky is green" in model.requests[0].added
@@ -424,12 +424,12 @@ async def test_27_forget_all_removes_text_from_disk_while_bot_runs(
         ):
             telegram.user_says(said, chat_id=ANN)
             await wait_for_reply(telegram, ANN)
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert len(traces()) > 1
         telegram.user_says("/forget all confirm", chat_id=ANN)
         # An earlier request may have taken several messages.
         await telegram.wait_for(lambda: "Everything is forgotten" in texts(telegram)[-1])
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert traces() == []
         telegram.user_says("Good morning", chat_id=ANN)
         await wait_for_reply(telegram, ANN)

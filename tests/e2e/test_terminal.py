@@ -244,8 +244,8 @@ def test_markdown_blocks_add_up_to_the_whole_text(step: int) -> None:
     stream, blocks = MarkdownStream(), []
     for end in range(0, len(TALL) + step, step):
         assert stream.continues(TALL[:end])
-        blocks.append(stream.take(TALL[:end]))
-    blocks.append(stream.rest(TALL))
+        blocks.append(stream.take_completed(TALL[:end]))
+    blocks.append(stream.take_rest(TALL))
     assert [line for block in blocks for line in rendered_lines(block)] == rendered_lines(TALL)
     assert "".join("".join(blocks).split()) == "".join(TALL.split())
     assert not stream.tail
@@ -265,7 +265,7 @@ def test_markdown_blocks_add_up_to_the_whole_text(step: int) -> None:
 )
 def test_markdown_block_is_finished_once_nothing_can_change_it(text: str, finished: str, tail: str) -> None:
     stream = MarkdownStream()
-    assert stream.take(text) == finished
+    assert stream.take_completed(text) == finished
     assert stream.tail == tail
 
 

@@ -18,7 +18,7 @@ async def send_recording(telegram: BotApiServer, app: App, sends: Sent, *, forwa
     before = len(telegram.sent(ANN))
     telegram.user_says(chat_id=ANN, sends=sends, forwarded=forwarded)
     await telegram.wait_for(lambda: len(telegram.sent(ANN)) > before)
-    await app.runner.idle(f"telegram:{ANN}")
+    await app.runner.wait_until_idle(f"telegram:{ANN}")
     return texts(telegram)[-1]
 
 
@@ -26,7 +26,7 @@ async def test_voice_message_counts_as_typed(serve: Serve, telegram: BotApiServe
     model.spoken = "I prefer tea over coffee."
     async with serve(**HEARS) as app:
         said = await send_recording(telegram, app, voice(b"OggS tea"))
-        await app.jobs.capture.idle()
+        await app.jobs.capture.wait_until_idle()
         kept = await app.database.rows("SELECT content, trusted FROM entries")
     assert model.recordings == [("recording.ogg", b"OggS tea")]
     assert model.requests[0].said == ["I prefer tea over coffee."]

@@ -276,7 +276,7 @@ async def test_bot_answers_while_strangers_hold_more_connections_than_descriptor
 
 def test_connections_stay_a_share_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _kind: (256, 4096))
-    assert limits.max_connections() == 32
+    assert limits.compute_max_connections() == 32
 
 
 async def test_same_warning_is_logged_a_few_times_a_minute(serve: Serve, connect: Connect, own_logging: None) -> None:

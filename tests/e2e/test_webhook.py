@@ -98,7 +98,7 @@ async def test_webhook_updates_are_answered_without_polling(hooked: Hooked, tele
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         async with httpx.AsyncClient() as client:
             assert (await client.get(f"{url}/healthz")).text == "ok\n"
-        assert await app.health.trouble() is None
+        assert await app.health.find_trouble() is None
     (call,) = telegram.calls_to("setWebhook")
     assert (call.params["url"], call.params["secret_token"]) == (URL, SECRET)
     assert "message" in call.params["allowed_updates"]
@@ -148,14 +148,14 @@ async def test_update_is_confirmed_only_once_it_is_stored(hooked: Hooked, telegr
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE inbox RENAME TO elsewhere")
         assert (await post(f"{url}/telegram", make_update(1, "hello"))).status_code == 503
-        assert await app.health.trouble() == "the webhook does not work: what was received can't be kept"
+        assert await app.health.find_trouble() == "the webhook does not work: what was received can't be kept"
         update = telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.webhook_error.startswith("Wrong response from the webhook: 503"))
         assert telegram.pending_update_ids == [update]
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE elsewhere RENAME TO inbox")
         await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
-        assert await app.health.trouble() is None
+        assert await app.health.find_trouble() is None
 
 
 async def test_update_sent_twice_is_answered_once(hooked: Hooked, telegram: BotApiServer) -> None:
@@ -164,7 +164,7 @@ async def test_update_sent_twice_is_answered_once(hooked: Hooked, telegram: BotA
         answers = await asyncio.gather(*(post(f"{url}/telegram", make_update(7, "hello")) for _ in range(3)))
         assert {answer.status_code for answer in answers} == {200}
         await telegram.wait_for(lambda: texts(telegram))
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert await count_updates(app) == 1
     assert texts(telegram) == ["You said: hello"]
 
@@ -188,13 +188,13 @@ async def test_webhook_is_restored_if_removed_and_reported_if_unreachable(
         telegram.sends_to("http://127.0.0.1:9")
         telegram.user_says("hello", chat_id=ANN)
         async with asyncio.timeout(20):
-            while (trouble := await app.health.trouble()) is None:
+            while (trouble := await app.health.find_trouble()) is None:
                 pass  # Polling is a way to wait.
         assert trouble == "the webhook does not work: Telegram can't send here (Connection refused)"
         telegram.sends_to(url)
         await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
         async with asyncio.timeout(20):
-            while await app.health.trouble() is not None:
+            while await app.health.find_trouble() is not None:
                 pass
 
 

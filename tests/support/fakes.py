@@ -105,8 +105,8 @@ class Person:
         """Send a message and return the answer."""
         before = len(self.channel.said)
         await self.sends(text, provenance=provenance)
-        await self.app.runner.idle(self.address.session_id)
-        await self.app.jobs.capture.idle()
+        await self.app.runner.wait_until_idle(self.address.session_id)
+        await self.app.jobs.capture.wait_until_idle()
         return "\n".join(self.channel.said[before:])
 
     async def is_told(self) -> str:

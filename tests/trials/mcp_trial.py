@@ -70,7 +70,7 @@ async def _talk(folder: Path, page: str) -> None:
                 model.script(Calls(((name, arguments),)), Says("Done."))
                 before = len(person.channel.asked)
                 await person.sends(f"Please call {name}")
-                ended = asyncio.create_task(app.runner.idle(person.address.session_id))
+                ended = asyncio.create_task(app.runner.wait_until_idle(person.address.session_id))
                 while not ended.done() and len(person.channel.asked) == before:  # noqa: ASYNC110  # either may come
                     await asyncio.sleep(0.05)
                 how = "ran unasked"

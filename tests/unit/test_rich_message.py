@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from telegram import Chat, Message
 
-from bot.telegram.media import rich_media, rich_text
+from bot.telegram.media import find_rich_media, format_rich_text
 
 
 def rich(*blocks: Any) -> Message:
@@ -56,7 +56,7 @@ def paragraph(text: Any) -> dict[str, Any]:
     ],
 )
 def test_blocks_are_read_as_markdown(block: dict[str, Any], markdown: str) -> None:
-    assert rich_text(rich(block)) == markdown
+    assert format_rich_text(rich(block)) == markdown
 
 
 def test_photos_and_files_among_the_blocks_are_found() -> None:
@@ -65,7 +65,7 @@ def test_photos_and_files_among_the_blocks_are_found() -> None:
     message = rich(
         {"type": "collage", "blocks": [{"type": "photo", "photo": [size]}]}, {"type": "voice_note", "voice_note": voice}
     )
-    sizes, file = rich_media(message)
+    sizes, file = find_rich_media(message)
     assert isinstance(sizes, tuple)
     assert [photo.file_id for photo in sizes] == ["a"]
     assert file.to_dict()["file_id"] == "c"  # type: ignore[union-attr]
@@ -83,13 +83,13 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_unexpected_json_never_fails(value: Any) -> None:
-    assert isinstance(rich_text(rich(value)), str)
+    assert isinstance(format_rich_text(rich(value)), str)
     message = Message(1, datetime(2026, 7, 1, tzinfo=UTC), Chat(7, "private"), api_kwargs={"rich_message": value})
-    assert isinstance(rich_text(message), str)
+    assert isinstance(format_rich_text(message), str)
 
 
 def test_deeply_nested_blocks_are_left_out() -> None:
     block: dict[str, Any] = paragraph("deep")
     for _ in range(5_000):
         block = {"type": "details", "blocks": [block]}
-    assert rich_text(rich(block)) == ""
+    assert format_rich_text(rich(block)) == ""

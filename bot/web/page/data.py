@@ -48,13 +48,13 @@ class PageData:
 
     async def timeline(self, state: str, before: int | None) -> Json:
         listed = await self.memory.browser.read_timeline(self.owner, state, before)
-        return {"entries": [self._entry(item) for item in listed]}
+        return {"entries": [self._entry_to_json(item) for item in listed]}
 
     async def entry(self, entry_id: int) -> Json:
         listed = await self.memory.browser.read_entry(self.owner, entry_id)
         if listed is None or listed.entry.name is None:
             raise MemoryRefused(_("This memory is gone."))
-        return self._entry(listed)
+        return self._entry_to_json(listed)
 
     async def edit(self, entry_id: int, content: str) -> Json:
         # Raises for entries that are deleted or belong to another owner
@@ -164,7 +164,7 @@ class PageData:
         done = await self.memory.foreign_import.run(path, self.session)
         return {"text": describe(done.report), "lines": format_left_out(done.report), "change": done.change}
 
-    def _entry(self, listed: ListedEntry) -> Json:
+    def _entry_to_json(self, listed: ListedEntry) -> Json:
         entry, decay = listed.entry, self.memory.decay
         reinforced = entry.reinforcement_count, entry.last_reinforced_at
         return {

@@ -84,7 +84,7 @@ class MiniApp:
     def routes(self) -> Sequence[Route]:
         return [Route("/enter", self._enter, methods=["POST"])]
 
-    async def visitor(self, headers: Headers) -> Visitor | None:
+    async def identify(self, headers: Headers) -> Visitor | None:
         """Return the user of the pass in a request, or None if there is no valid one."""
         token = headers.get(HEADER, "")
         found = self._passes.get(token)
@@ -104,7 +104,7 @@ class MiniApp:
         body = (await request.body()).decode("utf-8", "replace")
         now = self._app.clock()
         try:
-            signed = signed_data(body, token.get_secret_value(), now)
+            signed = check_signature(body, token.get_secret_value(), now)
             given = Pass(
                 signed.user, now + timedelta(hours=PASS_HOURS), await self._access.find_membership_start(signed.user)
             )
@@ -143,7 +143,7 @@ class MiniApp:
         )
 
 
-def signed_data(init_data: str, bot_token: str, now: datetime) -> SignedData:
+def check_signature(init_data: str, bot_token: str, now: datetime) -> SignedData:
     """Check the data with which Telegram opened a Mini App. Raises NotSigned."""
     try:
         pairs = parse_qsl(init_data, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_FIELDS)
