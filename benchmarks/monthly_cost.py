@@ -36,7 +36,7 @@ MODELS = (
 )
 
 
-def monthly(model: str, url: str) -> tuple[float, float] | None:
+def compute_monthly_cost(model: str, url: str) -> tuple[float, float] | None:
     """Return US dollars a month with and without a cache, or None if the price is unknown."""
     price = load_catalogue().get_price(model, urlsplit(url).hostname)
     if price is None:
@@ -53,7 +53,7 @@ def main() -> None:
     given = sys.argv[1:]
     models = tuple(zip(given[::2], given[1::2], strict=True)) if given else MODELS
     for model, url in models:
-        costs = monthly(model, url)
+        costs = compute_monthly_cost(model, url)
         text = "price unknown" if costs is None else f"${costs[0]:.2f} with a cache, ${costs[1]:.2f} without"
         sys.stdout.write(f"{model} at {urlsplit(url).hostname}: {text}\n")
 

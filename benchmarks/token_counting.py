@@ -75,7 +75,7 @@ async def main() -> None:
 
 
 async def _report(model: OpenAIModel) -> None:
-    sizes = {text: await _prompt_tokens(model, text) for texts in TEXTS.values() for text in texts}
+    sizes = {text: await _ask_prompt_tokens(model, text) for texts in TEXTS.values() for text in texts}
     taught = TokenCounter()
     for _ in range(ROUNDS):
         for texts in TEXTS.values():
@@ -83,18 +83,18 @@ async def _report(model: OpenAIModel) -> None:
                 taught.observe(model.name, [text], sizes[text])
     print(f"{model.name}: mean error of the estimate, untaught and taught by other texts")
     for language, texts in TEXTS.items():
-        before = statistics.mean(_error(TokenCounter(), model.name, text, sizes[text]) for text in texts[1::2])
-        after = statistics.mean(_error(taught, model.name, text, sizes[text]) for text in texts[1::2])
+        before = statistics.mean(_compute_error(TokenCounter(), model.name, text, sizes[text]) for text in texts[1::2])
+        after = statistics.mean(_compute_error(taught, model.name, text, sizes[text]) for text in texts[1::2])
         print(f"{language:>8}: {before:4.0%} -> {after:4.0%}")
 
 
-async def _prompt_tokens(model: OpenAIModel, text: str) -> int:
+async def _ask_prompt_tokens(model: OpenAIModel, text: str) -> int:
     message = Message(Role.USER, text, system_clock())
     answer = await model.complete(ModelRequest([message], max_output_tokens=1))
     return answer.usage.prompt_tokens if answer.usage else 0
 
 
-def _error(counter: TokenCounter, model: str, text: str, size: int) -> float:
+def _compute_error(counter: TokenCounter, model: str, text: str, size: int) -> float:
     message = Message(Role.USER, text, system_clock())
     return abs(counter.count_messages([message], model) - size) / size
 

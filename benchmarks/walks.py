@@ -18,7 +18,7 @@ from bot.console.console import create_console_address
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.search.types import Filter
-from tests.support.consolidating import answered
+from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer, Says
 
@@ -27,7 +27,7 @@ OURS = tuple(f"{ROOT / package}/" for package in ("bot", "pipeline", "memory", "
 TOLD = "My sister Ann lives in Lviv and keeps bees."
 
 
-async def trace(walk: Callable[[], Awaitable[object]]) -> set[tuple[str, str]]:
+async def trace_functions(walk: Callable[[], Awaitable[object]]) -> set[tuple[str, str]]:
     """Return module and name of each of our functions that a walk calls, in any thread."""
     calls: set[tuple[str, str]] = set()
 
@@ -53,7 +53,9 @@ async def main() -> None:
             values = {"mneme_data_dir": folder, "openai_base_url": model.url, "llm_model": "scripted"}
             async with open_app(Settings.model_validate(values), FakeClock()) as app:
                 person = Person(app)
-                model.consolidation = lambda _: Says(answered("Ann was told of.", None, ("Ann", "Ann keeps bees.")))
+                model.consolidation = lambda _: Says(
+                    create_answer("Ann was told of.", None, ("Ann", "Ann keeps bees."))
+                )
 
                 async def learn() -> None:
                     await person.says(TOLD)
@@ -68,7 +70,7 @@ async def main() -> None:
                 }
                 for name, walk in walks.items():
                     await walk()
-                    calls = await trace(walk)
+                    calls = await trace_functions(walk)
                     print(f"{name:8} {len({module for module, _ in calls}):4} modules {len(calls):5} functions")
 
 

@@ -46,9 +46,9 @@ class LightRagServer:
             return Answer(403, b'{"detail": "Invalid API Key"}')
         if request.target == "/documents/pipeline_status":
             return Answer(200, b'{"busy": false}')
-        return self._done(request, json.loads(request.body))
+        return self._answer_api(request, json.loads(request.body))
 
-    def _done(self, request: Request, body: dict[str, Any]) -> Answer | Streamed:
+    def _answer_api(self, request: Request, body: dict[str, Any]) -> Answer | Streamed:
         if request.target == "/documents/paginated":
             assert 10 <= body["page_size"] <= 200
             start = (body["page"] - 1) * body["page_size"]
@@ -72,11 +72,11 @@ class LightRagServer:
         assert len(body["query"]) >= 3
         self.queries.append(body)
         if self.drips:
-            return Streamed(_drip(), "application/json")
+            return Streamed(_send_forever(), "application/json")
         return Answer(200, json.dumps(self.context).encode())
 
 
-async def _drip() -> AsyncIterator[bytes]:
+async def _send_forever() -> AsyncIterator[bytes]:
     """Yield a response that never ends or pauses for long."""
     while True:
         yield b" "

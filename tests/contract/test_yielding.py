@@ -25,7 +25,7 @@ from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.routing import YieldingModel
 from tests.conftest import OpenApp
-from tests.support.consolidating import Bench, answered
+from tests.support.consolidating import Bench, create_answer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import Holds, ModelServer, Reply, Says
 
@@ -91,7 +91,7 @@ async def test_postponed_consolidation_stays_due(
     async def prompt(text: str, seconds: float) -> Completion:
         return (await yielding.complete(request(text, background=True))).completion
 
-    bench = Bench.over(database, clock, tmp_path / "memory", prompt)
+    bench = Bench.create(database, clock, tmp_path / "memory", prompt)
     background = BackgroundConsolidation(
         bench.service,
         bench.notices,
@@ -101,9 +101,9 @@ async def test_postponed_consolidation_stays_due(
         BackgroundTasks(),
     )
     session = await bench.store.session()
-    await bench.store.exchange(session, "I live in Kyiv.", "I see.")
+    await bench.store.commit_exchange(session, "I live in Kyiv.", "I see.")
     assert await bench.service.mark_current_due(session) is not None
-    replies: Iterator[Reply] = iter([Holds(""), Says(answered("They spoke of Kyiv.", None, LIVES))])
+    replies: Iterator[Reply] = iter([Holds(""), Says(create_answer("They spoke of Kyiv.", None, LIVES))])
     model.consolidation = lambda _: next(replies)
     running = asyncio.create_task(background.run_pending())
     await model.wait_for(lambda: len(model.consolidations) == 1)
@@ -120,7 +120,7 @@ async def test_new_returns_while_a_slow_model_consolidates(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bot.jobs.background, "ANSWER_SECONDS", 0)
-    late = Holds(answered("They spoke of Kyiv.", None, LIVES))
+    late = Holds(create_answer("They spoke of Kyiv.", None, LIVES))
     model.consolidation = lambda _: late
     async with start() as app:
         app.start_background_work()
@@ -142,7 +142,7 @@ async def wait_for_notice(app: App) -> None:
 
 
 async def test_stopped_new_keeps_the_conversation_and_its_consolidation(start: OpenApp, model: ModelServer) -> None:
-    replies: Iterator[Reply] = iter([Holds(""), Says(answered("They spoke of Kyiv.", None, LIVES))])
+    replies: Iterator[Reply] = iter([Holds(""), Says(create_answer("They spoke of Kyiv.", None, LIVES))])
     model.consolidation = lambda _: next(replies)
     async with start() as app:
         person = Person(app)

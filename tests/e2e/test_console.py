@@ -12,8 +12,8 @@ import pytest
 
 import bot
 from bot.console.console import InvalidChatName, create_console_address
-from tests.support.consolidating import answered
-from tests.support.figures import figures
+from tests.support.consolidating import create_answer
+from tests.support.figures import parse_figures
 from tests.support.servers.model import Fails, ModelServer, Says
 from tests.support.starter import run_mneme
 from tests.support.terminals import PATIENCE
@@ -85,7 +85,7 @@ async def test_commands_work_and_retry_sets_the_exit_status(mneme: Mneme, model:
     assert (status, err) == (0, "")
     said, _, shown = out.partition("\n")
     assert said == "You said: Hello"
-    assert figures(shown)["Context"]["messages"] == "2"
+    assert parse_figures(shown)["Context"]["messages"] == "2"
 
 
 async def test_consolidation_failed_in_one_run_is_retried_by_another(
@@ -97,7 +97,9 @@ async def test_consolidation_failed_in_one_run_is_retried_by_another(
     await mneme("chat", "-m", "/new")
     assert len(model.consolidations) == 1
     assert "[raw-fallback]" in history.read_text()
-    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, ("home", "The user lives in Kyiv.")))
+    model.consolidation = lambda _: Says(
+        create_answer("They spoke of Kyiv.", None, ("home", "The user lives in Kyiv."))
+    )
     await mneme("chat", "--session", "other", "-m", "Hello")
     assert len(model.consolidations) == 1, "whose conversation it was sorts it"
     nexts = (("chat", "-m", "Hello again"), ("chat", "-m", "/new"), ("chat",))

@@ -28,7 +28,7 @@ from memory.imports.json_stream import (
 )
 from memory.imports.source import write_temporarily
 from tests.e2e.test_import import export_contents, run_import
-from tests.support.hostile_files import crafted_imports
+from tests.support.hostile_files import create_hostile_imports
 
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 330
@@ -37,7 +37,7 @@ MAX_SECONDS = 110
 
 
 async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -> None:
-    files = crafted_imports()
+    files = create_hostile_imports()
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     child = await asyncio.create_subprocess_exec(
@@ -61,7 +61,7 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
 async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
     before = await export_contents(app, tmp_path / "before")
     path = tmp_path / name
-    path.write_bytes(crafted_imports()[name])
+    path.write_bytes(create_hostile_imports()[name])
     with pytest.raises(MnemeError, match="nothing was imported"):
         await run_import(app, path)
     assert await export_contents(app, tmp_path / "after") == before

@@ -15,7 +15,7 @@ from memory.imports.json_stream import TooComplex
 from pipeline.tools.mcp.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, Flow, TooMuch, parse_message
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.mcp_servers import Servers, called, until
+from tests.support.mcp_servers import Servers, call_tools, wait_until
 from tests.support.servers.model import Calls, ModelServer, Says
 
 SCRIPT = str(Path(__file__).parents[1] / "support" / "servers" / "hostile_mcp.py")
@@ -50,7 +50,7 @@ async def hostile(way: str) -> AsyncIterator[dict[str, object]]:
         await child.wait()
 
 
-def resident_kb() -> int:
+def read_resident_kb() -> int:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmRSS:")[2].split()[0])
 
@@ -62,14 +62,14 @@ async def test_attack_ends_its_call_and_the_server_restarts(
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
         person = Person(app)
-        await until(lambda: app.tools.list_states()[0].trouble is None)
-        before = resident_kb()
+        await wait_until(lambda: app.tools.list_states()[0].trouble is None)
+        before = read_resident_kb()
         async with asyncio.timeout(25):
-            results = await called(person, model, ("trial__attack", {"kind": kind}))
-        assert resident_kb() - before < MAX_GROWTH_KB
+            results = await call_tools(person, model, ("trial__attack", {"kind": kind}))
+        assert read_resident_kb() - before < MAX_GROWTH_KB
         assert results
         async with asyncio.timeout(25):
-            while await called(person, model, ("trial__attack", {"kind": "hello"})) != ["hello"]:  # noqa: ASYNC110  # nothing tells of it
+            while await call_tools(person, model, ("trial__attack", {"kind": "hello"})) != ["hello"]:  # noqa: ASYNC110  # nothing tells of it
                 await asyncio.sleep(0.1)
 
 
@@ -78,7 +78,7 @@ async def test_lone_surrogate_is_replaced_and_the_rest_kept(
     start: OpenApp, model: ModelServer, servers: Servers, way: str
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
-        results = await called(Person(app), model, ("trial__attack", {"kind": "half"}))
+        results = await call_tools(Person(app), model, ("trial__attack", {"kind": "half"}))
     assert results == ["half \ufffd, whole \U0001f600, \\ud83d"]
     tool = model.requests[-1].body["tools"][-1]["function"]
     assert tool["description"] == "Attack, half an emoji: \ufffd"

@@ -67,11 +67,11 @@ class Line:
         return Turn("t1", session, [], self.channel, NOW)
 
 
-async def fails_unexpectedly(turn: Turn) -> None:
+async def fail_unexpectedly(turn: Turn) -> None:
     raise ZeroDivisionError("a bug")
 
 
-async def fails_with_a_sentence(turn: Turn) -> None:
+async def fail_with_a_sentence(turn: Turn) -> None:
     raise MnemeError("The well is dry: dig deeper.")
 
 
@@ -128,7 +128,7 @@ async def test_log_contains_the_time_of_each_system() -> None:
 async def test_optional_system_that_fails_does_not_stop_the_turn(system: str) -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fails_unexpectedly}).run(turn)
+    await line.pipeline(**{system: fail_unexpectedly}).run(turn)
     assert line.ran == ORDERED
     assert turn.outcome is Outcome.ANSWERED
     assert turn.failure is None
@@ -138,7 +138,7 @@ async def test_optional_system_that_fails_does_not_stop_the_turn(system: str) ->
 async def test_required_system_that_fails_ends_the_turn_with_its_sentence(system: str) -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
+    await line.pipeline(**{system: fail_with_a_sentence}).run(turn)
     assert turn.failure == "The well is dry: dig deeper."
     assert turn.outcome is Outcome.FAILED
     assert line.ran == [*ORDERED[: ORDERED.index(system) + 1], "ReplyDelivery"]
@@ -147,7 +147,7 @@ async def test_required_system_that_fails_ends_the_turn_with_its_sentence(system
 async def test_unexpected_failure_names_the_turn_and_hides_the_exception() -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(ToolLoop=fails_unexpectedly).run(turn)
+    await line.pipeline(ToolLoop=fail_unexpectedly).run(turn)
     assert turn.failure == "Something went wrong on my side: send /retry, or look for turn t1 in the log."
 
 
@@ -155,7 +155,7 @@ async def test_unexpected_failure_names_the_turn_and_hides_the_exception() -> No
 async def test_failure_after_the_reply_does_not_change_it(system: str) -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
+    await line.pipeline(**{system: fail_with_a_sentence}).run(turn)
     assert line.ran == ORDERED
     assert turn.outcome is Outcome.ANSWERED
     assert line.channel.said == []

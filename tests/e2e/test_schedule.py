@@ -29,7 +29,7 @@ OWNER = "console:local"
 # The test clock starts on Saturday 2026-02-07 12:15. The hour is Sunday 04:00.
 
 
-def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
+def create_schedule(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     at = create_weekly_rule(day, hour, ZoneInfo("UTC"))
     languages = Languages(memory.preferences)
@@ -39,7 +39,7 @@ def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: 
 @pytest.fixture
 def schedule(database: Database, clock: FakeClock) -> WeeklySchedule:
     """Return the schedule on a fresh database."""
-    return schedule_over(database, clock)
+    return create_schedule(database, clock)
 
 
 async def add_fact(app: App, content: str, owner: str = OWNER) -> None:
@@ -104,10 +104,10 @@ async def test_clock_set_back_does_not_repeat_the_run(schedule: WeeklySchedule, 
 
 
 async def test_two_processes_tidy_and_report_once(database: Database, clock: FakeClock, tmp_path: Path) -> None:
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     await store.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
     other = await Database.open(tmp_path / "data" / "mneme.db")
-    schedules = [schedule_over(database, clock), schedule_over(other, clock)]
+    schedules = [create_schedule(database, clock), create_schedule(other, clock)]
     await schedules[0].run_if_due()
     clock.forward(days=400)
     await asyncio.gather(*(one.run_if_due() for one in schedules))
@@ -181,7 +181,7 @@ async def test_start_catches_up_and_close_leaves_the_run_due(
 
 @pytest.mark.parametrize("steps", range(0, 40, 3))
 async def test_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
-    schedule = schedule_over(database, clock)
+    schedule = create_schedule(database, clock)
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
     await schedule.run_if_due()
@@ -208,7 +208,7 @@ async def test_f35_run_comes_at_its_hour_after_clock_change(
     database: Database, clock: FakeClock, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.jobs.scheduled.MINUTE_SECONDS", 0.02)
-    schedule, jobs = schedule_over(database, clock), JobLog(database)
+    schedule, jobs = create_schedule(database, clock), JobLog(database)
 
     async def noted(moment: datetime) -> None:
         async with asyncio.timeout(20):

@@ -15,7 +15,7 @@ from memory.messages import Provenance, Role
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, Person
-from tests.support.figures import figures
+from tests.support.figures import parse_figures
 from tests.support.servers.model import Calls, Fails, Holds, ModelServer, Says
 
 READ = Calls((("memory_file", {"action": "read"}),))
@@ -254,7 +254,7 @@ async def test_status_is_answered_during_a_turn(app: App, person: Person, model:
     await person.sends("Hello?")
     await person.sends("/status")
     await person.sees("**Queue**")
-    queue = figures(person.channel.said[0])["Queue"]
+    queue = parse_figures(person.channel.said[0])["Queue"]
     assert (queue["waiting"], queue[""]) == ("1", "An answer is being written.")
     holds.release.set()
     await app.runner.wait_until_idle("console:local")

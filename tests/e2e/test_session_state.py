@@ -88,4 +88,4 @@ async def test_complete_preview_is_not_edited_again(app: App) -> None:
                 outbox.kick("telegram:1001")
                 await outbox.close()
             assert await mailbox.list_unsent() == []
-        assert [call.params["text"] for call in telegram.calls_to("editMessageText")] == ["hello again"]
+        assert [call.params["text"] for call in telegram.list_calls("editMessageText")] == ["hello again"]

@@ -18,7 +18,7 @@ from tests.support.talk import in_utc
 
 
 @dataclass(frozen=True, slots=True)
-class Activating:
+class ActivationBench:
     """Search, activation and recall on one database."""
 
     search: Search
@@ -26,19 +26,19 @@ class Activating:
     recall: Recall
 
     @classmethod
-    def over(
+    def create(
         cls, database: Database, clock: Clock, decay: Decay | None = None, ranker: Ranker | None = None
-    ) -> Activating:
+    ) -> ActivationBench:
         """Create both with UTC as the zone."""
         activation = Activation(database, decay or Decay(), clock, in_utc)
         search = Search(database)
         return cls(search, activation, Recall(search, database, TokenCounter(), in_utc, ranker))
 
-    async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[ActivatedMemory, ...]:
+    async def select_baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[ActivatedMemory, ...]:
         """Return layer A."""
         return self.activation.select_baseline(await self.activation.read_pool(owner, tokens), tokens, count)
 
-    async def contextual(
+    async def select_contextual(
         self, owner: str, message: str, baseline: Collection[ActivatedMemory], tokens: int, count: TokenCount
     ) -> tuple[ActivatedMemory, ...]:
         """Return layers B and C for a message within the rest of the budget."""

@@ -30,7 +30,7 @@ from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.notices import PendingNotices
 from memory.text.tokens import TokenCounter
-from tests.support.agreement import agreement
+from tests.support.agreement import confirm_claims
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, in_utc
 
@@ -49,46 +49,46 @@ class Crash(BaseException):
 
 
 @dataclass(slots=True)
-class Crashes:
+class CrashPoints:
     """Crashes once when `point` is reached."""
 
     point: str | None = None
 
-    def at(self, point: str) -> None:
+    def reach(self, point: str) -> None:
         if point == self.point:
             self.point = None
             raise Crash(point)
 
 
 class CrashingHistory(HistoryFiles):
-    def __init__(self, files: MarkdownFiles, crashes: Crashes) -> None:
+    def __init__(self, files: MarkdownFiles, crashes: CrashPoints) -> None:
         super().__init__(files)
         self._crashes = crashes
 
     async def append(self, owner: str, at: datetime, text: str, key: str) -> bool:
-        self._crashes.at("before history")
+        self._crashes.reach("before history")
         written = await super().append(owner, at, text, key)
-        self._crashes.at("after history")
+        self._crashes.reach("after history")
         return written
 
 
 class CrashingFiles(MarkdownFiles):
-    crashes = Crashes()
+    crashes = CrashPoints()
 
     async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
-        self.crashes.at("before memory")
+        self.crashes.reach("before memory")
         written = await super().rewrite_long_term(owner, expected=expected, text=text)
-        self.crashes.at("after memory")
+        self.crashes.reach("after memory")
         return written
 
 
 class CrashingFacts(FactLearner):
-    crashes = Crashes()
+    crashes = CrashPoints()
 
     async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[LearnedMemory]:
-        self.crashes.at("before facts")
+        self.crashes.reach("before facts")
         learned = await super().learn_in(change, facts, first_message)
-        self.crashes.at("after facts")
+        self.crashes.reach("after facts")
         return learned
 
 
@@ -103,11 +103,11 @@ class Bench:
     ledger: Ledger
     undo: Undo
     notices: PendingNotices
-    crashes: Crashes
+    crashes: CrashPoints
     service: ConsolidationService
 
     @classmethod
-    def over(
+    def create(
         cls,
         database: Database,
         clock: FakeClock,
@@ -121,7 +121,7 @@ class Bench:
         look: PromptFn | None = None,
     ) -> Bench:
         """Return a bench over a database. By default `look`, the model of the second look, is `agreeing_look`."""
-        crashes, store = Crashes(), Store.over(database, clock)
+        crashes, store = CrashPoints(), Store.create(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)
         facts = CrashingFacts(database, Search(database))
@@ -132,7 +132,7 @@ class Bench:
             return not selects
 
         contract = ModelAbilities(lambda: part_tokens, is_reliable)
-        checker = FactChecker(SecondLook(look or agreeing_look, is_reliable))
+        checker = FactChecker(SecondLook(look or agree, is_reliable))
         service = ConsolidationService(
             database,
             store.sessions,
@@ -179,12 +179,12 @@ class Bench:
             await self.service.run(conversation_id)
 
 
-async def agreeing_look(prompt: str, _seconds: float) -> Completion:
+async def agree(prompt: str, _seconds: float) -> Completion:
     """Answer the second look with agreement, see tests/support/agreement.py."""
-    return Completion(agreement(prompt))
+    return Completion(confirm_claims(prompt))
 
 
-def answered(history: object = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
+def create_answer(history: object = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
     """Return a consolidation answer. Facts are pairs of subject and text."""
     listed = [{"subject": subject, "fact": text, "kind": "fact", "since": None} for subject, text in facts]
     return json.dumps({"history_entry": history, "memory_update": update, "facts": listed})

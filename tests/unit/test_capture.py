@@ -258,17 +258,17 @@ NOT_STATED = """
 """
 
 
-def _lines(text: str) -> list[str]:
+def _read_lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]
 
 
-@pytest.mark.parametrize("text", _lines(STATED))
+@pytest.mark.parametrize("text", _read_lines(STATED))
 def test_plain_statement_is_captured(text: str) -> None:
     said, _, kept = text.partition(" => ")
     assert [one.text for one in capture_statements(said)] == [kept or said]
 
 
-@pytest.mark.parametrize("text", _lines(NOT_STATED))
+@pytest.mark.parametrize("text", _read_lines(NOT_STATED))
 def test_question_supposition_or_report_is_not_captured(text: str) -> None:
     assert capture_statements(text) == []
 

@@ -29,7 +29,8 @@ MAX_WEIGHTS_BYTES = 300_000
 
 def test_feature_has_the_same_bucket_in_every_process() -> None:
     said = "I live in Cork, я живу в Корке, 我住在科克"
-    program = f"from memory.capture.classifier import buckets; print([sorted(group) for group in buckets({said!r})])"
+    groups = f"[sorted(group) for group in hash_features({said!r})]"
+    program = f"from memory.capture.classifier import hash_features; print({groups})"
     printed = {
         subprocess.run(  # noqa: S603 - fixed text
             [sys.executable, "-c", program],

@@ -116,7 +116,7 @@ async def _create_first_release(path: Path) -> None:
 async def test_upgrade_from_first_release_makes_every_memory_a_state(tmp_path: Path, clock: FakeClock) -> None:
     await _create_first_release(tmp_path / "mneme.db")
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     (entry,) = await store.entries.list("telegram:1")
     assert (entry.content, entry.nature, entry.line) == ("I live in Lviv", Nature.STATE, "- I live in Lviv")
     await store.entries.add("telegram:1", NewEntry("Allergic to nuts", kind=Kind.FACT, nature=Nature.VITAL))
@@ -131,7 +131,7 @@ async def test_upgrade_from_first_release_allows_forgetting_words(tmp_path: Path
     await _create_first_release(tmp_path / "mneme.db")
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
     assert not await read_forgotten_words(database.rows, "telegram:1")
-    await Store.over(database, clock).entries.remove("telegram:1", "home")
+    await Store.create(database, clock).entries.remove("telegram:1", "home")
     words = await read_forgotten_words(database.rows, "telegram:1")
     assert words.forbids("The user lives in Lviv.", "I live in Lviv", None)
     assert not await read_forgotten_words(database.rows, "telegram:2")

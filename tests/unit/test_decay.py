@@ -104,7 +104,7 @@ async def test_huge_count_in_the_database_is_clamped(store: Store) -> None:
 
 async def test_stored_strength_follows_every_write(start: OpenApp, clock: FakeClock, tmp_path: Path) -> None:
     async with start() as app:
-        store = Store.over(app.database, clock)
+        store = Store.create(app.database, clock)
         await store.entries.add("console:local", NewEntry("apple", name="one", kind="fact"))
         clock.forward(days=3)
         await store.entries.add("console:local", NewEntry("pear", name="two", kind="policy"))

@@ -21,7 +21,7 @@ from memory.store.reinforcement import Reinforcement
 from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock, Person
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, create_ledger
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")
@@ -32,7 +32,7 @@ STRENGTHS = (
 
 @pytest.fixture
 def learning(database: Database, clock: FakeClock) -> Learning:
-    return Learning(database, Search(database), ledger_over(database, clock))
+    return Learning(database, Search(database), create_ledger(database, clock))
 
 
 async def learn(learning: Learning, content: str, kind: Kind = Kind.FACT, owner: str = ANN) -> Entry:

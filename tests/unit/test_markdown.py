@@ -21,14 +21,14 @@ OWNER = "telegram:12345"
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
 
-def files_in(root: Path, zone: str = "UTC") -> MarkdownFiles:
+def open_files(root: Path, zone: str = "UTC") -> MarkdownFiles:
     return MarkdownFiles(root, lambda _: ZoneInfo(zone), recent_days=7, max_memory_size=1000)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> MarkdownFiles:
     """Return the Markdown files of a fresh installation with a MEMORY.md of at most 4,000 bytes."""
-    return files_in(tmp_path / "memory")
+    return open_files(tmp_path / "memory")
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ async def test_new_file_is_private_to_its_owner(files: MarkdownFiles) -> None:
 
 
 async def test_concurrent_appends_of_tasks_and_programs_lose_nothing(tmp_path: Path) -> None:
-    one, other = files_in(tmp_path), files_in(tmp_path)
+    one, other = open_files(tmp_path), open_files(tmp_path)
     await asyncio.gather(
         *(
             files.change_long_term(OWNER, appending(f"- {name} {n}"))
@@ -229,7 +229,7 @@ async def test_readers_never_see_a_partial_file(files: MarkdownFiles, memory_md:
 
 
 async def test_notes_are_appended_to_the_day_in_the_chats_zone(tmp_path: Path) -> None:
-    kyiv = files_in(tmp_path, "Europe/Kyiv")
+    kyiv = open_files(tmp_path, "Europe/Kyiv")
     await kyiv.append_today(OWNER, datetime(2026, 2, 7, 21, 59, tzinfo=UTC), "[23:59] late")
     await kyiv.append_today(OWNER, datetime(2026, 2, 7, 22, 0, tzinfo=UTC), "[00:00] early")
     folder = kyiv.get_folder(OWNER)

@@ -192,7 +192,7 @@ def test_every_provider_with_a_domain_has_prices(catalogue: ModelCatalogue) -> N
 
 def test_catalogue_without_a_hosted_model_leaves_prices_unread() -> None:
     code = (
-        "import sys; from config.models import load_catalogue; load_catalogue().window('gpt-4o'); "
+        "import sys; from config.models import load_catalogue; load_catalogue().get_window('gpt-4o'); "
         "from config.prices import load_prices; "
         "sys.exit(load_prices.cache_info().currsize or 'genai_prices' in sys.modules)"
     )

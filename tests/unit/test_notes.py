@@ -111,42 +111,46 @@ def test_note_shows_the_time_in_the_zone_of_the_chat() -> None:
     assert format_exchange_notes([user("Hi"), assistant("Hi", late)], ZoneInfo("Europe/Kyiv"))[0].startswith("[00:59]")
 
 
-def exchange(text: str, at: datetime = NOON, turn: int = 1) -> list[Message]:
+def create_exchange(text: str, at: datetime = NOON, turn: int = 1) -> list[Message]:
     return [user(text, at, turn), assistant("Yes", at, turn)]
 
 
-def line(text: str, time: str = "12:00") -> str:
+def format_line(text: str, time: str = "12:00") -> str:
     return f"[{time}] User: {text} | Assistant: Yes"
 
 
 def test_notes_omit_exchanges_visible_in_the_conversation() -> None:
-    memory = Memory("tea", f"{line('one')}\n{line('two')}\n", ((FRIDAY, line("three")),))
-    shown = remove_visible(memory, exchange("two"), ZONE)
-    assert shown == Memory("tea", line("one"), ((FRIDAY, line("three")),))
+    memory = Memory("tea", f"{format_line('one')}\n{format_line('two')}\n", ((FRIDAY, format_line("three")),))
+    shown = remove_visible(memory, create_exchange("two"), ZONE)
+    assert shown == Memory("tea", format_line("one"), ((FRIDAY, format_line("three")),))
 
 
 def test_notes_omit_as_many_equal_exchanges_as_are_visible() -> None:
-    memory = Memory("", "\n".join([line("ping")] * 3), ())
-    visible = [*exchange("ping", turn=1), *exchange("ping", turn=2)]
-    assert remove_visible(memory, visible, ZONE).today == line("ping")
+    memory = Memory("", "\n".join([format_line("ping")] * 3), ())
+    visible = [*create_exchange("ping", turn=1), *create_exchange("ping", turn=2)]
+    assert remove_visible(memory, visible, ZONE).today == format_line("ping")
 
 
 def test_handwritten_lines_in_a_note_stay() -> None:
-    memory = Memory("", f"# Saturday\n\n{line('one')}\nremember the milk\n", ())
-    assert remove_visible(memory, exchange("one"), ZONE).today == "# Saturday\n\nremember the milk"
+    memory = Memory("", f"# Saturday\n\n{format_line('one')}\nremember the milk\n", ())
+    assert remove_visible(memory, create_exchange("one"), ZONE).today == "# Saturday\n\nremember the milk"
 
 
 def test_exchange_before_midnight_in_another_zone_matches_its_days_note() -> None:
     kyiv = ZoneInfo("Europe/Kyiv")
     before, after = datetime(2026, 2, 6, 21, 59, tzinfo=UTC), datetime(2026, 2, 6, 22, 0, tzinfo=UTC)
-    memory = Memory("", line("late", "00:00"), ((FRIDAY, line("late", "23:59")),))
-    visible = [*exchange("late", before, 1), *exchange("late", after, 2)]
+    memory = Memory("", format_line("late", "00:00"), ((FRIDAY, format_line("late", "23:59")),))
+    visible = [*create_exchange("late", before, 1), *create_exchange("late", after, 2)]
     shown = remove_visible(memory, visible, kyiv)
     assert shown.to_context() == ""
 
 
 def test_equal_exchange_of_another_day_is_not_omitted() -> None:
     friday_noon = NOON.replace(day=6)
-    memory = Memory("", line("good morning"), ((FRIDAY, line("good morning")), (THURSDAY, line("good morning"))))
-    shown = remove_visible(memory, exchange("good morning", friday_noon), ZONE)
-    assert shown == Memory("", line("good morning"), ((FRIDAY, ""), (THURSDAY, line("good morning"))))
+    memory = Memory(
+        "",
+        format_line("good morning"),
+        ((FRIDAY, format_line("good morning")), (THURSDAY, format_line("good morning"))),
+    )
+    shown = remove_visible(memory, create_exchange("good morning", friday_noon), ZONE)
+    assert shown == Memory("", format_line("good morning"), ((FRIDAY, ""), (THURSDAY, format_line("good morning"))))

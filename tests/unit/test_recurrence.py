@@ -32,12 +32,12 @@ ZONES = [
 ]
 
 
-def wall(text: str) -> datetime:
+def parse_wall_time(text: str) -> datetime:
     """Parse a naive wall-clock time."""
     return datetime.fromisoformat(text)
 
 
-def utc(text: str) -> datetime:
+def parse_utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -70,18 +70,24 @@ def test_next_time_follows_the_rule_over_clock_changes(
     repeat: Repeat, first: str, days: tuple[int, ...], after: str, expected: str
 ) -> None:
     rule = Rule(repeat, datetime.fromisoformat(first), KYIV, days)
-    assert rule.find_next(utc(after)) == utc(expected)
+    assert rule.find_next(parse_utc(after)) == parse_utc(expected)
 
 
 @given(
     repeat=st.sampled_from([r for r in Repeat if r is not Repeat.ONCE]),
-    first=st.datetimes(wall("2005-01-01"), wall("2040-01-01")),
+    first=st.datetimes(parse_wall_time("2005-01-01"), parse_wall_time("2040-01-01")),
     zone=st.sampled_from(ZONES).map(ZoneInfo),
     days=st.lists(st.integers(0, 6), unique=True, max_size=7).map(lambda days: tuple(sorted(days))),
-    moment=st.datetimes(wall("2005-01-01"), wall("2040-01-01"), timezones=st.just(UTC)),
+    moment=st.datetimes(parse_wall_time("2005-01-01"), parse_wall_time("2040-01-01"), timezones=st.just(UTC)),
 )
-@example(Repeat.DAILY, wall("2011-12-01T10:00"), ZoneInfo("Pacific/Apia"), (), utc("2011-12-29T21:00"))
-@example(Repeat.DAILY, wall("2026-01-01T02:15"), ZoneInfo("Australia/Lord_Howe"), (), utc("2026-10-03T12:00"))
+@example(Repeat.DAILY, parse_wall_time("2011-12-01T10:00"), ZoneInfo("Pacific/Apia"), (), parse_utc("2011-12-29T21:00"))
+@example(
+    Repeat.DAILY,
+    parse_wall_time("2026-01-01T02:15"),
+    ZoneInfo("Australia/Lord_Howe"),
+    (),
+    parse_utc("2026-10-03T12:00"),
+)
 def test_next_time_is_at_the_wall_clock_hour_without_gaps(
     repeat: Repeat, first: datetime, zone: ZoneInfo, days: tuple[int, ...], moment: datetime
 ) -> None:
@@ -109,7 +115,10 @@ def test_next_time_is_at_the_wall_clock_hour_without_gaps(
     assert (rule.find_next(coming) or coming) > coming
 
 
-@given(zone=st.sampled_from(ZONES).map(ZoneInfo), start=st.datetimes(wall("2010-01-01"), wall("2030-01-01")))
+@given(
+    zone=st.sampled_from(ZONES).map(ZoneInfo),
+    start=st.datetimes(parse_wall_time("2010-01-01"), parse_wall_time("2030-01-01")),
+)
 def test_daily_rule_has_one_time_on_every_existing_day(zone: ZoneInfo, start: datetime) -> None:
     rule = Rule(Repeat.DAILY, start, zone)
     since = start.replace(tzinfo=zone).astimezone(UTC)
@@ -149,7 +158,7 @@ def test_repeated_hour_is_the_first_unless_an_offset_says_otherwise() -> None:
 
 def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
     wish = read_request("call", "2026-03-29T03:30", Repeat.DAILY, "", now=NOW, zone=KYIV)
-    assert wish.rule.find_next(utc("2026-04-01T12:00")) == utc("2026-04-02T00:30")
+    assert wish.rule.find_next(parse_utc("2026-04-01T12:00")) == parse_utc("2026-04-02T00:30")
 
 
 @pytest.mark.parametrize(
@@ -189,9 +198,11 @@ def test_invalid_wish_is_answered_with_the_expected_format(when: str, repeat: st
 
 
 def test_recurring_wish_may_begin_in_the_past() -> None:
-    assert read_request("x", "2026-02-07T09:00", Repeat.DAILY, "", now=NOW, zone=KYIV).at == utc("2026-02-08T07:00")
+    assert read_request("x", "2026-02-07T09:00", Repeat.DAILY, "", now=NOW, zone=KYIV).at == parse_utc(
+        "2026-02-08T07:00"
+    )
     weekly = read_request("x", "2026-02-02T09:00", Repeat.WEEKLY, "Mon, FRIDAY", now=NOW, zone=KYIV)
-    assert (weekly.rule.days, weekly.at) == ((0, 4), utc("2026-02-09T07:00"))
+    assert (weekly.rule.days, weekly.at) == ((0, 4), parse_utc("2026-02-09T07:00"))
     assert str(weekly.rule) == "weekly on Monday, Friday"
 
 

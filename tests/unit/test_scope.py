@@ -19,7 +19,7 @@ from memory.store.reinforcement import Reinforcement
 from memory.store.scope import MAX_PATH_CHARS, MAX_SCOPE_CHARS, scope_matches, validate_scope
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock
-from tests.support.talk import in_utc, ledger_over
+from tests.support.talk import create_ledger, in_utc
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")
@@ -127,7 +127,7 @@ def test_scopes_are_stored_in_normal_form(given_as: str | None, stored: str | No
 
 @pytest.fixture
 def learning(database: Database, clock: FakeClock) -> Learning:
-    return Learning(database, Search(database), ledger_over(database, clock))
+    return Learning(database, Search(database), create_ledger(database, clock))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from memory.search.activation import ActivatedMemory
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
-from tests.support.activating import Activating
+from tests.support.activating import ActivationBench
 from tests.support.talk import NOON, Store, assistant, user
 
 OWNER = "telegram:12345"
@@ -19,7 +19,7 @@ count = TokenCounter().count
 
 
 async def activate(store: Store, shown: AlreadyInPrompt, message: str = "tea") -> tuple[ActivatedMemory, ...]:
-    activating = Activating.over(store.database, store.clock)
+    activating = ActivationBench.create(store.database, store.clock)
     found = await activating.search.find_for_message(message, OWNER, 0)
     pool = await activating.activation.read_pool(OWNER, 800, found)
     return activating.activation.select_contextual(pool, (), 800, count, shown)
@@ -78,7 +78,7 @@ def test_only_text_typed_by_the_user_counts() -> None:
 
 async def test_memory_is_not_shown_next_to_its_source_message(store: Store) -> None:
     session = await store.session()
-    turn = await store.exchange(session, "By the way, from now on I drink green tea in the morning", "Fine.")
+    turn = await store.commit_exchange(session, "By the way, from now on I drink green tea in the morning", "Fine.")
     message = await store.database.value("SELECT min(id) FROM messages WHERE turn_id = ?", (turn,))
     entry = await store.entries.add(OWNER, NewEntry("I drink green tea in the morning", kind=Kind.PREFERENCE))
     async with store.database.transaction() as connection:

@@ -16,7 +16,7 @@ from memory.store.database import Database
 from tests.support.fakes import FakeClock
 
 
-def use(prompt: int, completion: int = 0) -> TokenUse:
+def create_use(prompt: int, completion: int = 0) -> TokenUse:
     return TokenUse("scripted", "turn", prompt, completion)
 
 
@@ -44,11 +44,11 @@ async def test_tokens_today_restart_at_midnight_in_the_zone(
 ) -> None:
     log = UsageLog(database, clock, ZoneInfo(zone))
     clock.now = datetime.fromisoformat(before).replace(tzinfo=UTC)
-    await log.record(use(100))
+    await log.record(create_use(100))
     assert await log.count_tokens_today() == 100
     clock.now = datetime.fromisoformat(after).replace(tzinfo=UTC)
     assert await log.count_tokens_today() == 0
-    await log.record(use(7))
+    await log.record(create_use(7))
     clock.forward(hours=22)
     assert await log.count_tokens_today() == 7
 
@@ -56,13 +56,13 @@ async def test_tokens_today_restart_at_midnight_in_the_zone(
 async def test_day_with_a_repeated_first_hour_counts_both(database: Database, clock: FakeClock) -> None:
     log = UsageLog(database, clock, ZoneInfo("Atlantic/Azores"))  # On 2026-10-25 one o'clock becomes midnight.
     clock.now = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
-    await log.record(use(100))
+    await log.record(create_use(100))
     clock.forward(hours=1)
     assert await log.count_tokens_today() == 100
 
 
 async def test_tokens_today_survive_a_restart(database: Database, clock: FakeClock) -> None:
-    await UsageLog(database, clock, ZoneInfo("UTC")).record(use(100))
+    await UsageLog(database, clock, ZoneInfo("UTC")).record(create_use(100))
     assert await UsageLog(database, clock, ZoneInfo("UTC")).count_tokens_today() == 100
 
 
@@ -111,7 +111,7 @@ async def test_chat_day_follows_its_zone_and_includes_all_topics(database: Datab
     for moment in ("2026-02-07T14:59:59", "2026-02-07T15:00:01", "2026-02-08T07:59:59", "2026-02-08T08:00:01"):
         clock.now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
         for session in ("telegram:1", "telegram:-2:7", "telegram:-23"):
-            await log.record(replace(use(60), session_id=session))
+            await log.record(replace(create_use(60), session_id=session))
     assert (await log.sum_today("telegram:1")).tokens == 180  # Since 15:00 UTC of the day before.
     assert (await log.sum_today("telegram:-2")).tokens == 60  # Since 8:00 UTC.
     assert await log.has_used_up("telegram:1")
@@ -166,7 +166,7 @@ async def test_usage_of_first_format_keeps_its_cost(tmp_path: Path, clock: FakeC
 
 async def test_money_quota_counts_priced_calls_only(database: Database, clock: FakeClock) -> None:
     log = UsageLog(database, clock, ZoneInfo("UTC"), {"dear": PRICE}.get, Quota(cost=0.01))
-    await log.record(replace(use(1_000_000), session_id="telegram:1"))  # A model without a price.
+    await log.record(replace(create_use(1_000_000), session_id="telegram:1"))  # A model without a price.
     assert not await log.has_used_up("telegram:1")
     await log.record(TokenUse("dear", "turn", 1_000_000, 0, session_id="telegram:1"))
     assert await log.has_used_up("telegram:1")

@@ -60,12 +60,12 @@ def test_embedded_form_begins_with_the_speaker() -> None:
 
 
 async def test_phrasing_of_a_question_does_not_count_as_meaning(database: Database, clock: FakeClock) -> None:
-    store, vectors = Store.over(database, clock), Vectors(database)
+    store, vectors = Store.create(database, clock), Vectors(database)
     asking = {word: "asking" for question in BARE_QUESTIONS for word in re.findall(r"\w+", question.casefold())}
     embedder = MeaningEmbedder({**asking, "really": "asking", "dachshund": "dog", "pet": "dog"})
     session = await store.session("ann")
     for text in ("What? Really? What?", "The dachshund is asleep on the new carpet in the hall", "It rained"):
-        await store.exchange(session, text, "I see.")
+        await store.commit_exchange(session, text, "I see.")
     embedding = Embedding(vectors, embedder)
     while await embedding.embed_batch():
         pass
