@@ -405,7 +405,7 @@ def find_settings_file() -> Path:
 
 
 def load_settings(env_file: Path | None = None) -> Settings:
-    """Load the settings from the environment and `env_file`, or `settings_file()` by default.
+    """Load the settings from the environment and `env_file`, or `find_settings_file()` by default.
 
     Raises ConfigurationError for wrong values, unknown names, and proxy or certificate variables that HTTP clients
     can't use.

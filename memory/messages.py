@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from memory.text import validity
 
-storable = validity.make_storable
+make_storable = validity.make_storable
 """Re-exported, since most stored texts are messages."""
 
 

@@ -15,7 +15,7 @@ from config.texts import N_, _
 from memory.buttons import Keyboard
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
-from memory.messages import Document, Passage, Provenance, storable
+from memory.messages import Document, Passage, Provenance, make_storable
 from memory.reminders.delivery import TaskRun
 from memory.reminders.reminder import TaskSound
 from memory.store.button_rows import OutgoingReply
@@ -111,7 +111,7 @@ def clean(text: str) -> str:
     """Normalise text to NFC and remove control characters, lone surrogates and directional overrides."""
     # Remove control characters before normalising: one may separate a letter from its accent.
     # Right-to-left and left-to-right marks stay, since Hebrew and Arabic texts need them.
-    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", storable(text)))
+    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", make_storable(text)))
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(plain) > MAX_MESSAGE_CHARS:
         note = f"\n[... the rest of {len(plain)} characters was not kept]"

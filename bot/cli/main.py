@@ -168,7 +168,7 @@ async def _run(settings: Settings) -> None:
     manager = ServiceManager.from_environment(os.environ)
     with lock_data_dir(settings.mneme_data_dir):
         if (replica := create_replica(settings, system_clock)) is not None:
-            await replica.claim()  # Before a database is created here, which a replica would have to replace
+            await replica.claim()  # First: without a lease, no database may be created here
         async with (
             open_app(settings) as app,
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),

@@ -173,7 +173,7 @@ def _parse_pairs(texts: list[str]) -> dict[str, str]:
 
 
 def _read_document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the whole file and the servers in it. Raises WrongServer for a file that can't be read."""
+    """Return the parsed file and its servers. Raises WrongServer if the file can't be read."""
     from pipeline.tools.mcp.config import SERVERS
 
     try:

@@ -110,7 +110,7 @@ class Command:
     argument: str = ""
     immediate: bool = False  # Answers at once, even while a turn runs
     repeatable: bool = False  # May run again after a crash: its effect is the same, or is completed
-    listed: bool = True  # In help and menu. Other commands appear with their subject, such as `/done_12`
+    listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound

@@ -109,7 +109,7 @@ def print_above(text: str, console: Console) -> None:
 
 
 class TerminalChannel(ConsoleChannel):
-    """Prints each completed block of an answer once, above the prompt. The rest is redrawn in `live`.
+    """Prints each completed block of an answer once, above the prompt. The rest is redrawn by `render_live`.
 
     Printed blocks are never redrawn, so an answer may be taller than the window.
     """

@@ -204,7 +204,7 @@ async def send_part(
     """Send one part of a reply. Return the id of the message. Raises SendFailed.
 
     Args:
-        receiver: the only user who may see it, as for `ephemeral_parameters`. The id shows whether that worked.
+        receiver: the only user who may see it, as for `build_ephemeral_parameters`. The id shows whether that worked.
     """
     silent = silent or isinstance(part, VoiceNote)  # Its text already made a sound
     parameters = build_message_parameters(address, None if receiver is not None else reply_to, markup, silent=silent)

@@ -63,7 +63,7 @@ _UNREADABLE: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a message. It is `worded` if someone other than the sender chose the words."""
+    """The content of a message. `has_words_of_others` means that the sender did not choose the words."""
 
     text: str
     files: tuple[MediaFile, ...] = ()

@@ -18,7 +18,7 @@ from bot.telegram.features import is_ephemeral, make_message_key
 from bot.telegram.media import clean_name, format_rich_text, get_files, get_origin, get_text, parse_content
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
-from memory.messages import Passage, Provenance, storable
+from memory.messages import Passage, Provenance, make_storable
 from pipeline.arrival import Arrival, Channel
 
 MAX_INTEGER = 2**63 - 1
@@ -92,7 +92,7 @@ class RawUpdate:
             raise ValueError("no update without a number")
         try:
             # JSON may contain lone surrogates, which neither the store nor models accept
-            return cls(number, storable(json.dumps(_drop_button_text(update), ensure_ascii=False)))
+            return cls(number, make_storable(json.dumps(_drop_button_text(update), ensure_ascii=False)))
         except (ValueError, RecursionError, MemoryError):
             message = update["message"] if isinstance(update.get("message"), dict) else {}
             return cls(

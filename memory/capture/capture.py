@@ -108,7 +108,7 @@ class MemoryRequest:
 
     Attributes:
         what: The thing to remember or to forget, in the user's words.
-        besides: The rest of the message.
+        rest: The rest of the message.
     """
 
     what: str

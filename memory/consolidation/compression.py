@@ -15,7 +15,7 @@ from memory.clock import Clock, system_clock
 from memory.errors import ContentFiltered, MemoryRefused
 from memory.facts.second_look import PromptFn, ask_until
 from memory.ledger.ledger import Ledger
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.entry import Author, Operation
 
 log = structlog.get_logger(__name__)
@@ -90,12 +90,12 @@ class Compression:
             completion = await ask_until(self._prompt, prompt, deadline, "compression_failed")
         except ContentFiltered:
             completion = None
-        return storable(completion.text) if completion is not None and completion.is_whole else None
+        return make_storable(completion.text) if completion is not None and completion.is_whole else None
 
     async def _write(self, owner: str, memory: str, text: str) -> bool:
         async with self._ledger.change(owner, Operation.COMPRESS, Author.CONSOLIDATION) as change:
             # A person has edited the file in the meantime.
-            if storable(await change.read_page()) != memory:
+            if make_storable(await change.read_page()) != memory:
                 return False
             await change.edit_file(lambda _: f"{text.strip()}\n")
         return change.is_written

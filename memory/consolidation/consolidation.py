@@ -19,8 +19,8 @@ from memory.consolidation.consolidation_answer import ConsolidationAnswer
 from memory.consolidation.extractor import Extractor, format_raw_history
 from memory.consolidation.fact_writer import FactWriter
 from memory.consolidation.outcome import ConsolidationResult
+from memory.consolidation.part_queue import PartQueue
 from memory.consolidation.parts import Part, can_be_affirmed, divide_into_parts
-from memory.consolidation.unread import PartQueue
 from memory.errors import Postponed, StoreError
 from memory.facts.checker import FactChecker
 from memory.facts.fact import Citation, Doubt, Excerpt, Fact

@@ -11,7 +11,7 @@ from datetime import date
 from typing import TypeGuard
 
 from memory.facts.fact import Citation, Fact
-from memory.messages import Completion, storable
+from memory.messages import Completion, make_storable
 from memory.store.entry import Kind, Nature
 
 MAX_FACTS = 12
@@ -58,7 +58,7 @@ class ConsolidationAnswer:
 
     @property
     def last_cited_message(self) -> int:
-        """Return the number of the last message that its facts cite, or 0."""
+        """Return the number of the last message that a fact cites, or 0 without citations."""
         numbers = (fact.citation.message for fact in self.facts if fact.citation is not None)
         return max((number for number in numbers if number is not None), default=0)
 
@@ -219,7 +219,7 @@ def _parse_text(value: object, max_chars: int | None = None) -> str | None:
     text = value.strip() if isinstance(value, str) else ""
     if text.casefold() in _NOTHING or _PLACEHOLDER.fullmatch(text):
         return None
-    return storable(text[:max_chars])
+    return make_storable(text[:max_chars])
 
 
 def _parse_day(value: object) -> date | None:

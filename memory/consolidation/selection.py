@@ -13,7 +13,7 @@ from memory.capture.sentences import split_sentences
 from memory.consolidation.consolidation_answer import MAX_FACT_CHARS, MAX_SUBJECT_CHARS, ConsolidationAnswer
 from memory.consolidation.parts import Part
 from memory.facts.fact import Citation, Fact, is_typed, to_one_line
-from memory.messages import Completion, storable
+from memory.messages import Completion, make_storable
 from memory.store.entry import Entry, Kind
 from memory.text.words import is_small_talk
 
@@ -69,11 +69,11 @@ def parse_selection(completion: Completion, offered: list[Statement]) -> Consoli
     chosen: dict[int, str] = {}
     for number, subject in _PAIR.findall(completion.text):
         if 1 <= int(number) <= len(offered):
-            chosen.setdefault(int(number) - 1, storable(subject.strip())[:MAX_SUBJECT_CHARS])
+            chosen.setdefault(int(number) - 1, make_storable(subject.strip())[:MAX_SUBJECT_CHARS])
     facts = tuple(
         Fact(
             subject,
-            storable(offered[at].text)[:MAX_FACT_CHARS],
+            make_storable(offered[at].text)[:MAX_FACT_CHARS],
             Kind.FACT,
             citation=Citation(offered[at].number, offered[at].text),
         )

@@ -14,7 +14,7 @@ from memory.errors import MemoryRefused
 from memory.facts.fact_learner import LearnedMemory
 from memory.ledger.change import Change
 from memory.ledger.ledger import Ledger
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.search.search import Search
 from memory.search.types import Filter
 from memory.store.database import Database
@@ -198,7 +198,7 @@ def format_workflow(task: str, steps: Sequence[str]) -> str:
 
 
 def _clean_steps(steps: Sequence[str]) -> list[str]:
-    plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
+    plain = [" ".join(make_storable(step).split()) for step in steps if step.strip()]
     if not plain:
         raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
     if len(plain) > MAX_STEPS:

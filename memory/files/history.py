@@ -14,7 +14,7 @@ from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles, append, locked, read_text
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.file_copies import FileCopies
 
 MAX_ENTRY_CHARS = 4_000
@@ -54,7 +54,7 @@ class HistoryFiles:
     def _append(self, owner: str, at: datetime, text: str, key: str) -> bool:
         folder = self._files.get_folder(owner)
         mark = f"<!-- {key} -->"
-        entry = f"## {to_text(at)}\n{_shorten(mask_secrets(storable(text)))}\n{mark}\n\n"
+        entry = f"## {to_text(at)}\n{_shorten(mask_secrets(make_storable(text)))}\n{mark}\n\n"
         month = folder / f"HISTORY-{self._files.to_local_time(owner, at):%Y-%m}.md"
         whole = folder / WHOLE_NAME
         with locked(whole):

@@ -22,7 +22,7 @@ from config.texts import _
 from memory.clock import TimezoneLookup
 from memory.errors import MemoryRefused, StoreError
 from memory.files.notes import Memory
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.entry_rows import create_secret_error
 
 log = structlog.get_logger(__name__)
@@ -61,7 +61,7 @@ class MarkdownFiles:
 
     async def read_long_term(self, owner: str) -> str:
         # In the form in which changes compare it, also if it is not UTF-8.
-        return storable(await self.read_raw_long_term(owner))
+        return make_storable(await self.read_raw_long_term(owner))
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
         await asyncio.to_thread(_append, self.note_path(owner, moment), line)
@@ -82,10 +82,10 @@ class MarkdownFiles:
 
         def change(current: str) -> str:
             # The recorded text has no surrogate escapes.
-            return text if storable(current) == storable(expected) else current
+            return text if make_storable(current) == make_storable(expected) else current
 
         _, after = await self.change_long_term(owner, change)
-        return after == storable(text)
+        return after == make_storable(text)
 
     def check_long_term(self, former: str, text: str) -> None:
         """Raise MemoryRefused if the new text adds a secret or is too large."""
@@ -142,7 +142,7 @@ class MarkdownFiles:
             text = change(former)
             self.check_long_term(former, text)
             write_atomically(path, text)
-        return storable(former), storable(text)
+        return make_storable(former), make_storable(text)
 
 
 def _move(former: Path, present: Path) -> None:
@@ -202,7 +202,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def _append(path: Path, line: str) -> None:
     with locked(path):
-        append(path, f"{storable(line)}\n")
+        append(path, f"{make_storable(line)}\n")
 
 
 def append(path: Path, text: str) -> None:
@@ -232,7 +232,7 @@ def _sync_folder(folder: Path) -> None:
 def _remove_line(path: Path, line: str) -> None:
     with locked(path):
         lines = read_text(path, "surrogateescape").splitlines(keepends=True)
-        same = [at for at, word in enumerate(lines) if word.rstrip("\r\n") == storable(line)]
+        same = [at for at, word in enumerate(lines) if word.rstrip("\r\n") == make_storable(line)]
         if same:
             # The newest of several equal lines.
             del lines[same[-1]]

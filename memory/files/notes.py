@@ -12,7 +12,7 @@ from itertools import zip_longest
 from zoneinfo import ZoneInfo
 
 from config.secrets import mask_secrets
-from memory.messages import Message, Role, storable
+from memory.messages import Message, Role, make_storable
 
 MAX_USER_CHARS = 200
 """Maximum length of a user's message in a daily note (S0)."""
@@ -117,7 +117,7 @@ def _hide_texts_of_others(message: Message) -> str:
 
 def _to_one_line(text: str, limit: int) -> str:
     # Cut before the search for secrets to bound its work, then to the final length.
-    return _BREAKS.sub(" ", _without_secrets(storable(text.strip()[: limit + MAX_SECRET_CHARS]))[:limit]).strip()
+    return _BREAKS.sub(" ", _without_secrets(make_storable(text.strip()[: limit + MAX_SECRET_CHARS]))[:limit]).strip()
 
 
 # Each turn formats all messages of the conversation again.

@@ -17,7 +17,7 @@ from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
 from memory.ledger.page import Page, appending, format_line, get_line, replacing
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.database import Row
 from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import (
@@ -384,8 +384,8 @@ class Change:
             await self.record_line(successor, new)
 
     def _validate(self, new: NewEntry) -> NewEntry:
-        tags = tuple(storable(tag) for tag in new.tags)
-        outcome, quote = (storable(text or "").strip() or None for text in (new.outcome, new.quote))
+        tags = tuple(make_storable(tag) for tag in new.tags)
+        outcome, quote = (make_storable(text or "").strip() or None for text in (new.outcome, new.quote))
         refuse_secret(f"{json.dumps(tags, ensure_ascii=False)}\n{outcome}\n{quote}")
         return replace(
             new,

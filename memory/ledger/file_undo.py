@@ -11,7 +11,7 @@ import aiosqlite
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.messages import make_storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class FileChange:
 
     def apply(self, text: str) -> str:
         """Return the text without the change. Raise MemoryRefused if none of its lines are left."""
-        shown = storable(text)
+        shown = make_storable(text)
         if shown == self.after:
             return self._restore_entries(self.before)
         if shown == self.before:

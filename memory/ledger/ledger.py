@@ -20,7 +20,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.change import Change
 from memory.ledger.page import Page
 from memory.ledger.undo import UNDO_PERIOD
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.database import Database
 from memory.store.effects import record_causes
 from memory.store.entry import Author, Operation
@@ -162,7 +162,7 @@ class Ledger:
         rows: list[tuple[int, str | None, str | None]] = [(was, state, None) for was, state in change.before.items()]
         if page.is_changed:
             # Entry 0 is MEMORY.md.
-            rows.append((0, storable(page.former or ""), storable(page.known_text)))
+            rows.append((0, make_storable(page.former or ""), make_storable(page.known_text)))
         if not rows:
             return None, None
         await record_causes(connection)
@@ -181,7 +181,7 @@ class Ledger:
             await mark_words(connection, change.owner_id, int(number), entry, now_text(self._clock))
         if not page.is_changed:
             return number, None
-        return number, _FileEdit(record, page.owner, storable(page.former or ""), page.known_text)
+        return number, _FileEdit(record, page.owner, make_storable(page.former or ""), page.known_text)
 
     async def _finish_edits(self, connection: aiosqlite.Connection, owner_id: int | None) -> None:
         rows = await connection.execute_fetchall(

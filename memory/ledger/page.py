@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from config.texts import _, ngettext
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.entry import TYPED_KINDS, Entry
 
 MAX_QUOTE_CHARS = 60
@@ -28,7 +28,7 @@ class Page:
 
     @property
     def is_changed(self) -> bool:
-        return self.former is not None and storable(self.former) != storable(self.known_text)
+        return self.former is not None and make_storable(self.former) != make_storable(self.known_text)
 
     async def read(self) -> str:
         if self.former is None:
@@ -94,7 +94,7 @@ def removing_line(line: str) -> Callable[[str], str]:
 
 
 def appending(part: str) -> Callable[[str], str]:
-    added = storable(part.strip())
+    added = make_storable(part.strip())
     return lambda text: f"{text.rstrip()}\n{added}\n" if text.strip() else f"{added}\n"
 
 
@@ -120,7 +120,7 @@ def replacing(part: str, replacement: str) -> Callable[[str], str]:
             )
         before, after = text.split(part)
         if replacement or part.endswith("\n"):
-            return before + storable(replacement) + after
+            return before + make_storable(replacement) + after
         return _join_without_empty_line(before, after)
 
     return replace

@@ -15,7 +15,7 @@ from memory.clock import Clock
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Marker, Session, SessionService, Transcript, insert_marker
 from memory.log.summaries import divide_by_origin, join_passages
-from memory.messages import Completion, Message, Role, find_least_trusted, get_speaker, storable
+from memory.messages import Completion, Message, Role, find_least_trusted, get_speaker, make_storable
 from memory.store.entry import Author, Entry, Kind, NewEntry
 from memory.text.tokens import TokenCounter
 
@@ -196,7 +196,7 @@ class CompactionService:
         if not summary.is_whole:  # The newest part would be missing.
             log.warning("summary_cut_off", characters=len(summary.text))
             return None
-        return storable(summary.text.strip()[:MAX_SUMMARY_CHARS]) or None
+        return make_storable(summary.text.strip()[:MAX_SUMMARY_CHARS]) or None
 
 
 def find_cut(messages: list[Message], keep: int) -> int:

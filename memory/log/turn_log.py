@@ -14,7 +14,7 @@ import structlog
 from memory.clock import Clock, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import message_from_row, open_conversation
-from memory.messages import Message, Role, storable
+from memory.messages import Message, Role, make_storable
 from memory.search.activation import ActivatedMemory, dump_activation
 from memory.store.button_rows import OutgoingReply, put_reply
 from memory.store.database import Database
@@ -200,10 +200,10 @@ def _build_columns(message: Message) -> tuple[object, ...]:
     calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls]
     return (
         message.role,
-        storable(message.content),
+        make_storable(message.content),
         message.speaker,
         message.provenance,
-        storable(json.dumps(calls, ensure_ascii=False)) if calls else None,
+        make_storable(json.dumps(calls, ensure_ascii=False)) if calls else None,
         message.tool_call_id,
         json.dumps(message.media) if message.media else None,
         to_text(message.created_at),

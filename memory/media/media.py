@@ -9,7 +9,7 @@ from enum import StrEnum
 from config.texts import N_, _
 from memory.clock import Clock, now_text
 from memory.log.sessions import Session
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.text.words import extract_query_terms
@@ -133,7 +133,7 @@ class MediaStore:
                     file.channel,
                     file.file_id,
                     file.unique_id,
-                    storable(file.name) if file.name else None,
+                    make_storable(file.name) if file.name else None,
                     file.mime_type,
                     file.size,
                     now_text(self._clock),
@@ -163,7 +163,7 @@ class MediaStore:
             await connection.executemany(
                 "INSERT INTO media_parts (media_id, owner_id, number, label, content)"
                 " SELECT id, owner_id, ?, ?, ? FROM media WHERE id = ?",
-                [(n, part.label, storable(part.text), media.id) for n, part in enumerate(parts, 1)],
+                [(n, part.label, make_storable(part.text), media.id) for n, part in enumerate(parts, 1)],
             )
             await connection.execute("UPDATE media SET about = ? WHERE id = ?", (about, media.id))
         return Media(media.id, media.file, about)

@@ -96,7 +96,7 @@ class _NearDate:
 class NearDates:
     """Offers reminders for near dates: one per run and owner, and once for each memory.
 
-    A model judges which dates deserve one. Nothing is offered until `judge_by` has set it.
+    A model judges which dates deserve one. Nothing is offered until `set_look` has set it.
     """
 
     def __init__(self, database: Database, reminders: Reminders, language_of: LanguageOf, clock: Clock) -> None:

@@ -20,7 +20,7 @@ from memory.clock import from_text
 from memory.store.database import Row
 
 REMINDER_ROWS = "SELECT r.*, o.name AS owner FROM reminders r JOIN owners o ON o.id = r.owner_id"
-"""SQL query for the rows that `reminder_of` reads."""
+"""SQL query for the rows that `reminder_from_row` reads."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DAY = timedelta(days=1)
 

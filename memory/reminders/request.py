@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.reminders.reminder import WEEKDAYS, Repeat, Rule, TaskSound
 from memory.reminders.wording import format_day_and_hour
 from memory.store.entry_rows import refuse_secret
@@ -49,7 +49,7 @@ def read_request(text: str, when: str, repeat: Repeat, days: str, *, now: dateti
 
 def validate_text(text: str) -> str:
     """Return a reminder's text as it is stored, in one line. Raise MemoryRefused if it is invalid."""
-    usable = " ".join(storable(text).replace("\x00", "").split())
+    usable = " ".join(make_storable(text).replace("\x00", "").split())
     if not usable:
         raise MemoryRefused("A reminder needs a text: say what it is about.")
     if len(usable) > MAX_TEXT_CHARS:

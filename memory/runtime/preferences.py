@@ -73,7 +73,7 @@ class PreferenceStore:
         self._known: dict[str, Preferences] = {}
 
     async def load(self) -> None:
-        """Read the preferences of all chats into the cache, for the synchronous `known`."""
+        """Read the preferences of all chats into the cache, for the synchronous `get_cached`."""
         for row in await self._database.rows("SELECT * FROM preferences"):
             self._known.setdefault(row["chat"], _preferences_from_row(row))
 

@@ -274,7 +274,7 @@ class Activation:
         Args:
             already_in_prompt: The other contents of the request. They are not repeated.
             unasked_since: Leave out memories that don't match the message and were learned before this day, since
-                `unasked` has selected from them.
+                `select_unasked` has selected from them.
         """
         used = {activated_memory.id for activated_memory in baseline}
         remaining = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in used)

@@ -137,7 +137,7 @@ class QuotedMessage:
         return add_speaker(self.source, self.provenance, self.text)
 
     def remove_sentences(self, sentences: Collection[str]) -> QuotedMessage | None:
-        """Return the message without the given sentences, as `sentence_key` values. None if nothing remains."""
+        """Return the message without the given sentences, as `make_sentence_key` values. None if nothing remains."""
         parts = _ENDS.split(self.text)
         remaining = [part for part in parts if _is_short(part) or make_sentence_key(part) not in sentences]
         if len(remaining) == len(parts):

@@ -100,7 +100,7 @@ class Similarities:
 
     Attributes:
         found: Additional hits, which the index did not find.
-        of: Similarity by `key_of` the hit.
+        by_key: Similarity by the `make_hit_key` of the hit.
         standing_out: How much nearer the best text is than the best of equally many random texts would be, in
             standard deviations.
     """

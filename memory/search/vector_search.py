@@ -80,7 +80,7 @@ class OwnerVectors:
     """The cached vectors of one owner, sorted by key, so that neighbouring messages are adjacent.
 
     Attributes:
-        keys: The `key_of` each message or entry, shape (n,).
+        keys: The `make_hit_key` of each message or entry, shape (n,).
         conversations: The conversation of each, shape (n,).
         vectors: Shape (n, dimensions).
         norms: Euclidean norms of the vectors, shape (n,).

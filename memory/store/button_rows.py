@@ -13,7 +13,7 @@ import aiosqlite
 
 from memory.buttons import PAGE, THIS_TURN, Keyboard, PlacedButton, PlacedKeyboard
 from memory.clock import to_text
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.database import Database, Row
 
 # Ids are random, so that they can't be guessed and a database restored from a backup doesn't issue one twice.
@@ -51,7 +51,7 @@ async def put_reply(
     connection: aiosqlite.Connection, session_id: str, reply: OutgoingReply, now: datetime, turn_id: int | None = None
 ) -> int:
     """Insert a reply and its buttons into the outbox and return its id. `turn_id` is the turn that the reply ends."""
-    about = (reply.channel, session_id, turn_id, storable(reply.text), reply.reply_to, reply.preview_id)
+    about = (reply.channel, session_id, turn_id, make_storable(reply.text), reply.reply_to, reply.preview_id)
     cursor = await connection.execute(
         "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent,"
         " receiver) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -68,8 +68,8 @@ async def put_reply(
                 secrets.token_urlsafe(_ID_BYTES),
                 number,
                 line,
-                storable(button.label),
-                storable(button.text if turn_id is None else button.text.replace(THIS_TURN, str(turn_id))),
+                make_storable(button.label),
+                make_storable(button.text if turn_id is None else button.text.replace(THIS_TURN, str(turn_id))),
                 button.in_place,
                 button.again,
                 button.by_reply,

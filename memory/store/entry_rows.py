@@ -16,7 +16,7 @@ from config.secrets import find_secret, mask_secrets
 from config.texts import _, format_number
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.entry import Entry, Kind, NewEntry, get_default_priority
 from memory.text.naming import clean_name, find_free_name, find_telling_words, make_name_key
 
@@ -36,7 +36,7 @@ ENTRY_ROWS = (
     " (SELECT json_group_array(n.name) FROM names n WHERE n.entry_id = e.id AND n.is_alias) AS aliases"
     " FROM entries e JOIN owners o ON o.id = e.owner_id"
 )
-"""SQL query for the rows that `entry_of` reads."""
+"""SQL query for the rows that `entry_from_row` reads."""
 CURRENT = "(e.superseded_by IS NULL AND e.unconfirmed IS NULL AND (e.valid_until IS NULL OR e.valid_until > present()))"
 """SQL condition: the entry `e` is confirmed, not past and not superseded."""
 LIVE = f"{CURRENT} AND e.archived_at IS NULL AND e.deleted_at IS NULL"
@@ -230,7 +230,7 @@ def validate_name(name: str) -> str:
 
 def validate_content(content: str) -> str:
     """Return a content as it is stored. Raise MemoryRefused if it is empty, too long or contains a secret."""
-    usable = storable(content).replace("\x00", "").strip()
+    usable = make_storable(content).replace("\x00", "").strip()
     if not usable:
         raise MemoryRefused(_("There is nothing to remember in an empty text: say what it should hold."))
     if len(usable) > MAX_CONTENT_CHARS:

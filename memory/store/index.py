@@ -24,7 +24,7 @@ Progress = Callable[[float], None]
 ROW = f"(rowid & {(1 << PART_BITS) - 1})"
 """SQL expression: the row number without the owner's bits."""
 IN_PART = "rowid BETWEEN :first_row AND :last_row"
-"""SQL condition: the row belongs to the owner given by `part_of`."""
+"""SQL condition: the row belongs to the owner given by `get_part_parameters`."""
 IN_FAMILY_PART = f"rowid < {1 << PART_BITS}"
 """SQL condition: the row is a copy of a shared entry, which the family can search."""
 

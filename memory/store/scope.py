@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from config.secrets import find_secret
 from config.texts import _, format_number
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.messages import make_storable
 
 MAX_SCOPE_CHARS = 200
 MAX_PATH_CHARS = 1_000
@@ -18,7 +18,7 @@ _WILD = frozenset("*?[")
 
 def validate_scope(scope: str | None) -> str | None:
     """Return a scope as it is stored, or None if it is empty. Raise MemoryRefused if it is not a path pattern."""
-    pattern = _normalise(storable(scope or ""))
+    pattern = _normalise(make_storable(scope or ""))
     if not pattern:
         return None
     if len(pattern) > MAX_SCOPE_CHARS:

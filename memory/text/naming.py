@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.text.words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -20,7 +20,7 @@ _SENTENCE_ENDS = " .!?…。！？"
 
 def clean_name(name: str) -> str:
     """Return `name` with single spaces and without control characters, as it is stored."""
-    spaced = " ".join(storable(name).split())
+    spaced = " ".join(make_storable(name).split())
     if spaced.isprintable():
         return spaced
     return "".join(character for character in spaced if unicodedata.category(character) != "Cc")

@@ -26,7 +26,7 @@ _LOCK = threading.Lock()  # Stemmers are not thread-safe, and the index runs in 
 
 @functools.lru_cache(_CACHE_SIZE)
 def stem_word(word: str) -> str:
-    """Return the stem of a word of `plain` text as in the index."""
+    """Return the stem of a word of `to_plain` text as in the index."""
     if not _CYRILLIC.search(word):
         return _stem_with(word, "porter") if len(word) >= MIN_STEMMED_CHARS else word
     return _stem_with(_APOSTROPHE.sub("", word).translate(_AS_RUSSIAN), "russian")

@@ -36,7 +36,7 @@ def make_storable(text: str) -> str:
 
 
 def replace_invalid(text: str) -> str:
-    """Return `storable` text with U+FFFD instead of NUL, which some protocols reject."""
+    """Return storable text with U+FFFD instead of NUL, which some protocols reject."""
     return make_storable(text).replace("\0", "\ufffd")
 
 

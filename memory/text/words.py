@@ -1,7 +1,7 @@
 """Tokenisation for the search index and its queries: which words count, and how text is split.
 
-FTS5 needs the exact indexed text to delete it from the index. So a change to the results of `indexable` or `date_words`
-needs a migration that rebuilds the index: see REBUILD in memory/store/schema.py.
+FTS5 needs the exact indexed text to delete it from the index. So a change to the results of `prepare_for_index` or
+`format_date_words` needs a migration that rebuilds the index: see REBUILD in memory/store/schema.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UNSPACED_CHARACTER = re.compile(f"([{_UNSPACED}])")
 _WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+(?:['’](?:[^\W_{_UNSPACED}]|[{_MARKS}])+)*")
 
 BARE_WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
-"""A word of `plain` text, or a run of characters of a script without spaces."""
+"""A word of `to_plain` text, or a run of characters of a script without spaces."""
 MAX_SMALL_TALK_CHARS = 200
 MAX_INDEXED_CHARS = 20_000
 """Characters of a text that are indexed. The rest is stored, but can't be found."""
@@ -183,7 +183,7 @@ def extract_telling_parts(query: str) -> tuple[list[str], tuple[str, ...]]:
 
 
 def extract_sought_parts(question: str) -> tuple[list[str], tuple[str, ...]]:
-    """Return `telling_parts` without words that only ask, such as "remember" and "who", unless there are no others."""
+    """Return `extract_telling_parts` without words that only ask, such as "remember", unless there are no others."""
     words, languages = extract_telling_parts(question)
     return [word for word in words if word not in RECALLING and word not in ASKING_WHO] or words, languages
 

@@ -56,8 +56,8 @@ class ReadingResult:
 
     Attributes:
         refused: Sentences that say why media can't be read.
-        heard: The beginnings of the user's recordings, so that the user notices recognition errors.
-        understood: Number of media that could be read.
+        transcripts: The beginnings of the user's recordings, so that the user notices recognition errors.
+        read_count: Number of media that could be read.
         questions: Offers to keep a skill or to import a file.
     """
 
@@ -89,7 +89,7 @@ class _AttachmentResult:
     Attributes:
         text: The text for the model.
         refused: A sentence that says why the file can't be read.
-        heard: The text is a transcription.
+        is_transcribed: The text is a transcription.
         question: An offer to keep a skill or to import the file.
     """
 

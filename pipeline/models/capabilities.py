@@ -101,7 +101,7 @@ class EndpointCapabilities:
     Args:
         store: Stores the facts. None keeps them in memory only.
         asks: Ask the endpoint for the context window.
-        afresh: Ignore the stored facts.
+        ignores_stored: Ignore the stored facts.
     """
 
     model: str

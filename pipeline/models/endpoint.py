@@ -18,7 +18,7 @@ class Endpoint:
 
     Attributes:
         base_url: None means OpenAI's own address.
-        why_lost: Returns the reason why a connection was lost. None for servers that Mneme doesn't run itself.
+        explain_loss: Returns the reason why a connection was lost. None for servers that Mneme doesn't run itself.
         extra_body: A JSON object, as text, that is merged into each request.
     """
 

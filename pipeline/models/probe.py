@@ -49,7 +49,7 @@ class ProbeResult:
     Attributes:
         streams: The answer arrived as a stream.
         refused: The parts that are left out of its requests.
-        told: The endpoint itself stated the context window.
+        has_stated_window: The endpoint itself stated the context window.
         seconds: How long the first answer took.
     """
 

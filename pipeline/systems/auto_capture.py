@@ -91,11 +91,11 @@ class AutoCapture:
 
     A request to remember becomes a note, also in MEMORY.md. A request to forget is answered with buttons that delete
     the matching memories. Orders to the bot and corrections are stored at once; the memories that a correction may
-    replace are hidden from prompts until a model has judged it. Other statements become `Turn.heard`. Everything
+    replace are hidden from prompts until a model has judged it. Other statements become `Turn.captures`. Everything
     written for one message is one change, so one undo reverts it.
 
     Attributes:
-        tells: Return True if a session wants notices about captures that the user did not ask for.
+        has_notices: Return True if a session wants notices about captures that the user did not ask for.
     """
 
     name = "AutoCapture"

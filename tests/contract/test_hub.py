@@ -382,7 +382,7 @@ def test_pull_by_name_says_how_to_use_the_model(hub: Hub, models: Path, capsys: 
 def test_pull_without_name_fetches_what_suits_memory(
     hub: Hub, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.local_choice.memory_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr("bot.local_choice.get_memory_bytes", lambda: 4 * 10**9)
     model = add_to_catalogue(hub, "smollm3-3b")
     pull_model(Settings(), None, if_needed=False)
     assert is_present(model, models)
@@ -462,7 +462,7 @@ def test_list_of_models_includes_pulled_files_and_a_recommendation(
     hub: Hub, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "250")
-    monkeypatch.setattr("bot.local_choice.memory_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr("bot.local_choice.get_memory_bytes", lambda: 4 * 10**9)
     pull_file(FILE, models, Reports())
     show_models(Settings())
     said = capsys.readouterr()

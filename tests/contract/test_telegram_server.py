@@ -1,4 +1,4 @@
-"""Tests of the local Bot API server against the behaviour of Telegram, with the client of Mneme."""
+"""Tests that the local Bot API server behaves like Telegram, through Mneme's client."""
 
 from __future__ import annotations
 

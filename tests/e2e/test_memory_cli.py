@@ -183,7 +183,7 @@ def test_recall_filters_by_scope_and_tags(shell: Shell, data: Path) -> None:
     assert "lighthouse two" not in shell.run_successfully("recall", "lighthouse", "--tags", "маяк")
 
 
-def test_reading_covers_all_owners_and_writing_only_ones_own(shell: Shell, data: Path) -> None:
+def test_shell_reads_all_owners_and_writes_its_own(shell: Shell, data: Path) -> None:
     assert shell.json("memory", "show", "lighthouse")["owner"] == THEIRS
     assert [entry["owner"] for entry in shell.json("memory", "list")] == [THEIRS]
     assert shell.json("memory", "list", "--owner", MINE) == []

@@ -182,7 +182,7 @@ async def test_setup_with_unpriced_model_says_what_limits_it(
 async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 2_000_000_000)
+    monkeypatch.setattr("bot.setup.setup.get_memory_bytes", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     assert "qwen2.5-coder-0.5b it is" in capsys.readouterr().out
@@ -192,7 +192,7 @@ async def test_setup_can_choose_a_smaller_embedded_model(
 async def test_setup_offers_models_of_hub_as_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 16_000_000_000)
+    monkeypatch.setattr("bot.setup.setup.get_memory_bytes", lambda: 16_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     said = " ".join(capsys.readouterr().out.split())

@@ -160,11 +160,11 @@ async def test_reindex_repairs_a_damaged_index(start: OpenApp, tmp_path: Path) -
     done = await asyncio.to_thread(CliRunner().invoke, cli, ["reindex"])
     assert (done.exit_code, done.stdout) == (0, "The search index was made anew.\n")
     assert find_damaged_tables(path) == []
-    found = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
-    assert "Aurora" in found.stdout
+    recall = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
+    assert "Aurora" in recall.stdout
 
 
-async def test_start_with_damage_names_backup_and_restore(start: OpenApp, tmp_path: Path) -> None:
+async def test_start_with_damaged_entries_recommends_restore(start: OpenApp, tmp_path: Path) -> None:
     spoil(await create_database(start, tmp_path), "entries")
     with pytest.raises(StoreError, match=r"^[^\n]*entries[^\n]*from a backup with `mneme restore`[^\n]*$"):
         async with start():

@@ -120,7 +120,7 @@ class Bench:
         selects: bool = False,
         look: PromptFn | None = None,
     ) -> Bench:
-        """Return a bench over a database. By default `look`, the model of the second look, is `agreeing_look`."""
+        """Return a bench over a database. By default `look`, the model of the second look, is `agree`."""
         crashes, store = CrashPoints(), Store.create(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)

@@ -124,7 +124,7 @@ async def test_index_of_parts_always_equals_a_rebuilt_one(
         await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
 
 
-async def test_index_of_parts_out_of_step_is_rebuilt(media: MediaStore, database: Database, clock: FakeClock) -> None:
+async def test_mismatched_document_index_is_rebuilt(media: MediaStore, database: Database, clock: FakeClock) -> None:
     await add_document(media, await create_session(database, clock), "a", "The boiler is old")
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search_parts (search_parts) VALUES ('delete-all')")

@@ -97,7 +97,7 @@ async def test_line_deleted_by_a_person_is_not_written_again(store: Store, view:
     assert await store.ledger.read_page(OWNER) == "- eggs\n"
 
 
-async def test_fit_removes_ended_states_and_events(store: Store, view: PageView) -> None:
+async def test_fit_removes_lines_of_ended_states_and_past_events(store: Store, view: PageView) -> None:
     leave = await add_fact(store, view, "On sick leave", valid_until=store.clock() + timedelta(days=3))
     lunch = await add_fact(store, view, "Ate moussaka", nature=Nature.EVENT)
     await add_fact(store, view, "Likes green tea")

@@ -14,9 +14,9 @@ class PartQueue:
     """The parts of one conversation by their keys, from the first try to those in the background.
 
     Attributes:
-        cut_off: Parts with a truncated answer. Their halves are sent instead.
-        of_halves: The halves of such parts.
-        told: Parts that have a history entry already.
+        truncated_keys: Parts with a truncated answer. Their halves are sent instead.
+        half_keys: The halves of such parts.
+        keys_with_history: Parts that have a history entry already.
     """
 
     truncated_keys: set[str] = field(default_factory=set)
