@@ -1,8 +1,8 @@
 """Finds the memories that a new statement may correct, without a model.
 
-`doubted` returns the memories that leave the prompts before a model has judged, so it is strict and goes by the words
-of the statement. `find_comparable` returns the memories that a model chooses from, so it is broad and includes memories in
-other languages.
+`find_contradicted` returns the memories that leave the prompts before a model has judged, so it is strict and goes by
+the words of the statement. `find_comparable` returns the memories that a model chooses from, so it is broad and
+includes memories in other languages.
 """
 
 from __future__ import annotations
