@@ -20,19 +20,19 @@ from pathlib import Path
 import aiosqlite
 
 from benchmarks.embedding import embed_missing
-from benchmarks.search_scale import a_query, a_text
+from benchmarks.search_scale import generate_query, generate_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
 from memory.search.activation import Layer
 from memory.search.ranking import Ranker
 from memory.search.search import Search
 from memory.store.database import Database
-from memory.store.entry import TYPED_KINDS, Kind, NewEntry, default_priority
+from memory.store.entry import TYPED_KINDS, Kind, NewEntry, get_default_priority
 from memory.store.index import rebuilding
 from memory.text.tokens import TokenCounter
 from pipeline.embedding.embedders import LocalEmbedder
-from tests.support.activating import Activating
-from tests.support.talk import ledger_over
+from tests.support.activating import ActivationBench
+from tests.support.talk import create_ledger
 
 CASES = Path(__file__).parent.parent / "tests" / "sets" / "activation_cases.json"
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
@@ -92,7 +92,7 @@ def load_cases() -> list[Case]:
 
 async def store_cases(database: Database, cases: list[Case]) -> None:
     """Store each case under a separate owner, with memories of the given ages."""
-    entries = EntryStore(database, ledger_over(database, lambda: NOW))
+    entries = EntryStore(database, create_ledger(database, lambda: NOW))
     for case in cases:
         for new, days, count in case.memories:
             added = await entries.add(case.id, new)
@@ -103,28 +103,28 @@ async def store_cases(database: Database, cases: list[Case]) -> None:
                 )
 
 
-async def rank(activation: Activating, case: Case, tokens: int) -> list[str]:
+async def rank(activation: ActivationBench, case: Case, tokens: int) -> list[str]:
     """Return the labels of the memories that layer B activates for a case, in order."""
-    found = await activation.contextual(case.id, case.message, (), tokens, TokenCounter().text)
+    found = await activation.select_contextual(case.id, case.message, (), tokens, TokenCounter().count)
     labels = {new.content: new.topic for new, _, _ in case.memories}
     lines = [one.line for one in found if one.layer is Layer.CONTEXT]
     return [labels[line.partition("] ")[2]] for line in lines]
 
 
-async def figures(activation: Activating, cases: list[Case]) -> Figures:
+async def compute_figures(activation: ActivationBench, cases: list[Case]) -> Figures:
     """Compute the figures over cases."""
     first, ndcg, kept, wanted = 0.0, 0.0, 0, 0
     for case in cases:
         order = await rank(activation, case, 10_000)
         held = set(await rank(activation, case, BUDGET_PER_CASE))
         first += order[:1] == [case.wanted[0]]
-        ndcg += _ndcg(order[:5], case.wanted)
+        ndcg += _compute_ndcg(order[:5], case.wanted)
         kept += len(held.intersection(case.wanted))
         wanted += len(case.wanted)
     return Figures(len(cases), first / len(cases), ndcg / len(cases), kept / wanted)
 
 
-def _ndcg(order: list[str], wanted: tuple[str, ...]) -> float:
+def _compute_ndcg(order: list[str], wanted: tuple[str, ...]) -> float:
     gains = {name: len(wanted) - place for place, name in enumerate(wanted)}
     best = sum(gain / math.log2(place + 2) for place, gain in enumerate(sorted(gains.values(), reverse=True)[:5]))
     return sum(gains.get(name, 0) / math.log2(place + 2) for place, name in enumerate(order)) / best
@@ -150,11 +150,12 @@ async def _rank(path: Path, *, embedder: bool) -> None:
         cases = load_cases()
         await store_cases(database, cases)
         vector_search = await embed_missing(database, Search(database), models) if embedder else None
-        activation = Activating.over(database, lambda: NOW, ranker=Ranker(database, vector_search))
+        activation = ActivationBench.create(database, lambda: NOW, ranker=Ranker(database, vector_search))
         for half in ("tune", "holdout"):
-            print(f"{half:8} {await figures(activation, [case for case in cases if case.half == half])}")
+            print(f"{half:8} {await compute_figures(activation, [case for case in cases if case.half == half])}")
         for situation in sorted({case.situation for case in cases}):
-            print(f"{situation:8} {await figures(activation, [case for case in cases if case.situation == situation])}")
+            chosen = [case for case in cases if case.situation == situation]
+            print(f"{situation:8} {await compute_figures(activation, chosen)}")
     finally:
         await models.close()
         await database.close()
@@ -177,7 +178,7 @@ async def _time(path: Path, sizes: list[int], others: int) -> None:
             async with database.transaction() as connection, rebuilding(connection):
                 await _fill(connection, 1, done, first + size)
             done = first + size
-            print(f"{size:>8,} memories, {others} other owners: {await _latency(_activation(database))}")
+            print(f"{size:>8,} memories, {others} other owners: {await _measure_latency(_create_activation(database))}")
     finally:
         await database.close()
 
@@ -192,7 +193,19 @@ async def _fill(connection: aiosqlite.Connection, owner_id: int, first: int, las
             kind = source.choice(TYPED_KINDS)
             moment = to_text(NOW - timedelta(days=source.random() * 365))
             count = 1 + int(source.expovariate(1))
-            rows.append((number, owner_id, kind, default_priority(kind), a_text(source), moment, moment, count, moment))
+            rows.append(
+                (
+                    number,
+                    owner_id,
+                    kind,
+                    get_default_priority(kind),
+                    generate_text(source),
+                    moment,
+                    moment,
+                    count,
+                    moment,
+                )
+            )
         await connection.executemany(
             "INSERT INTO entries (id, owner_id, kind, priority, content, last_reinforced_at, valid_from,"
             " reinforcement_count, author, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'import', ?)",
@@ -204,25 +217,25 @@ async def _fill(connection: aiosqlite.Connection, owner_id: int, first: int, las
         )
 
 
-async def _latency(activation: Activating) -> str:
+async def _measure_latency(activation: ActivationBench) -> str:
     source = random.Random(2)
-    count = TokenCounter().text
+    count = TokenCounter().count
     times: list[float] = []
     for _ in range(MESSAGES):
-        message = a_query(source)
+        message = generate_query(source)
         started = time.perf_counter()
-        found = await activation.search.for_message(message, "bench:0", 0)
-        pool = await activation.activation.pool("bench:0", BUDGET // 2, found)
-        baseline = activation.activation.baseline(pool, BUDGET // 2, count)
+        found = await activation.search.find_for_message(message, "bench:0", 0)
+        pool = await activation.activation.read_pool("bench:0", BUDGET // 2, found)
+        baseline = activation.activation.select_baseline(pool, BUDGET // 2, count)
         left = BUDGET - sum(one.tokens for one in baseline)
-        activation.activation.contextual(pool, baseline, left, count)
+        activation.activation.select_contextual(pool, baseline, left, count)
         times.append(1000 * (time.perf_counter() - started))
     times.sort()
     return f"median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms"
 
 
-def _activation(database: Database) -> Activating:
-    return Activating.over(database, lambda: NOW)
+def _create_activation(database: Database) -> ActivationBench:
+    return ActivationBench.create(database, lambda: NOW)
 
 
 if __name__ == "__main__":

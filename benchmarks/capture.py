@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.capture.capture import Captured, captured, requested
+from memory.capture.capture import Capture, capture_statements, find_remember_request
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 SENTENCES = SETS / "capture_sentences.json"
@@ -36,7 +36,7 @@ _SAME = {
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledSentence:
     """A sentence and its label. `pattern` is None if nothing should be captured."""
 
     language: str
@@ -52,7 +52,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CapturedText:
     """The first capture of a sentence, and the texts of all captures."""
 
     pattern: str
@@ -72,18 +72,18 @@ class Figures:
     reads_well: float
 
 
-def read_labels(half: str, language: str = "all", path: Path = SENTENCES) -> list[Labelled]:
+def read_labels(half: str, language: str = "all", path: Path = SENTENCES) -> list[LabelledSentence]:
     """Load the labelled sentences of one half, in one language or all."""
     if path.suffix == ".gz":
         rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     else:
         rows = json.loads(path.read_text(encoding="utf-8"))
     lists = ({name: tuple(row.get(name, ())) for name in ("holds", "lacks")} for row in rows)
-    sentences = [Labelled(**{"half": "tune", **row, **words}) for row, words in zip(rows, lists, strict=True)]
+    sentences = [LabelledSentence(**{"half": "tune", **row, **words}) for row, words in zip(rows, lists, strict=True)]
     return [one for one in sentences if one.half == half and language in (one.language, "all")]
 
 
-def figures(sentences: list[Labelled]) -> Figures:
+def compute_figures(sentences: list[LabelledSentence]) -> Figures:
     """Compare the captures of sentences with their labels."""
     results = [(one, capture(one.text)) for one in sentences]
     found = [(one, kept) for one, kept in results if kept is not None]
@@ -91,32 +91,32 @@ def figures(sentences: list[Labelled]) -> Figures:
     wanted = sum(one.pattern is not None for one in sentences)
     return Figures(
         len(sentences),
-        _share(len(right), len(found)),
-        _share(len(right), wanted),
-        _share(sum(_is_pattern(one, kept) for one, kept in right), len(right)),
-        _share(sum(one.corrects == kept.corrects or bool(one.register) for one, kept in right), len(right)),
-        _share(sum(reads_well(one, kept) for one, kept in right), len(right)),
+        _compute_share(len(right), len(found)),
+        _compute_share(len(right), wanted),
+        _compute_share(sum(_is_pattern(one, kept) for one, kept in right), len(right)),
+        _compute_share(sum(one.corrects == kept.corrects or bool(one.register) for one, kept in right), len(right)),
+        _compute_share(sum(reads_well(one, kept) for one, kept in right), len(right)),
     )
 
 
-def capture(text: str) -> Kept | None:
+def capture(text: str) -> CapturedText | None:
     """Capture facts from one message. Explicit requests come first."""
-    request = requested(text)
-    captures = captured(request.besides if request is not None else text)
+    request = find_remember_request(text)
+    captures = capture_statements(request.rest if request is not None else text)
     texts = [request.what] if request is not None else []
     texts += [one.text for one in captures]
     if not texts:
         return None
-    pattern = REMEMBER if request is not None else _label(captures[0])
-    return Kept(pattern, captures[0].corrects if captures else None, " | ".join(texts))
+    pattern = REMEMBER if request is not None else _get_label(captures[0])
+    return CapturedText(pattern, captures[0].corrects if captures else None, " | ".join(texts))
 
 
-def _label(capture: Captured) -> str:
+def _get_label(capture: Capture) -> str:
     """Return the label for a capture."""
     return "rule" if capture.is_standing else "change" if capture.is_change else capture.kind
 
 
-def reads_well(one: Labelled, kept: Kept) -> bool:
+def reads_well(one: LabelledSentence, kept: CapturedText) -> bool:
     """Return True if the captured text contains all required words and no words that belong to the conversation."""
     text = kept.text.casefold()
     lacking = (
@@ -134,7 +134,7 @@ def main() -> None:
         for half in halves:
             languages = dict.fromkeys(one.language for one in read_labels(half, path=path))
             for language in [*languages, "all"] if languages else []:
-                row = figures(read_labels(half, language, path))
+                row = compute_figures(read_labels(half, language, path))
                 shares = (row.precision, row.recall, row.right_pattern, row.right_correction, row.reads_well)
                 name = f"{path.stem.removeprefix('capture_'):10} {half:8} {language:6}"
                 print(f"{name}{row.sentences:11}" + "".join(f"{100 * share:11.1f}" for share in shares))
@@ -142,7 +142,7 @@ def main() -> None:
                 _print_mistakes(read_labels(half, path=path))
 
 
-def _print_mistakes(sentences: list[Labelled]) -> None:
+def _print_mistakes(sentences: list[LabelledSentence]) -> None:
     for one in sentences:
         kept = capture(one.text)
         if kept is None or one.pattern is None:
@@ -154,13 +154,13 @@ def _print_mistakes(sentences: list[Labelled]) -> None:
             print(f"{one.language} holds {one.holds}, lacks {one.lacks}, found {kept}: {one.text}")
 
 
-def _is_pattern(one: Labelled, kept: Kept) -> bool:
+def _is_pattern(one: LabelledSentence, kept: CapturedText) -> bool:
     if not one.register:
         return one.pattern == kept.pattern
     return kept.pattern == one.pattern or kept.pattern in _SAME.get(one.pattern or "", ())
 
 
-def _share(part: int, whole: int) -> float:
+def _compute_share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 

@@ -72,7 +72,7 @@ async def measure(cells: int, idle: float) -> None:
         share = (read_cpu_seconds(pids) - before) / idle
         print(f"idle for {idle:.0f} s: {share:.1%} of one processor in all, {share / cells:.2%} each")
         before, began = read_cpu_seconds(pids), time.monotonic()
-        await asyncio.gather(*(_talk(telegram) for telegram in telegrams))
+        await asyncio.gather(*(_send_messages(telegram) for telegram in telegrams))
         seconds, turns = time.monotonic() - began, cells * TURNS_PER_BOT
         print(
             f"{turns} turns in {seconds:.1f} s: {turns / seconds:.1f} a second in all,"
@@ -86,10 +86,10 @@ def _print_memory(when: str, pids: Sequence[int]) -> None:
     print(f"{when}: {whole:.0f} MB in all, {whole / len(pids):.0f} each; counted alone {shared / len(pids):.0f} each")
 
 
-async def _talk(telegram: BotApiServer) -> None:
+async def _send_messages(telegram: BotApiServer) -> None:
     for number in range(1, TURNS_PER_BOT + 1):
         telegram.user_says(f"Where is the key? {number}", chat_id=ANN)
-        await telegram.wait_for(lambda number=number: len(telegram.sent(ANN)) >= number, timeout=TIMEOUT_SECONDS)  # type: ignore[misc]
+        await telegram.wait_for(lambda number=number: len(telegram.list_sent(ANN)) >= number, timeout=TIMEOUT_SECONDS)  # type: ignore[misc]
 
 
 def main() -> None:

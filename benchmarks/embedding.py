@@ -12,6 +12,6 @@ async def embed_missing(database: Database, search: Search, embedder: Embedder) 
     """Create all missing vectors, as the bot does in the background."""
     vectors = Vectors(database)
     embedding = Embedding(vectors, embedder)
-    while await embedding.some():
+    while await embedding.embed_batch():
         pass
     return VectorSearch(search, vectors, embedder)

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.small_learning import with_weights
+from benchmarks.small_learning import create_settings
 from benchmarks.small_model_cases import NOT_KNOWN
 from bot.app import open_app
 from config.logs import configure_logging
@@ -109,7 +109,7 @@ async def main() -> None:
     for language, cases in TALKS.items():
         started, right = time.monotonic(), 0
         with tempfile.TemporaryDirectory() as folder:
-            async with open_app(with_weights(Path(folder))) as app:
+            async with open_app(create_settings(Path(folder))) as app:
                 person = Person(app)
                 for text, wanted, unwanted in cases:
                     answer = (await person.says(text)).partition("\n\n_")[0]

@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.small_learning import with_weights
+from benchmarks.small_learning import create_settings
 from bot.app import open_app
-from bot.console.console import ConsoleChannel, console_address, typed_arrival
+from bot.console.console import ConsoleChannel, create_console_address, create_typed_arrival
 from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
@@ -45,12 +45,12 @@ class Stopwatch(ConsoleChannel):
             self.first = time.monotonic()
 
 
-async def first_word(app: App, text: str) -> float:
+async def measure_first_word(app: App, text: str) -> float:
     """Return the seconds from a message to the first word of its answer."""
-    channel, address = Stopwatch(), console_address("local")
+    channel, address = Stopwatch(), create_console_address("local")
     began = time.monotonic()
-    await app.runner.submit(typed_arrival(app, address, text, channel))
-    await app.runner.idle(address.session_id)
+    await app.runner.submit(create_typed_arrival(app, address, text, channel))
+    await app.runner.wait_until_idle(address.session_id)
     return (channel.first or time.monotonic()) - began
 
 
@@ -58,24 +58,24 @@ async def measure(settings: Settings) -> None:
     """Hold the conversation and print the latencies."""
     async with open_app(settings) as app:
         app.start_background_work()
-        waits = [await first_word(app, text) for text in MESSAGES]
+        waits = [await measure_first_word(app, text) for text in MESSAGES]
         print(f"turn 1, with the model's start: {waits[0]:.1f} s")
         later = ", ".join(f"{one:.1f}" for one in waits[1:])
         print(f"turns 2 to 10: {later} s, median {statistics.median(waits[1:]):.1f}")
         began = time.monotonic()
-        await first_word(app, "/new")
+        await measure_first_word(app, "/new")
         print(f"/new: {time.monotonic() - began:.1f} s")
-        print(f"a message while the consolidation runs: {await first_word(app, 'Good morning!'):.1f} s")
-        print(f"the one after it: {await first_word(app, 'What do you know about me?'):.1f} s")
+        print(f"a message while the consolidation runs: {await measure_first_word(app, 'Good morning!'):.1f} s")
+        print(f"the one after it: {await measure_first_word(app, 'What do you know about me?'):.1f} s")
     async with open_app(settings) as app:
-        print(f"after a restart, with the model's start: {await first_word(app, 'And where do I live?'):.1f} s")
+        print(f"after a restart, with the model's start: {await measure_first_word(app, 'And where do I live?'):.1f} s")
 
 
 def main() -> None:
     """Measure with the weights on this machine."""
     configure_logging("error", "console")
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(with_weights(Path(folder))))
+        asyncio.run(measure(create_settings(Path(folder))))
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, Labelled, read_labels
-from benchmarks.fitting import find_threshold, fit, quantize, rarity, table
-from memory.capture.capture import parsed, requested
-from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, buckets
+from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, LabelledSentence, read_labels
+from benchmarks.fitting import build_table, compute_rarity, find_threshold, fit, quantize
+from memory.capture.capture import find_remember_request, parse_sentences
+from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, hash_features
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]
@@ -44,24 +44,24 @@ _KIND_OF = {"rule": CaptureKind.PREFERENCE, "change": CaptureKind.FACT, REMEMBER
 class Message:
     """A labelled message: features and explicitness of each sentence, and whether it is a request to remember."""
 
-    label: Labelled
+    label: LabelledSentence
     sentences: list[tuple[list[set[int]], bool]]
     is_request: bool
 
 
-def read(labels: Sequence[Labelled]) -> list[Message]:
+def create_messages(labels: Sequence[LabelledSentence]) -> list[Message]:
     """Convert labelled sentences to messages with features."""
     messages = []
     for one in labels:
-        request = requested(one.text)
-        text = request.besides if request is not None else one.text
-        judged = [(buckets(part.said), part.is_explicit) for part in parsed(text)]
+        request = find_remember_request(one.text)
+        text = request.rest if request is not None else one.text
+        judged = [(hash_features(part.said), part.is_explicit) for part in parse_sentences(text)]
         messages.append(Message(one, judged, request is not None))
     return messages
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedClassifier:
     """Trained weights by bucket, and the bias."""
 
     weights: Floats
@@ -76,18 +76,18 @@ class Fitted:
         return max(scores)
 
 
-def train_classifier(messages: Sequence[Message]) -> Fitted:
+def train_classifier(messages: Sequence[Message]) -> FittedClassifier:
     """Train the classifier on messages."""
     parts = [(message, groups) for message in messages for groups, _ in message.sentences]
-    known = table([(groups, []) for _, groups in parts], BUCKETS)
+    known = build_table([(groups, []) for _, groups in parts], BUCKETS)
     states = np.array([float(message.label.pattern is not None) for message, _ in parts])
     alone = np.array([len(message.sentences) == 1 for message, _ in parts])
-    scale = rarity(known, BUCKETS)
+    scale = compute_rarity(known, BUCKETS)
     # First on single sentences. Their weights then show which sentence of a longer message is the statement
     weights = fit(known, states, np.where(alone | (states == 0), 1.0, 0.0), scale)
-    states = np.where(alone, states, states * (known.times(weights) > 0))
+    states = np.where(alone, states, states * (known.multiply(weights) > 0))
     weights = fit(known, states, np.ones(len(states)), scale)
-    return Fitted(weights[:BUCKETS], float(weights[-1]))
+    return FittedClassifier(weights[:BUCKETS], float(weights[-1]))
 
 
 def train_kinds(messages: Sequence[Message]) -> Floats:
@@ -99,8 +99,8 @@ def train_kinds(messages: Sequence[Message]) -> Floats:
         if pattern is not None and message.sentences:
             rows.append((message.sentences[0][0], []))
             labels.append(_KIND_OF.get(pattern, pattern))
-    known = table(rows, KIND_BUCKETS)
-    even, scale = np.ones(len(rows)), rarity(known, KIND_BUCKETS)
+    known = build_table(rows, KIND_BUCKETS)
+    even, scale = np.ones(len(rows)), compute_rarity(known, KIND_BUCKETS)
     return np.array([fit(known, np.array([one == kind for one in labels], float), even, scale) for kind in CaptureKind])
 
 
@@ -122,9 +122,9 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"replace memory/capture/{WEIGHTS.name}")
     arguments = parser.parse_args()
     training = read_labels("tune", path=arguments.training)
-    fresh = read([one for one in training if one.writer])
+    fresh = create_messages([one for one in training if one.writer])
     others = [one for path in (SENTENCES, REGISTERS) for one in read_labels("tune", path=path)]
-    seen = read([*others, *(one for one in training if not one.writer)])
+    seen = create_messages([*others, *(one for one in training if not one.writer)])
     scores, explicit = np.zeros(len(fresh)), np.zeros(len(fresh), bool)
     for fold in range(FOLDS):
         without = train_classifier([message for message in [*fresh, *seen] if not _is_in(message, fold)])
@@ -161,7 +161,7 @@ def _is_in(message: Message, fold: int) -> bool:
     return bool(message.label.writer) and message.label.writer % FOLDS == fold
 
 
-def pack_weights(judged: Fitted, kinds: Floats, messages: int, thresholds: Mapping[str, float]) -> bytes:
+def pack_weights(judged: FittedClassifier, kinds: Floats, messages: int, thresholds: Mapping[str, float]) -> bytes:
     """Return the content of the weights file."""
     step, kind_step = (np.quantile(np.abs(some), 0.9999) / 127 for some in (judged.weights, kinds[:, :-1]))
     units = b"".join([quantize(judged.weights, step), *(quantize(one, kind_step) for one in kinds[:, :-1])])
@@ -176,7 +176,7 @@ def pack_weights(judged: Fitted, kinds: Floats, messages: int, thresholds: Mappi
     return json.dumps(asdict(header)).encode() + b"\n" + zlib.compress(units, 9)
 
 
-def _print_by(messages: list[Message], found: NDArray[np.bool_], name: Callable[[Labelled], str]) -> None:
+def _print_by(messages: list[Message], found: NDArray[np.bool_], name: Callable[[LabelledSentence], str]) -> None:
     order = sorted(range(len(messages)), key=lambda at: name(messages[at].label))
     for shown, of_name in itertools.groupby(order, key=lambda at: name(messages[at].label)):
         chosen = list(of_name)

@@ -25,11 +25,11 @@ from rich.progress import track
 
 import memory.search.weights
 from benchmarks.embedding import embed_missing
-from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
-from benchmarks.paraphrases import FITTING, chats, find_translations, read_paraphrases
+from benchmarks.locomo_data import Dialogue, Form, read_dialogues, store_dialogue
+from benchmarks.paraphrases import FITTING, find_translations, open_chats, read_paraphrases
 from memory.search.features import Question
-from memory.search.neighbourhood import neighbourhood
-from memory.search.ranking import share_of_words
+from memory.search.neighbourhood import read_neighbourhood
+from memory.search.ranking import compute_word_share
 from memory.search.recall import MIN_CANDIDATES
 from memory.search.search import Search
 from memory.search.types import MESSAGE_KIND, NOT_COMPARED, Features, Filter
@@ -58,7 +58,7 @@ _TELLING = Console(stderr=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionCandidates:
     """A question's candidates with features and texts, and the texts of its evidence."""
 
     dialogue: int
@@ -67,45 +67,45 @@ class Asked:
     evidence: frozenset[str]
 
     @property
-    def right(self) -> NDArray[np.bool_]:
+    def is_evidence(self) -> NDArray[np.bool_]:
         """Return which candidates are evidence."""
         return np.array([text in self.evidence for text in self.texts], bool)
 
-    def order(self, weights: Weights) -> list[int]:
+    def sort_candidates(self, weights: Weights) -> list[int]:
         """Return the order of candidates, best first."""
         best: list[int] = np.argsort(-(self.features @ weights), kind="stable").tolist()
         return best
 
 
-async def candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder | None) -> list[Asked]:
+async def read_candidates(dialogues: list[Dialogue], form: Form, embedder: Embedder | None) -> list[QuestionCandidates]:
     """Return the candidates of each question by words and by meaning, with their features."""
-    asked: list[Asked] = []
+    asked: list[QuestionCandidates] = []
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
             for number, dialogue in track([*enumerate(dialogues)], f"Asking in the {form} form", console=_TELLING):
-                session = await keep(database, dialogue, str(number), form)
+                session = await store_dialogue(database, dialogue, str(number), form)
                 vectors = await embed_missing(database, Search(database), embedder) if embedder is not None else None
                 texts = dialogue.texts
-                for question in dialogue.questions_in(form):
+                for question in dialogue.read_questions(form):
                     evidence = frozenset(texts[key] for key in question.evidence)
                     found = await find_candidates(question.text, session.owner, database, vectors)
-                    asked.append(Asked(number, *found, evidence))
+                    asked.append(QuestionCandidates(number, *found, evidence))
         finally:
             await database.close()
     return asked
 
 
-async def paraphrase_candidates(embedder: Embedder) -> list[Asked]:
+async def read_paraphrase_candidates(embedder: Embedder) -> list[QuestionCandidates]:
     """Return the candidates for the training half of the paraphrases, asked in all languages."""
     pairs = read_paraphrases()
     return [
-        Asked(
+        QuestionCandidates(
             PARAPHRASES,
             *await find_candidates(question, chat.owner, chat.database, chat.vectors),
             frozenset({pair.told}),
         )
-        async for chat in chats(embedder)
+        async for chat in open_chats(embedder)
         for pair in chat.pairs
         if pair.half == FITTING
         for question in find_translations(pair, pairs).values()
@@ -122,22 +122,22 @@ async def find_candidates(
     only, similarities = Filter(kinds=[MESSAGE_KIND]), NOT_COMPARED
     hits = await Search(database).find(question, owner, only=only, limit=MIN_CANDIDATES)
     if vectors is not None:
-        similarities = await vectors.of(question, owner, hits, only)
+        similarities = await vectors.compare(question, owner, hits, only)
     hits = [*hits, *similarities.found]
-    held = Question(question, hits, await neighbourhood(database, [hit.id for hit in hits]), similarities)
-    described = [held.features(hit) for hit in hits]
+    held = Question(question, hits, await read_neighbourhood(database, [hit.id for hit in hits]), similarities)
+    described = [held.compute_features(hit) for hit in hits]
     features = np.array([each.values for each in described]).reshape(len(hits), len(fields(Features)))
     if vectors is not None:
-        share = share_of_words(described)
+        share = compute_word_share(described)
         features = np.hstack((share * features, (1 - share) * features))
     return features, [hit.content for hit in hits]
 
 
-def fit(asked: Sequence[Asked]) -> Weights:
+def fit(asked: Sequence[QuestionCandidates]) -> Weights:
     """Train weights by gradient descent with Adam's steps. With vectors both sets are trained together."""
-    trainable = [one for one in asked if 0 < one.right.sum() < len(one.texts)]
+    trainable = [one for one in asked if 0 < one.is_evidence.sum() < len(one.texts)]
     features = np.concatenate([one.features for one in trainable])
-    wanted = np.concatenate([one.right / one.right.sum() for one in trainable])
+    wanted = np.concatenate([one.is_evidence / one.is_evidence.sum() for one in trainable])
     lengths = [len(one.texts) for one in trainable]
     starts = np.cumsum([0, *lengths[:-1]])
     weights = np.ones(features.shape[1])
@@ -158,7 +158,7 @@ def fit(asked: Sequence[Asked]) -> Weights:
     return weights
 
 
-def figures(asked: Sequence[Asked], orders: Sequence[Sequence[int]]) -> dict[str, float]:
+def compute_figures(asked: Sequence[QuestionCandidates], orders: Sequence[Sequence[int]]) -> dict[str, float]:
     """Return recall and mean reciprocal rank for the given orders, in percent."""
     names = [f"R@{depth}" for depth in DEPTHS]
     sums = dict.fromkeys([*names, "MRR"], 0.0)
@@ -170,10 +170,10 @@ def figures(asked: Sequence[Asked], orders: Sequence[Sequence[int]]) -> dict[str
     return {name: 100 * value / len(asked) for name, value in sums.items()}
 
 
-def format_figures(asked: Sequence[Asked], weights: Mapping[int, Weights]) -> str:
+def format_figures(asked: Sequence[QuestionCandidates], weights: Mapping[int, Weights]) -> str:
     """Format the figures, with each dialogue ranked by its weights."""
-    orders = [one.order(weights[one.dialogue]) for one in asked]
-    shown = "  ".join(f"{name} {value:.1f}" for name, value in figures(asked, orders).items())
+    orders = [one.sort_candidates(weights[one.dialogue]) for one in asked]
+    shown = "  ".join(f"{name} {value:.1f}" for name, value in compute_figures(asked, orders).items())
     return f"{len(asked)} questions: {shown}"
 
 
@@ -209,9 +209,11 @@ async def main() -> None:
     models = LocalEmbedder()
     try:
         embedder = models if arguments.embedder else None
-        found: dict[str, list[Asked]] = {form: await candidates(dialogues, form, embedder) for form in FORMS}
+        found: dict[str, list[QuestionCandidates]] = {
+            form: await read_candidates(dialogues, form, embedder) for form in FORMS
+        }
         if embedder is not None:
-            found["paraphrases"] = await paraphrase_candidates(embedder)
+            found["paraphrases"] = await read_paraphrase_candidates(embedder)
     finally:
         await models.close()
     sets, by = (["RANKING"], "") if embedder is None else (["WITH_VECTORS", "BY_MEANING"], f" with vectors of {NAME}")
@@ -229,7 +231,7 @@ async def main() -> None:
         await asyncio.to_thread(WEIGHTS.write_text, source, encoding="utf-8")
 
 
-def _without_each(found: Mapping[str, Sequence[Asked]]) -> dict[int, Weights]:
+def _fit_without_each(found: Mapping[str, Sequence[QuestionCandidates]]) -> dict[int, Weights]:
     """Return weights for each dialogue, trained on all others."""
     everything = [one for asked in found.values() for one in asked]
     return {
@@ -238,9 +240,9 @@ def _without_each(found: Mapping[str, Sequence[Asked]]) -> dict[int, Weights]:
     }
 
 
-def _fit_and_report(name: str, found: Mapping[str, Sequence[Asked]], present: Weights) -> Weights:
+def _fit_and_report(name: str, found: Mapping[str, Sequence[QuestionCandidates]], present: Weights) -> Weights:
     """Print the figures and return weights trained on everything."""
-    without = _without_each(found)
+    without = _fit_without_each(found)
     by_index = np.resize([float(field.name == "fit") for field in fields(Features)], len(present))
     for form, asked in found.items():
         print(f"{name}, {form}, as the index ranks: {format_figures(asked, dict.fromkeys(without, by_index))}")

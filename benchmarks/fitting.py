@@ -27,18 +27,18 @@ class Table:
     starts: NDArray[np.int64]
     width: int
 
-    def times(self, weights: Floats) -> Floats:
+    def multiply(self, weights: Floats) -> Floats:
         """Multiply the matrix by weights."""
         summed: Floats = np.add.reduceat(self.values * weights[self.columns], self.starts)
         return summed
 
-    def slope(self, errors: Floats) -> Floats:
+    def compute_gradient(self, errors: Floats) -> Floats:
         """Return the gradient of each column, given the error of each row."""
         lengths = np.diff(self.starts, append=len(self.columns))
         return np.bincount(self.columns, self.values * np.repeat(errors, lengths), self.width).astype(np.float64)
 
 
-def table(rows: Sequence[tuple[list[set[int]], Sequence[int]]], width: int, told: int = 0) -> Table:
+def build_table(rows: Sequence[tuple[list[set[int]], Sequence[int]]], width: int, told: int = 0) -> Table:
     """Build the matrix from each row's buckets, scaled as in the classifier, and its extra columns."""
     columns, values = array.array("q"), array.array("d")
     starts: list[int] = []
@@ -53,7 +53,7 @@ def table(rows: Sequence[tuple[list[set[int]], Sequence[int]]], width: int, told
     return Table(np.array(columns), np.array(values), np.array(starts), width + told + 1)
 
 
-def rarity(known: Table, width: int) -> Floats:
+def compute_rarity(known: Table, width: int) -> Floats:
     """Return the scale of each column: more for rare features, zero for those of a single sentence."""
     often = np.bincount(known.columns, minlength=known.width)
     counts = np.where(often > 1, np.log(len(known.starts) / (1 + often)) + 1, 0.0)
@@ -74,8 +74,8 @@ def fit(known: Table, wanted: Floats, weight: Floats, scale: Floats, ridge: floa
     cost = np.full(known.width, ridge)
     cost[-1] = 0.0
     for step in range(1, STEPS + 1):
-        likely = 1 / (1 + np.exp(-known.times(weights)))
-        slope = cost * weights + known.slope(weight * (likely - wanted))
+        likely = 1 / (1 + np.exp(-known.multiply(weights)))
+        slope = cost * weights + known.compute_gradient(weight * (likely - wanted))
         mean = 0.9 * mean + 0.1 * slope
         square = 0.99 * square + 0.01 * slope**2
         weights -= RATE * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-9)

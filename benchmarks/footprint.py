@@ -49,13 +49,13 @@ class Bot:
         self.ready_seconds = ready_seconds
 
     @property
-    def resident(self) -> float:
+    def resident_mib(self) -> float:
         """Return the resident memory in MiB."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
     @property
-    def cpu(self) -> float:
+    def cpu_seconds(self) -> float:
         """Return the CPU seconds so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -67,11 +67,11 @@ async def run_bot(folder: Path, telegram: BotApiServer, model: ModelServer) -> A
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         line.bind(str(folder / "notify"))
         line.setblocking(False)
-        environment = bot_settings(folder, model) | {
+        environment = build_bot_settings(folder, model) | {
             "NOTIFY_SOCKET": str(folder / "notify"),
             "TELEGRAM_BOT_TOKEN": BotApiServer.TOKEN,
             "TELEGRAM_API_URL": telegram.url,
-            "TELEGRAM_ALLOWED_IDS": ",".join(str(chat) for chat in chats()),
+            "TELEGRAM_ALLOWED_IDS": ",".join(str(chat) for chat in list_chats()),
         }
         began = time.monotonic()
         with (folder / "log").open("wb") as log:
@@ -89,7 +89,7 @@ async def run_bot(folder: Path, telegram: BotApiServer, model: ModelServer) -> A
             (folder / "notify").unlink()
 
 
-def bot_settings(folder: Path, model: ModelServer) -> dict[str, str]:
+def build_bot_settings(folder: Path, model: ModelServer) -> dict[str, str]:
     """Return the environment of a service."""
     return {
         "PATH": os.environ["PATH"],
@@ -102,18 +102,18 @@ def bot_settings(folder: Path, model: ModelServer) -> dict[str, str]:
     }
 
 
-def chats() -> range:
+def list_chats() -> range:
     """Return the ids of the chats."""
     return range(1001, 1001 + CHATS)
 
 
 async def talk(telegram: BotApiServer, writing: range, text: str) -> None:
     """Send a message from each chat at the same time, and wait for the answers."""
-    before = len(telegram.calls_to("sendMessage"))
+    before = len(telegram.list_calls("sendMessage"))
     for chat in writing:
         telegram.user_says(text, chat_id=chat)
     await telegram.wait_for(
-        lambda: len(telegram.calls_to("sendMessage")) >= before + len(writing), timeout=TIMEOUT_SECONDS
+        lambda: len(telegram.list_calls("sendMessage")) >= before + len(writing), timeout=TIMEOUT_SECONDS
     )
 
 
@@ -131,28 +131,29 @@ async def measure_bot(folder: Path) -> None:
         async with run_bot(folder, telegram, model) as bot:
             model.thinking, model.pace = THINKING, PACE
             await asyncio.sleep(1)  # For work that the start leaves to the background
-            print(f"resident, idle                      {bot.resident:8.1f} MB, {bot.cpu:.2f} s of CPU for the start")
+            start = f"{bot.cpu_seconds:.2f} s of CPU for the start"
+            print(f"resident, idle                      {bot.resident_mib:8.1f} MB, {start}")
             for turn in range(5):
                 await talk(telegram, range(1001, 1002), f"I keep {turn} bees in Poltava. What about the gate?")
-            print(f"resident, after five turns          {bot.resident:8.1f} MB")
-            before, calls = bot.cpu, len(telegram.calls)
+            print(f"resident, after five turns          {bot.resident_mib:8.1f} MB")
+            before, calls = bot.cpu_seconds, len(telegram.calls)
             for turn in range(ROUNDS):
-                for first_chat in chats()[::CONCURRENT_CHATS]:
+                for first_chat in list_chats()[::CONCURRENT_CHATS]:
                     writing = range(first_chat, first_chat + CONCURRENT_CHATS)
                     await talk(telegram, writing, f"Round {turn}: where is the spare key, and who else has one?")
             turns = CHATS * ROUNDS
-            print(f"CPU a turn, over {turns} of {CHATS} chats   {(bot.cpu - before) / turns * 1000:8.1f} ms")
+            print(f"CPU a turn, over {turns} of {CHATS} chats   {(bot.cpu_seconds - before) / turns * 1000:8.1f} ms")
             made = [call.method for call in telegram.calls[calls:]]
             counts = ", ".join(f"{method} {made.count(method) / turns:.2f}" for method in sorted(set(made)))
             print(f"  calls a turn: {counts}")
-            print(f"resident, after {turns + 5} turns           {bot.resident:8.1f} MB")
+            print(f"resident, after {turns + 5} turns           {bot.resident_mib:8.1f} MB")
 
 
 async def measure_commands(folder: Path) -> None:
     """Measure the CPU of the command line."""
     async with ModelServer() as model:
         model.otherwise = lambda _: Says(ANSWER)
-        environment = bot_settings(folder, model)
+        environment = build_bot_settings(folder, model)
         for arguments in (["--help"], ["chat", "-m", "hello"]):
             spent = [
                 await asyncio.to_thread(measure_cpu_seconds, arguments, environment, folder) for _ in range(RUNS + 1)

@@ -63,42 +63,42 @@ class Conversation:
     cases: tuple[Case, ...]
 
 
-def conversations() -> Iterator[Conversation]:
+def read_conversations() -> Iterator[Conversation]:
     """Yield the conversations of the set."""
     for read in json.loads(CONVERSATIONS.read_text(encoding="utf-8")):
         true, invented = read.get("facts") or (), read.get("inventions") or ()
         cases = (
-            Case(group, item["type"], read["language"], _fact(item, cited=group != UNCITED), item["message"])
+            Case(group, item["type"], read["language"], _build_fact(item, cited=group != UNCITED), item["message"])
             for group, items in ((TRUE, true), (UNCITED, true), (INVENTED, invented))
             for item in items
         )
-        yield Conversation(_excerpt(read), tuple(cases))
+        yield Conversation(_build_excerpt(read), tuple(cases))
 
 
-def right(cases: Mapping[str, Case]) -> PromptFn:
+def create_right_look(cases: Mapping[str, Case]) -> PromptFn:
     """Return a verification that is always right. `cases` are keyed by the text of the fact."""
 
     async def look(prompt: str, _seconds: float) -> Completion:
-        return _verdicts(prompt, lambda text: _is_true(cases, text), lambda text: _case(cases, text).number)
+        return _format_verdicts(prompt, lambda text: _is_true(cases, text), lambda text: _find_case(cases, text).number)
 
     return look
 
 
-def agree(cases: Mapping[str, Case]) -> PromptFn:
+def create_agreeing_look(cases: Mapping[str, Case]) -> PromptFn:
     """Return a verification that always agrees."""
 
     async def look(prompt: str, _seconds: float) -> Completion:
-        return _verdicts(prompt, lambda _: True, lambda text: _case(cases, text).number)
+        return _format_verdicts(prompt, lambda _: True, lambda text: _find_case(cases, text).number)
 
     return look
 
 
-async def no_look(_prompt: str, _seconds: float) -> Completion:
+async def give_no_verdict(_prompt: str, _seconds: float) -> Completion:
     """Return no verdict, like an unreachable model."""
     return Completion("")
 
 
-def model_look() -> PromptFn:
+def create_model_look() -> PromptFn:
     """Return a verification by the model at OPENAI_BASE_URL."""
     from openai import AsyncOpenAI
 
@@ -119,8 +119,8 @@ async def check_conversation(conversation: Conversation, kind: str) -> list[tupl
     for group in (TRUE, UNCITED, INVENTED):
         cases = [case for case in conversation.cases if case.group == group]
         by_text = {" ".join(case.fact.text.split()): case for case in cases}
-        look = {"right": right, "agrees": agree}.get(kind)
-        ask = look(by_text) if look is not None else no_look if kind == "none" else model_look()
+        look = {"right": create_right_look, "agrees": create_agreeing_look}.get(kind)
+        ask = look(by_text) if look is not None else give_no_verdict if kind == "none" else create_model_look()
         deadline = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         facts = [case.fact for case in cases]
         verdicts, _ = await FactChecker(SecondLook(ask)).check(facts, conversation.excerpt, (), deadline)
@@ -130,7 +130,7 @@ async def check_conversation(conversation: Conversation, kind: str) -> list[tupl
 
 async def check_all(kind: str) -> list[tuple[Case, CheckedFact]]:
     """Return each case of the set with its verdict."""
-    return [pair for one in conversations() for pair in await check_conversation(one, kind)]
+    return [pair for one in read_conversations() for pair in await check_conversation(one, kind)]
 
 
 def get_state(verdict: CheckedFact) -> str:
@@ -159,7 +159,7 @@ def main() -> None:
         print(f"{group:14} {row:17}{states.total():8}{shares}")
 
 
-def _verdicts(prompt: str, follows: Callable[[str], bool], number: Callable[[str], int]) -> Completion:
+def _format_verdicts(prompt: str, follows: Callable[[str], bool], number: Callable[[str], int]) -> Completion:
     claims = _CLAIM.findall(prompt.rpartition("## Claims")[2])
     return Completion(
         json.dumps(
@@ -168,38 +168,38 @@ def _verdicts(prompt: str, follows: Callable[[str], bool], number: Callable[[str
     )
 
 
-def _case(cases: Mapping[str, Case], text: str) -> Case:
+def _find_case(cases: Mapping[str, Case], text: str) -> Case:
     return next(case for known, case in cases.items() if text.startswith(known))
 
 
 def _is_true(cases: Mapping[str, Case], text: str) -> bool:
-    return _case(cases, text).group != INVENTED
+    return _find_case(cases, text).group != INVENTED
 
 
-def _excerpt(read: Mapping[str, Any]) -> Excerpt:
+def _build_excerpt(read: Mapping[str, Any]) -> Excerpt:
     zone = ZoneInfo(read["zone"])
     at = datetime.fromisoformat(read["at"]).replace(tzinfo=zone)
-    return Excerpt([_message(one, at) for one in read["messages"]], zone)
+    return Excerpt([_build_message(one, at) for one in read["messages"]], zone)
 
 
-def _message(item: Mapping[str, Any], at: datetime) -> Message:
+def _build_message(item: Mapping[str, Any], at: datetime) -> Message:
     role = Role(item["role"])
     provenance = Provenance.FORWARDED if item.get("forwarded") else Provenance.TYPED
     return Message(role, item["text"], at, item.get("speaker"), provenance if role is Role.USER else None)
 
 
-def _fact(item: Mapping[str, Any], *, cited: bool) -> Fact:
+def _build_fact(item: Mapping[str, Any], *, cited: bool) -> Fact:
     return Fact(
         item.get("subject") or "",
         item["fact"],
         Kind(item.get("kind") or "fact"),
-        _day(item.get("since")),
-        _day(item.get("until")),
+        _parse_day(item.get("since")),
+        _parse_day(item.get("until")),
         Citation(item["message"], item["quote"]) if cited else None,
     )
 
 
-def _day(text: str | None) -> date | None:
+def _parse_day(text: str | None) -> date | None:
     try:
         return date.fromisoformat(text[:10]) if text else None
     except ValueError:

@@ -29,16 +29,16 @@ def write_history(file: Path, texts: Iterable[str], messages: int) -> Path:
     source, begin = random.Random(1), [*follow]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as part:
         for first in range(0, messages, exports.PER_CONVERSATION):
-            conversation = exports.chatgpt_conversation(first, exports.PER_CONVERSATION)
+            conversation = exports.create_chatgpt_conversation(first, exports.PER_CONVERSATION)
             for number in range(first, first + exports.PER_CONVERSATION):
                 parts = conversation["mapping"][f"m{number}"]["message"]["content"]["parts"]
-                parts[0] = _message(source, follow, begin)
+                parts[0] = _generate_message(source, follow, begin)
             part.write((b"," if first else b"[") + json.dumps(conversation).encode())
         part.write(b"]")
     return file
 
 
-def _message(source: random.Random, follow: dict[str, list[str]], begin: Sequence[str]) -> str:
+def _generate_message(source: random.Random, follow: dict[str, list[str]], begin: Sequence[str]) -> str:
     words = [source.choice(begin)]
     for _ in range(source.choice(LENGTHS) - 1):
         words.append(source.choice(follow.get(words[-1]) or begin))

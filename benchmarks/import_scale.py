@@ -36,7 +36,7 @@ INTERVAL_SECONDS = 0.02
 
 
 @contextlib.asynccontextmanager
-async def another_chat(app: App) -> AsyncIterator[list[float]]:
+async def talk_in_another_chat(app: App) -> AsyncIterator[list[float]]:
     """Commit turns in another chat. Yield the list of durations of its writes in seconds."""
     session = await app.sessions.get_or_create(OTHER)
     took: list[float] = []
@@ -64,7 +64,7 @@ async def measure(write: Callable[[Path, int], Path], count: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = write(Path(folder), count)
         settings = Settings.model_validate({"mneme_data_dir": Path(folder) / "data"})
-        async with open_app(settings) as app, another_chat(app) as took:
+        async with open_app(settings) as app, talk_in_another_chat(app) as took:
             session = await app.sessions.get_or_create(MINE)
 
             async def measure_step(work: Callable[[], object]) -> tuple[float, float]:
@@ -85,12 +85,12 @@ async def measure(write: Callable[[Path, int], Path], count: int) -> str:
     return f"{count:8,} {cells} {peak:7.0f} MB"
 
 
-def large_chatgpt(folder: Path, messages: int) -> Path:
+def write_large_chatgpt(folder: Path, messages: int) -> Path:
     """Write an export with messages of realistic length in pieces."""
     file = folder / "chatgpt.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as part:
         for first in range(0, messages, exports.PER_CONVERSATION):
-            conversation = exports.chatgpt_conversation(first, exports.PER_CONVERSATION)
+            conversation = exports.create_chatgpt_conversation(first, exports.PER_CONVERSATION)
             for number in range(first, first + exports.PER_CONVERSATION):
                 filler = " ".join(f"word{(number * 31 + i * 7) % 4999}" for i in range(MESSAGE_CHARS // 8))
                 conversation["mapping"][f"m{number}"]["message"]["content"]["parts"][0] += f" {filler}"
@@ -110,7 +110,7 @@ async def main() -> None:
         for count in (10, 1_000):
             print(f"{name:18}{await measure(write, count)}", flush=True)
     if is_large:
-        print(f"{'chatgpt':18}{await measure(large_chatgpt, LARGE)}", flush=True)
+        print(f"{'chatgpt':18}{await measure(write_large_chatgpt, LARGE)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,14 +16,14 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from benchmarks.paraphrases import table
+from benchmarks.paraphrases import build_table
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from pipeline.embedding.embedders import LocalEmbedder
-from tests.support.talk import ledger_over
+from tests.support.talk import create_ledger
 
 # Language, notes in one line each, and questions, each under its note after a ">"
 NOTES = """
@@ -181,7 +181,7 @@ async def main() -> None:
         print(f"{language:3} {len(chosen):4}    " + "".join(f"{cell:>14}" for cell in cells))
     models = LocalEmbedder()
     try:
-        print("\n" + "\n".join(await table(models if arguments.embedder else None)))
+        print("\n" + "\n".join(await build_table(models if arguments.embedder else None)))
     finally:
         await models.close()
 
@@ -203,7 +203,7 @@ async def _search_mneme(notes: list[str], questions: list[str]) -> list[list[int
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            entries = EntryStore(database, ledger_over(database, system_clock))
+            entries = EntryStore(database, create_ledger(database, system_clock))
             numbers = [(await entries.add("o", NewEntry(note, name=f"n{n}"))).id for n, note in enumerate(notes)]
             search = Search(database)
             return [[numbers.index(hit.id) for hit in await search.find(text, "o")] for text in questions]

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from bot.app import open_app
 from bot.kernel import App
-from bot.models import endpoint_and_model
+from bot.models import find_endpoint_and_model
 from config.logs import configure_logging
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
@@ -31,7 +31,7 @@ from tests.support.fakes import Person
 THINKING = ("<think", "</think", "<thought", "[think]")
 
 
-class NotWorking(Exception):
+class ConversationFailed(Exception):
     """A conversation failed. The text says how."""
 
 
@@ -48,8 +48,8 @@ class Row:
 async def run(settings: Settings) -> list[Row]:
     """Return a row for each conversation."""
     rows: list[Row] = []
-    endpoint, model = endpoint_and_model(settings, settings.llm_model or "")
-    assumed = load_catalogue().window(model)
+    endpoint, model = find_endpoint_and_model(settings, settings.llm_model or "")
+    assumed = load_catalogue().get_window(model)
     started = time.monotonic()
     probed = await probe(endpoint, model, assumed, settings.llm_timeout, None, asks=True)
     rows += [Row(trial.name, bool(trial.works), "" if trial.works else trial.instead, 0) for trial in probed.trials]
@@ -57,22 +57,22 @@ async def run(settings: Settings) -> list[Row]:
     async with open_app(settings, system_clock, load_catalogue()) as app:
         person = Person(app)
         for name, conversation in CONVERSATIONS.items():
-            rows.append(await _row(name, conversation(app, person)))
+            rows.append(await _run_conversation(name, conversation(app, person)))
     async with open_app(settings, system_clock, load_catalogue()) as app:
-        rows.append(await _row("after a restart", _remembers(app, Person(app))))
+        rows.append(await _run_conversation("after a restart", _check_memory(app, Person(app))))
     return rows
 
 
 def _require(condition: object, otherwise: str) -> None:
     if not condition:
-        raise NotWorking(otherwise)
+        raise ConversationFailed(otherwise)
 
 
-async def _row(name: str, conversation: Awaitable[str]) -> Row:
+async def _run_conversation(name: str, conversation: Awaitable[str]) -> Row:
     started = time.monotonic()
     try:
         remark = " ".join((await conversation).split())
-    except NotWorking as error:
+    except ConversationFailed as error:
         return Row(name, False, " ".join(str(error).split())[:80], time.monotonic() - started)
     return Row(name, True, remark, time.monotonic() - started)
 
@@ -85,11 +85,11 @@ async def _answer(person: Person, text: str) -> str:
     return said
 
 
-async def _text(app: App, person: Person) -> str:
+async def _check_text(app: App, person: Person) -> str:
     return (await _answer(person, "I keep eleven bee hives in Poltava. Answer in one short sentence."))[:60]
 
 
-async def _tool_call(app: App, person: Person) -> str:
+async def _check_tool_call(app: App, person: Person) -> str:
     before = len(person.channel.tools)
     await _answer(person, "Please note in your long-term memory file that my hives are painted blue.")
     used = person.channel.tools[before:]
@@ -97,26 +97,26 @@ async def _tool_call(app: App, person: Person) -> str:
     return ", ".join(used)
 
 
-async def _next_turn(app: App, person: Person) -> str:
+async def _check_next_turn(app: App, person: Person) -> str:
     said = await _answer(person, "What colour are my hives, and where are they?")
     _require("blue" in said.lower(), said)
     return said[:60]
 
 
-async def _reminder(app: App, person: Person) -> str:
+async def _check_reminder(app: App, person: Person) -> str:
     said = await _answer(person, "Remind me tomorrow at 8 to feed the bees.")
     listed = await person.says("/reminders")
     _require("bees" in listed or "Shall I remind you" in said, f"nothing was set: {said}")
     return "set" if "bees" in listed else "offered"
 
 
-async def _summary(app: App, person: Person) -> str:
+async def _check_summary(app: App, person: Person) -> str:
     said = await person.says("/compact 2")
     _require("Summarised" in said, said)
     return said[:60]
 
 
-async def _consolidation(app: App, person: Person) -> str:
+async def _check_consolidation(app: App, person: Person) -> str:
     await person.says("/new")
     entries = "\n".join(path.read_text(encoding="utf-8") for path in app.settings.mneme_data_dir.rglob("HISTORY*.md"))
     _require(entries, "no history entry")
@@ -124,20 +124,20 @@ async def _consolidation(app: App, person: Person) -> str:
     return entries.splitlines()[-1][:60]
 
 
-async def _remembers(app: App, person: Person) -> str:
+async def _check_memory(app: App, person: Person) -> str:
     said = await _answer(person, "Where do I keep my bees?")
     _require("poltava" in said.lower(), said)
     return said[:60]
 
 
 CONVERSATIONS: dict[str, Callable[[App, Person], Awaitable[str]]] = {
-    "a plain message": _text,
-    "a tool call": _tool_call,
-    "the next turn": _next_turn,
-    "a reminder": _reminder,
-    "a summary": _summary,
-    "consolidation": _consolidation,
-    "what was learned": _remembers,
+    "a plain message": _check_text,
+    "a tool call": _check_tool_call,
+    "the next turn": _check_next_turn,
+    "a reminder": _check_reminder,
+    "a summary": _check_summary,
+    "consolidation": _check_consolidation,
+    "what was learned": _check_memory,
 }
 
 

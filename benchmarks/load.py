@@ -52,10 +52,10 @@ def answer(chat: ChatRequest) -> Says:
 
 def read_marks(telegram: BotApiServer, chat: int) -> list[str]:
     """Return the marks that were answered in a chat, in order."""
-    return [mark for message in telegram.sent(chat) for mark in _MARK.findall(message.text)]
+    return [mark for message in telegram.list_sent(chat) for mark in _MARK.findall(message.text)]
 
 
-async def crowd(telegram: BotApiServer, chats: list[int]) -> int:
+async def run_crowd(telegram: BotApiServer, chats: list[int]) -> int:
     """Write in all chats at once. Return the number of chats with wrong answers or a slow /stop."""
     began = time.monotonic()
     for number in range(3):
@@ -63,7 +63,7 @@ async def crowd(telegram: BotApiServer, chats: list[int]) -> int:
             telegram.user_says(f"m{number}", chat_id=chat)
     await asyncio.sleep(THINKING_SECONDS / 2)
     stopping = chats[:: max(1, len(chats) // STOPPED_CHATS)]
-    stops = await asyncio.gather(*(stop(telegram, chat) for chat in stopping))
+    stops = await asyncio.gather(*(measure_stop(telegram, chat) for chat in stopping))
     rest = [chat for chat in chats if chat not in stopping]
     wanted = ["m0", "m1", "m2"]
     await telegram.wait_for(lambda: all(len(read_marks(telegram, chat)) >= 3 for chat in rest), timeout=TIMEOUT_SECONDS)
@@ -73,15 +73,15 @@ async def crowd(telegram: BotApiServer, chats: list[int]) -> int:
     return wrong + sum(seconds > 1 for seconds in stops)
 
 
-async def stop(telegram: BotApiServer, chat: int) -> float:
+async def measure_stop(telegram: BotApiServer, chat: int) -> float:
     """Send /stop in a chat. Return the seconds until it was answered."""
     said = time.monotonic()
     telegram.user_says("/stop", chat_id=chat)
-    await telegram.wait_for(lambda: _ANSWERED.search(str(telegram.sent(chat))), timeout=TIMEOUT_SECONDS)
+    await telegram.wait_for(lambda: _ANSWERED.search(str(telegram.list_sent(chat))), timeout=TIMEOUT_SECONDS)
     return time.monotonic() - said
 
 
-async def soak(telegram: BotApiServer, process: Process, folder: Path, minutes: int) -> None:
+async def run_soak(telegram: BotApiServer, process: Process, folder: Path, minutes: int) -> None:
     """Talk for some minutes, and print the resources of the program."""
     chats, number, latencies = list(range(FIRST_CHAT, FIRST_CHAT + SOAK_CHATS)), 10, list[float]()
     for minute in range(minutes):
@@ -122,7 +122,7 @@ def count_rows(folder: Path) -> list[tuple[str, int]]:
         return [(table, connection.execute(count.format(table)).fetchone()[0]) for table in kept]
 
 
-async def load(chats: int, minutes: int) -> int:
+async def run_load_test(chats: int, minutes: int) -> int:
     """Run the load test. Return the number of failures."""
     people = list(range(FIRST_CHAT, FIRST_CHAT + max(chats, SOAK_CHATS)))
     async with ModelServer() as model, BotApiServer() as telegram:
@@ -132,11 +132,11 @@ async def load(chats: int, minutes: int) -> int:
             environment = bot_environment(telegram, model, *people) | {"MNEME_DATA_DIR": str(folder / "data")}
             async with running_bot(environment, folder) as process:
                 await telegram.wait_for(lambda: telegram.polled, timeout=TIMEOUT_SECONDS)
-                wrong = await crowd(telegram, people[:chats])
+                wrong = await run_crowd(telegram, people[:chats])
                 print(format_resources(process, folder))
                 if minutes:
                     model.thinking = 0
-                    await soak(telegram, process, folder, minutes)
+                    await run_soak(telegram, process, folder, minutes)
             return wrong
 
 
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--chats", type=int, default=500)
     parser.add_argument("--soak", type=int, default=0, metavar="MINUTES")
     options = parser.parse_args()
-    sys.exit(1 if asyncio.run(load(options.chats, options.soak)) else 0)
+    sys.exit(1 if asyncio.run(run_load_test(options.chats, options.soak)) else 0)
 
 
 if __name__ == "__main__":

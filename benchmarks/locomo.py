@@ -33,11 +33,19 @@ from rich.progress import track
 
 from benchmarks.embedding import embed_missing
 from benchmarks.history import write_history
-from benchmarks.locomo_data import Dialogue, Form, Question, keep, read_dialogues
-from benchmarks.locomo_figures import DEPTHS, Answered, headline, methods, ranking, report, summary
-from benchmarks.locomo_peers import peers
-from benchmarks.paraphrases import other_messages
-from benchmarks.talk import PARTS, Place, Style, inside_talk, wordings
+from benchmarks.locomo_data import Dialogue, Form, Question, read_dialogues, store_dialogue
+from benchmarks.locomo_figures import (
+    DEPTHS,
+    QuestionResult,
+    build_headline_table,
+    build_methods_table,
+    build_ranking_table,
+    build_report,
+    summarize,
+)
+from benchmarks.locomo_peers import ask_peers
+from benchmarks.paraphrases import read_other_messages
+from benchmarks.talk import PARTS, Style, TalkPosition, generate_wordings, put_inside_talk
 from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
@@ -59,7 +67,7 @@ from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
-from tests.support.talk import ledger_over
+from tests.support.talk import create_ledger
 
 Within = Callable[[str], str]
 """Converts a question to a message."""
@@ -75,7 +83,7 @@ def in_utc(_whose: str) -> ZoneInfo:
     return ZoneInfo("UTC")
 
 
-class Asking:
+class Asker:
     """Asks questions of a store in the same way as a turn."""
 
     def __init__(self, database: Database, ranker: Ranker | None = None) -> None:
@@ -99,12 +107,14 @@ class Asking:
 
     async def look_up(self, session: Session, question: str, tokens: int, prompt: str = "") -> str:
         """Return the results of memory_recall for several wordings of a question, with a prompt in view."""
-        page = await self._reader.search(wordings(question), session.owner, ReadRequest(Filter(), 1, tokens, prompt))
+        page = await self._reader.search(
+            generate_wordings(question), session.owner, ReadRequest(Filter(), 1, tokens, prompt)
+        )
         return page.passage.text if page is not None else ""
 
     async def ask(
         self, session: Session, question: Question, texts: dict[str, str], message: str = "", tool_tokens: int = 0
-    ) -> Answered:
+    ) -> QuestionResult:
         """Return how much evidence the request for a question contains, and how the search ranks it.
 
         Args:
@@ -117,12 +127,12 @@ class Asking:
         spent = 1000 * (time.perf_counter() - started)
         shown = sum(is_in(texts[key], relevant) for key in question.evidence) / len(question.evidence)
         only = Filter(kinds=[MESSAGE_KIND])
-        hits = await self._recall.hits(question.text, session.owner, only, max(DEPTHS))
+        hits = await self._recall.find_hits(question.text, session.owner, only, max(DEPTHS))
         places = {content: rank for rank, content in reversed([*enumerate((hit.content for hit in hits), 1)])}
         ranks = tuple(places[texts[key]] for key in question.evidence if texts[key] in places)
-        tokens = self._counter.text(relevant)
-        words = answer_words(question.answer, [texts[key] for key in question.evidence], relevant)
-        return Answered(question.category, shown, tokens, spent, len(question.evidence), ranks, words)
+        tokens = self._counter.count(relevant)
+        words = compute_answer_words(question.answer, [texts[key] for key in question.evidence], relevant)
+        return QuestionResult(question.category, shown, tokens, spent, len(question.evidence), ranks, words)
 
 
 async def ask_all(
@@ -133,7 +143,7 @@ async def ask_all(
     among: int = 0,
     ordinary: bool = False,
     tool_tokens: int = 0,
-) -> tuple[list[Answered], dict[str, float]]:
+) -> tuple[list[QuestionResult], dict[str, float]]:
     """Ask all questions of all dialogues in one form, in a separate store. Also return the noise.
 
     The noise is the share of English messages in tests/sets/unrelated_messages.json, by kind, that show any memory.
@@ -147,29 +157,29 @@ async def ask_all(
         database = await Database.open(Path(folder) / "mneme.db")
         try:
             kept = [
-                (dialogue, await keep(database, dialogue, str(number), form))
+                (dialogue, await store_dialogue(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_STDERR)
             ]
             for number, (_, session) in enumerate(track(kept, "Importing", console=_STDERR) if among else ()):
                 others = dialogues[:number] + dialogues[number + 1 :]
                 alike = [text for other in others for text in other.texts.values()]
-                texts = other_messages("en") if ordinary else alike
+                texts = read_other_messages("en") if ordinary else alike
                 history = write_history(Path(folder) / "history.zip", texts, among)
-                ledger = ledger_over(database, system_clock)
+                ledger = create_ledger(database, system_clock)
                 await ForeignImport(database, ledger, in_utc).run(history, session)
             vector_search = (
                 await embed_missing(database, Search(database), models.embedder)
                 if models.embedder is not None
                 else None
             )
-            asking = Asking(database, Ranker(database, vector_search))
-            asked = [(s, d.texts, question) for d, s in kept for question in d.questions_in(form)]
+            asking = Asker(database, Ranker(database, vector_search))
+            asked = [(s, d.texts, question) for d, s in kept for question in d.read_questions(form)]
             answers = [
                 await asking.ask(session, question, texts, within(question.text), tool_tokens)
                 for session, texts, question in track(asked, f"Asking in the {form} form", console=_STDERR)
             ]
             noise: dict[str, float] = {}
-            for kind, messages in _unrelated().items():
+            for kind, messages in _read_unrelated().items():
                 shown = [
                     await asking.find_relevant(session, within(message)) for _, session in kept for message in messages
                 ]
@@ -179,7 +189,7 @@ async def ask_all(
             await database.close()
 
 
-def _unrelated() -> dict[str, list[str]]:
+def _read_unrelated() -> dict[str, list[str]]:
     kinds = json.loads(UNRELATED.read_text(encoding="utf-8"))
     return {kind: messages["en"] for kind, messages in kinds.items() if kind != "about"}
 
@@ -193,18 +203,18 @@ def is_in(text: str, request: str) -> bool:
     )
 
 
-def answer_words(answer: str, evidence: list[str], request: str) -> float | None:
+def compute_answer_words(answer: str, evidence: list[str], request: str) -> float | None:
     """Return the share of the answer's words in the evidence that a request contains, or None without such words."""
     terms = QueryTerms(answer)
-    told = {term for text in evidence for term in terms.term_counts(text)}
-    return len(told & terms.term_counts(request).keys()) / len(told) if told else None
+    told = {term for text in evidence for term in terms.count_terms(text)}
+    return len(told & terms.count_terms(request).keys()) / len(told) if told else None
 
 
 async def _compare_with_peers(
-    dialogues: list[Dialogue], models: MeaningModels, embedder: LocalEmbedder, of_mneme: list[Answered]
-) -> dict[str, list[Answered]]:
+    dialogues: list[Dialogue], models: MeaningModels, embedder: LocalEmbedder, of_mneme: list[QuestionResult]
+) -> dict[str, list[QuestionResult]]:
     """Return the answers of each method, Mneme's last. `of_mneme` are those in the group form with `models`."""
-    compared = await peers(dialogues, embedder)
+    compared = await ask_peers(dialogues, embedder)
     if models.embedder is None:
         with_embedder, _ = await ask_all(dialogues, Form.GROUP, replace(models, embedder=embedder))
         return compared | {"Mneme, words alone": of_mneme, "Mneme, embedder": with_embedder}
@@ -212,7 +222,7 @@ async def _compare_with_peers(
     return compared | {"Mneme, words alone": by_words, "Mneme, embedder": of_mneme}
 
 
-def _noise(noise: dict[str, float]) -> str:
+def _format_noise(noise: dict[str, float]) -> str:
     parts = ", ".join(f"{kind.replace('_', ' ')} {part:.0%}" for kind, part in noise.items())
     return f"unrelated messages that show anything: {parts}"
 
@@ -220,12 +230,12 @@ def _noise(noise: dict[str, float]) -> str:
 _STDERR = Console(stderr=True)
 
 
-def _talk(lengths: list[int]) -> dict[str, Within]:
+def _create_talk(lengths: list[int]) -> dict[str, Within]:
     """Return functions that convert a question to a message, by their name in the tables."""
     return {
-        f"talk of {words} {place}, {style}": partial(inside_talk, place=place, words=words, style=style)
+        f"talk of {words} {place}, {style}": partial(put_inside_talk, place=place, words=words, style=style)
         for words in lengths
-        for place in Place
+        for place in TalkPosition
         for style in Style
     }
 
@@ -248,11 +258,12 @@ async def main() -> None:
     dialogues = read_dialogues(arguments.path)
     local = LocalEmbedder()
     models = MeaningModels(local if arguments.embedder else None)
-    compared: dict[str, list[Answered]] = {}
+    compared: dict[str, list[QuestionResult]] = {}
     try:
         measured = {form: await ask_all(dialogues, form, models) for form in Form}
         talked = {
-            name: await ask_all(dialogues, Form.PERSONAL, models, within) for name, within in _talk(lengths).items()
+            name: await ask_all(dialogues, Form.PERSONAL, models, within)
+            for name, within in _create_talk(lengths).items()
         }
         hidden = {
             f"{form}, among {arguments.among:,}": await ask_all(
@@ -269,24 +280,24 @@ async def main() -> None:
     finally:
         await local.close()
     console = Console(width=110)
-    console.print(headline({form: answers for form, (answers, _) in measured.items()}))
+    console.print(build_headline_table({form: answers for form, (answers, _) in measured.items()}))
     for form, (answers, noise) in measured.items():
-        console.print(f"{form} form, {_noise(noise)}", soft_wrap=True)
-        console.print(ranking(form, answers))
+        console.print(f"{form} form, {_format_noise(noise)}", soft_wrap=True)
+        console.print(build_ranking_table(form, answers))
     for besides in filter(None, (looked_up, talked, hidden)):
-        console.print(headline({name: answers for name, (answers, _) in besides.items()}))
+        console.print(build_headline_table({name: answers for name, (answers, _) in besides.items()}))
     for name, (_, noise) in (talked | hidden).items():
-        console.print(f"{name}, {_noise(noise)}", soft_wrap=True)
+        console.print(f"{name}, {_format_noise(noise)}", soft_wrap=True)
     if compared:
-        console.print(methods(compared))
+        console.print(build_methods_table(compared))
     if arguments.json is not None:
         figures: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}"}
         figures |= {"questions": len(measured[Form.GROUP][0])}
-        figures |= {"forms": [report(form, *of) for form, of in measured.items()]}
-        figures |= {"tool": {name: summary(answers) for name, (answers, _) in looked_up.items()}} if looked_up else {}
-        figures |= {"talk": {name: summary(answers) for name, (answers, _) in talked.items()}} if talked else {}
-        figures |= {"among": {name: summary(answers) for name, (answers, _) in hidden.items()}} if hidden else {}
-        figures |= {"peers": {name: summary(answers) for name, answers in compared.items()}} if compared else {}
+        figures |= {"forms": [build_report(form, *of) for form, of in measured.items()]}
+        figures |= {"tool": {name: summarize(answers) for name, (answers, _) in looked_up.items()}} if looked_up else {}
+        figures |= {"talk": {name: summarize(answers) for name, (answers, _) in talked.items()}} if talked else {}
+        figures |= {"among": {name: summarize(answers) for name, (answers, _) in hidden.items()}} if hidden else {}
+        figures |= {"peers": {name: summarize(answers) for name, answers in compared.items()}} if compared else {}
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 

@@ -36,7 +36,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SaidMessage:
     """One message. `key` identifies it in the evidence of questions."""
 
     key: str
@@ -60,7 +60,7 @@ class Dialogue:
     """The conversations of two people, with questions."""
 
     speakers: tuple[str, str]
-    sessions: tuple[tuple[Said, ...], ...]
+    sessions: tuple[tuple[SaidMessage, ...], ...]
     questions: tuple[Question, ...]
 
     @property
@@ -68,12 +68,14 @@ class Dialogue:
         """Return the texts of all messages by key."""
         return {said.key: said.text for session in self.sessions for said in session}
 
-    def questions_in(self, form: Form) -> Iterator[Question]:
+    def read_questions(self, form: Form) -> Iterator[Question]:
         """Yield the questions in their wording for a form."""
         for question in self.questions:
-            yield question if form is not Form.PERSONAL else replace(question, text=self._personal(question.text))
+            yield (
+                question if form is not Form.PERSONAL else replace(question, text=self._to_first_person(question.text))
+            )
 
-    def _personal(self, text: str) -> str:
+    def _to_first_person(self, text: str) -> str:
         for name, possessive, pronoun in zip(self.speakers, ("my", "your"), ("I", "you"), strict=True):
             text = re.sub(rf"\b{re.escape(name)}['’]s\b", possessive, text)
             text = re.sub(rf"\b{re.escape(name)}\b", pronoun, text)
@@ -82,22 +84,24 @@ class Dialogue:
 
 def read_dialogues(path: Path) -> list[Dialogue]:
     """Parse the dialogues in a file. Questions without existing evidence are left out."""
-    return [_dialogue(read) for read in json.loads(path.read_text(encoding="utf-8"))]
+    return [_parse_dialogue(read) for read in json.loads(path.read_text(encoding="utf-8"))]
 
 
-async def keep(database: Database, dialogue: Dialogue, chat: str, form: Form) -> Session:
+async def store_dialogue(database: Database, dialogue: Dialogue, chat: str, form: Form) -> Session:
     """Write a dialogue into the log of a chat, with each session as an ended conversation."""
     sessions, turns = SessionService(database, system_clock), TurnLog(database, system_clock)
     session = await sessions.get_or_create(Address("locomo", chat))
     for conversation in dialogue.sessions:
-        for turn in _turns(conversation, dialogue.speakers, form):
+        for turn in _split_into_turns(conversation, dialogue.speakers, form):
             at = turn[0].created_at
             await turns.commit(FinishedTurn(session.id, Outcome.ANSWERED, turn, at))
         await sessions.clear_messages(session.id)
     return session
 
 
-def _turns(conversation: Iterable[Said], speakers: tuple[str, str], form: Form) -> list[list[Message]]:
+def _split_into_turns(
+    conversation: Iterable[SaidMessage], speakers: tuple[str, str], form: Form
+) -> list[list[Message]]:
     """Return the messages of each turn. In a private chat a turn ends before the user's next message."""
     turns: list[list[Message]] = []
     for said in conversation:
@@ -115,17 +119,23 @@ def _turns(conversation: Iterable[Said], speakers: tuple[str, str], form: Form) 
     return turns
 
 
-def _dialogue(read: dict[str, Any]) -> Dialogue:
+def _parse_dialogue(read: dict[str, Any]) -> Dialogue:
     held = read["conversation"]
     numbers = sorted(int(found[1]) for name in held if (found := re.fullmatch(r"session_(\d+)", name)))
     sessions = tuple(
-        tuple(_said(turn, _moment(held[f"session_{number}_date_time"])) for turn in held[f"session_{number}"])
+        tuple(
+            _parse_message(turn, _parse_moment(held[f"session_{number}_date_time"]))
+            for turn in held[f"session_{number}"]
+        )
         for number in numbers
     )
     known = {said.key for session in sessions for said in session}
     questions = (
         Question(
-            asked["question"], _keys(asked.get("evidence", ())) & known, asked["category"], str(asked.get("answer", ""))
+            asked["question"],
+            _parse_keys(asked.get("evidence", ())) & known,
+            asked["category"],
+            str(asked.get("answer", "")),
         )
         for asked in read["qa"]
         if asked["category"] in CATEGORIES
@@ -134,16 +144,16 @@ def _dialogue(read: dict[str, Any]) -> Dialogue:
     return Dialogue(speakers, sessions, tuple(question for question in questions if question.evidence))
 
 
-def _said(turn: dict[str, Any], at: datetime) -> Said:
+def _parse_message(turn: dict[str, Any], at: datetime) -> SaidMessage:
     caption = f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""
-    return Said(turn["dia_id"], turn["speaker"], turn["text"] + caption, at)
+    return SaidMessage(turn["dia_id"], turn["speaker"], turn["text"] + caption, at)
 
 
-def _keys(evidence: Iterable[str]) -> frozenset[str]:
+def _parse_keys(evidence: Iterable[str]) -> frozenset[str]:
     """Return the keys in texts such as `D8:6; D9:17` and `D30:05`."""
     return frozenset(f"D{int(found[1])}:{int(found[2])}" for text in evidence for found in _KEY.finditer(text))
 
 
-def _moment(text: str) -> datetime:
+def _parse_moment(text: str) -> datetime:
     """Parse LoCoMo's dates, such as `1:56 pm on 8 May, 2023`."""
     return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)

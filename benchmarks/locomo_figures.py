@@ -17,7 +17,7 @@ _PLACES = (*(f"R@{depth}" for depth in DEPTHS), "MRR")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class QuestionResult:
     """The result of one question.
 
     Args:
@@ -34,7 +34,7 @@ class Answered:
     ranks: tuple[int, ...]
     words: float | None = None
 
-    def figures(self) -> dict[str, float]:
+    def compute_figures(self) -> dict[str, float]:
         """Return the figures of this question by name."""
         found = {f"R@{depth}": sum(rank <= depth for rank in self.ranks) / self.evidence for depth in DEPTHS}
         reciprocal = 1 / min(self.ranks) if self.ranks else 0.0
@@ -42,27 +42,27 @@ class Answered:
         return {"any": float(self.shown > 0), "all": float(self.shown == 1), **words, **found, "MRR": reciprocal}
 
 
-def interval(values: list[float]) -> tuple[float, float]:
+def compute_interval(values: list[float]) -> tuple[float, float]:
     """Return a 95% bootstrap interval of the mean."""
     source = random.Random(1)
     means = sorted(statistics.fmean(source.choices(values, k=len(values))) for _ in range(DRAWS))
     return means[DRAWS // 40], means[-DRAWS // 40]
 
 
-def summary(answers: list[Answered]) -> dict[str, list[float]]:
+def summarize(answers: list[QuestionResult]) -> dict[str, list[float]]:
     """Return mean and interval of each figure, in percent."""
-    figures = [one.figures() for one in answers]
+    figures = [one.compute_figures() for one in answers]
     summed: dict[str, list[float]] = {}
     for name in dict.fromkeys(name for of in figures for name in of):
         values = [of[name] for of in figures if name in of]
-        summed[name] = [round(100 * value, 1) for value in (statistics.fmean(values), *interval(values))]
+        summed[name] = [round(100 * value, 1) for value in (statistics.fmean(values), *compute_interval(values))]
     return summed
 
 
-def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict[str, object]:
+def build_report(form: Form, answers: list[QuestionResult], noise: dict[str, float]) -> dict[str, object]:
     """Return all figures of a form for the JSON file."""
     by_category = {
-        name: summary(chosen)
+        name: summarize(chosen)
         for number, name in CATEGORIES.items()
         if (chosen := [one for one in answers if one.category == number])
     }
@@ -72,24 +72,24 @@ def report(form: Form, answers: list[Answered], noise: dict[str, float]) -> dict
         "tokens": round(statistics.fmean(one.tokens for one in answers)),
         "milliseconds": round(statistics.median(one.milliseconds for one in answers), 1),
         "noise": {kind: round(100 * part, 1) for kind, part in noise.items()},
-        "all categories": summary(answers),
+        "all categories": summarize(answers),
         **by_category,
     }
 
 
-def headline(answers: Mapping[str, list[Answered]]) -> Table:
+def build_headline_table(answers: Mapping[str, list[QuestionResult]]) -> Table:
     """Return a table of evidence in the requests by form."""
     table = Table("form", "questions", "any", "all", "answer words", "tokens", "ms", title="Evidence in the request")
     for form, some in answers.items():
-        figures = summary(some)
+        figures = summarize(some)
         tokens = statistics.fmean(one.tokens for one in some)
         spent = statistics.median(one.milliseconds for one in some)
-        cells = [_cell(figures[name]) if name in figures else "" for name in ("any", "all", "words")]
+        cells = [_format_cell(figures[name]) if name in figures else "" for name in ("any", "all", "words")]
         table.add_row(form, str(len(some)), *cells, f"{tokens:.0f}", f"{spent:.1f}")
     return table
 
 
-def ranking(form: Form, answers: list[Answered]) -> Table:
+def build_ranking_table(form: Form, answers: list[QuestionResult]) -> Table:
     """Return a table of ranks by category."""
     table = Table("category", "questions", title=f"Ranking of the evidence, {form} form")
     kinds = {"all": answers} | {
@@ -99,21 +99,21 @@ def ranking(form: Form, answers: list[Answered]) -> Table:
         table.add_column(name)
     for kind, some in kinds.items():
         if some:
-            figures = summary(some)
-            table.add_row(kind, str(len(some)), *(_cell(figures[name]) for name in _PLACES))
+            figures = summarize(some)
+            table.add_row(kind, str(len(some)), *(_format_cell(figures[name]) for name in _PLACES))
     return table
 
 
-def methods(answers: dict[str, list[Answered]]) -> Table:
+def build_methods_table(answers: dict[str, list[QuestionResult]]) -> Table:
     """Return a table of ranks by method."""
     table = Table("method", *_PLACES, "ms", title="Ranking of the evidence beside other methods")
     for name, some in answers.items():
-        figures = summary(some)
+        figures = summarize(some)
         spent = statistics.median(one.milliseconds for one in some)
-        table.add_row(name, *(_cell(figures[column]) for column in _PLACES), f"{spent:.1f}")
+        table.add_row(name, *(_format_cell(figures[column]) for column in _PLACES), f"{spent:.1f}")
     return table
 
 
-def _cell(figure: list[float]) -> str:
+def _format_cell(figure: list[float]) -> str:
     mean, low, high = figure
     return f"{mean:.1f} [{low:.1f}, {high:.1f}]"

@@ -39,11 +39,11 @@ def draw(title: str, methods: dict[str, Figures]) -> str:
         lines.append(f'<rect x="{x}" y="32" width="12" height="12" fill="{colour}"/>')
         lines.append(f'<text x="{x + 18}" y="42">among the best {depth}</text>')
     for number, (name, figures) in enumerate(methods.items()):
-        lines += _bars(name, figures, TOP + group * number)
+        lines += _draw_bars(name, figures, TOP + group * number)
     return "\n".join([*lines, "</svg>\n"])
 
 
-def _bars(name: str, figures: Figures, top: int) -> Iterator[str]:
+def _draw_bars(name: str, figures: Figures, top: int) -> Iterator[str]:
     yield f'<text x="{LEFT - 10}" y="{top + BAR * len(DEPTHS) / 2 + 4:.0f}" text-anchor="end">{escape(name)}</text>'
     for number, (depth, colour) in enumerate(zip(DEPTHS, COLOURS, strict=True)):
         mean, low, high = figures[f"R@{depth}"]

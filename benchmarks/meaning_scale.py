@@ -20,12 +20,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.search_scale import a_query, a_text
+from benchmarks.search_scale import generate_query, generate_text
 from memory.search.ranking import Ranker, RankingRequest
 from memory.search.search import Search
 from memory.search.types import PASSAGE_KINDS, Filter
 from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Vectors, quantised
+from memory.search.vectors import Vectors, quantise
 from memory.store.database import Database
 from memory.store.index import rebuild
 from pipeline.embedding.embedders import LocalEmbedder
@@ -51,17 +51,19 @@ async def main() -> None:
                 database = await Database.open(Path(folder) / "mneme.db")
                 try:
                     await _fill(database, size, models.name)
-                    print(f"{size:>9,} messages, {size // 10:,} of one owner: {await _figures(database, models)}")
+                    print(
+                        f"{size:>9,} messages, {size // 10:,} of one owner: {await _measure_figures(database, models)}"
+                    )
                 finally:
                     await database.close()
-        resident = _resident_megabytes(models.pid)
+        resident = _read_resident_megabytes(models.pid)
         print(f"the embedder's process: {resident:.0f} MB resident")
     finally:
         await models.close()
 
 
 async def _fill(database: Database, size: int, model: str) -> None:
-    number = await Vectors(database).model(model)
+    number = await Vectors(database).get_or_create_model_id(model)
     source, numbers = random.Random(1), np.random.default_rng(1)
     async with database.transaction() as connection:
         for owner in range(1, OTHERS + 2):
@@ -73,11 +75,11 @@ async def _fill(database: Database, size: int, model: str) -> None:
             )
         for first in track(range(0, size, MESSAGES_PER_CONVERSATION), f"Filling {size:,}", console=_STDERR):
             owner = 1 if first % (10 * MESSAGES_PER_CONVERSATION) == 0 else 2 + source.randrange(OTHERS)
-            await _conversation(connection, owner, number, source, numbers)
+            await _add_conversation(connection, owner, number, source, numbers)
         await rebuild(connection)
 
 
-async def _conversation(
+async def _add_conversation(
     connection: aiosqlite.Connection, owner: int, model: int, source: random.Random, numbers: np.random.Generator
 ) -> None:
     cursor = await connection.execute(
@@ -93,10 +95,10 @@ async def _conversation(
         await connection.executemany(
             "INSERT INTO messages (conversation_id, turn_id, role, content, provenance, created_at)"
             " VALUES (?, ?, ?, ?, 'typed', ?)",
-            [(conversation, cursor.lastrowid, role, a_text(source), _NOW) for role in ("user", "assistant")],
+            [(conversation, cursor.lastrowid, role, generate_text(source), _NOW) for role in ("user", "assistant")],
         )
     rows = await connection.execute_fetchall("SELECT id FROM messages WHERE conversation_id = ?", (conversation,))
-    vectors = [quantised(vector) for vector in numbers.normal(size=(MESSAGES_PER_CONVERSATION, DIMENSIONS)).tolist()]
+    vectors = [quantise(vector) for vector in numbers.normal(size=(MESSAGES_PER_CONVERSATION, DIMENSIONS)).tolist()]
     await connection.executemany(
         "INSERT INTO vectors (row, owner_id, conversation_id, model_id, vector) VALUES (?, ?, ?, ?, ?)",
         [
@@ -106,32 +108,32 @@ async def _conversation(
     )
 
 
-async def _figures(database: Database, models: LocalEmbedder) -> str:
+async def _measure_figures(database: Database, models: LocalEmbedder) -> str:
     search = Search(database)
     embedder = models
     await embedder.embed(["loaded before anything is measured"])
     by_meaning = Ranker(database, VectorSearch(search, Vectors(database), embedder))
-    first = await _milliseconds(search, by_meaning, "the first question")
+    first = await _measure_milliseconds(search, by_meaning, "the first question")
     source = random.Random(2)
-    queries = [a_query(source) for _ in range(QUERIES)]
+    queries = [generate_query(source) for _ in range(QUERIES)]
     parts = [f"first {first:.0f} ms"]
     for name, ranker in (("by words", Ranker(database)), ("by meaning too", by_meaning)):
-        times = sorted([await _milliseconds(search, ranker, query) for query in queries])
+        times = sorted([await _measure_milliseconds(search, ranker, query) for query in queries])
         parts.append(f"{name} median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms")
     return "; ".join(parts)
 
 
-async def _milliseconds(search: Search, ranker: Ranker, query: str) -> float:
+async def _measure_milliseconds(search: Search, ranker: Ranker, query: str) -> float:
     only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
     started = time.perf_counter()
     ranker.expect(query)
-    found = await search.for_message(query, "bench:1", 0)
-    found = await ranker.compared(found, 0)
-    await ranker.ranked(RankingRequest(query, "bench:1", only, bool), found.passages, found.similarities)
+    found = await search.find_for_message(query, "bench:1", 0)
+    found = await ranker.add_similarities(found, 0)
+    await ranker.rank(RankingRequest(query, "bench:1", only, bool), found.passages, found.similarities)
     return 1000 * (time.perf_counter() - started)
 
 
-def _resident_megabytes(pid: int | None) -> float:
+def _read_resident_megabytes(pid: int | None) -> float:
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 

@@ -36,13 +36,15 @@ MODELS = (
 )
 
 
-def monthly(model: str, url: str) -> tuple[float, float] | None:
+def compute_monthly_cost(model: str, url: str) -> tuple[float, float] | None:
     """Return US dollars a month with and without a cache, or None if the price is unknown."""
-    price = load_catalogue().price(model, urlsplit(url).hostname)
+    price = load_catalogue().get_price(model, urlsplit(url).hostname)
     if price is None:
         return None
-    background = price.of(BACKGROUND_PROMPT_TOKENS, BACKGROUND_ANSWER_TOKENS)
-    cached, plain = (price.of(PROMPT_TOKENS, ANSWER_TOKENS, tokens) + background for tokens in (REPEATED_TOKENS, 0))
+    background = price.compute(BACKGROUND_PROMPT_TOKENS, BACKGROUND_ANSWER_TOKENS)
+    cached, plain = (
+        price.compute(PROMPT_TOKENS, ANSWER_TOKENS, tokens) + background for tokens in (REPEATED_TOKENS, 0)
+    )
     return cached * MESSAGES, plain * MESSAGES
 
 
@@ -51,7 +53,7 @@ def main() -> None:
     given = sys.argv[1:]
     models = tuple(zip(given[::2], given[1::2], strict=True)) if given else MODELS
     for model, url in models:
-        costs = monthly(model, url)
+        costs = compute_monthly_cost(model, url)
         text = "price unknown" if costs is None else f"${costs[0]:.2f} with a cache, ${costs[1]:.2f} without"
         sys.stdout.write(f"{model} at {urlsplit(url).hostname}: {text}\n")
 

@@ -73,12 +73,12 @@ def read_paraphrases() -> list[Paraphrase]:
     return pairs
 
 
-def other_messages(language: str) -> list[str]:
+def read_other_messages(language: str) -> list[str]:
     """Return other messages in a language, in a fixed order.
 
     Labelled sentences are included only if they state no fact, since others might answer a question.
     """
-    texts = [text for name in _STATES_NOTHING for text in _unlabelled(name, language)]
+    texts = [text for name in _STATES_NOTHING for text in _read_unlabelled(name, language)]
     unrelated = json.loads((SETS / "unrelated_messages.json").read_text(encoding="utf-8"))
     texts += [text for kind, messages in unrelated.items() if kind != "about" for text in messages[language]]
     for line in (SETS / "other_messages.txt").read_text(encoding="utf-8").splitlines():
@@ -87,17 +87,17 @@ def other_messages(language: str) -> list[str]:
     return random.Random(language).sample([*dict.fromkeys(texts)], OTHER_MESSAGES)
 
 
-def _unlabelled(name: str, language: str) -> list[str]:
+def _read_unlabelled(name: str, language: str) -> list[str]:
     sentences = json.loads((SETS / f"{name}.json").read_text(encoding="utf-8"))
     texts = [item["text"] for item in sentences if item["language"] == language and item["pattern"] is None]
     return [text for text in texts if not _ANSWERS.search(text)]
 
 
-async def keep(database: Database, language: str, told: Sequence[str]) -> Session:
+async def store_facts(database: Database, language: str, told: Sequence[str]) -> Session:
     """Store facts and other messages in a private chat, one per turn."""
     sessions, turns = SessionService(database, system_clock), TurnLog(database, system_clock)
     session = await sessions.get_or_create(Address("paraphrases", language))
-    texts = other_messages(language)
+    texts = read_other_messages(language)
     source = random.Random(language)
     for text in told:
         texts.insert(source.randrange(len(texts) + 1), text)
@@ -113,7 +113,7 @@ async def keep(database: Database, language: str, told: Sequence[str]) -> Sessio
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QuestionResult:
     """The result of a question in some language. `rank` is None if the fact wasn't found."""
 
     pair: Paraphrase
@@ -131,7 +131,7 @@ class Chat:
     vectors: VectorSearch | None
 
 
-async def chats(embedder: Embedder | None) -> AsyncIterator[Chat]:
+async def open_chats(embedder: Embedder | None) -> AsyncIterator[Chat]:
     """Yield a chat for each language, all in one store."""
     pairs = read_paraphrases()
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ async def chats(embedder: Embedder | None) -> AsyncIterator[Chat]:
         try:
             for language in dict.fromkeys(pair.language for pair in pairs):
                 there = [pair for pair in pairs if pair.language == language]
-                session = await keep(database, language, [pair.told for pair in there])
+                session = await store_facts(database, language, [pair.told for pair in there])
                 vectors = await embed_missing(database, Search(database), embedder) if embedder is not None else None
                 yield Chat(there, session.owner, database, vectors)
         finally:
@@ -151,20 +151,20 @@ def find_translations(pair: Paraphrase, pairs: Sequence[Paraphrase]) -> dict[str
     return {other.language: other.question for other in pairs if other.fact == pair.fact}
 
 
-async def ask_all(embedder: Embedder | None) -> AsyncIterator[Found]:
+async def ask_all(embedder: Embedder | None) -> AsyncIterator[QuestionResult]:
     """Ask every question in the chats of all languages."""
     pairs, only = read_paraphrases(), Filter(kinds=[MESSAGE_KIND])
-    async for chat in chats(embedder):
+    async for chat in open_chats(embedder):
         ranker = Ranker(chat.database, chat.vectors)
         recall = Recall(Search(chat.database), chat.database, TokenCounter(), in_utc, ranker)
         for pair in chat.pairs:
             for language, question in find_translations(pair, pairs).items():
-                hits = await recall.hits(question, chat.owner, only, DEPTH)
+                hits = await recall.find_hits(question, chat.owner, only, DEPTH)
                 texts = [hit.content for hit in hits]
-                yield Found(pair, language, texts.index(pair.told) + 1 if pair.told in texts else None)
+                yield QuestionResult(pair, language, texts.index(pair.told) + 1 if pair.told in texts else None)
 
 
-async def table(embedder: Embedder | None) -> list[str]:
+async def build_table(embedder: Embedder | None) -> list[str]:
     """Return a table of R@10 in percent for each half, by language and across languages."""
     results = [found async for found in ask_all(embedder)]
     languages = [*dict.fromkeys(found.asked_in for found in results)]

@@ -36,7 +36,7 @@ class PowerCut:
             return
         image = self._root.with_name(f"{self._root.name}.image")
         image.mkdir(mode=0o700)
-        for path, inode in self._synced().items():
+        for path, inode in self._read_synced().items():
             target = image / path.relative_to(self._root)
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             copy = self._kept / inode
@@ -44,9 +44,9 @@ class PowerCut:
             target.chmod(0o600)
         shutil.rmtree(self._root)
         image.rename(self._root)
-        self.keep_all()
+        self.sync_all()
 
-    def keep_all(self) -> None:
+    def sync_all(self) -> None:
         """Treat all data in the folder as synced. The program must have ended."""
         shutil.rmtree(self._kept)
         self._kept.mkdir()
@@ -57,7 +57,7 @@ class PowerCut:
                     shutil.copyfile(path, self._kept / str(inode))
                     log.write(f"F {inode} {path}\n")
 
-    def _synced(self) -> dict[Path, str]:
+    def _read_synced(self) -> dict[Path, str]:
         """Return the inode of each synced file name."""
         names: dict[Path, str] = {}
         folder = self._root

@@ -23,18 +23,18 @@ def convert(chat: dict[str, Any]) -> dict[str, Any]:
     conversation = {"speaker_a": chat["name"]["speaker_1"], "speaker_b": chat["name"]["speaker_2"]}
     for name, said in chat.items():
         if _SESSION.fullmatch(name) and said:
-            conversation[f"{name}_date_time"] = _moment(said[0]["date_time"])
-            conversation[name] = [_message(message) for message in said]
+            conversation[f"{name}_date_time"] = _convert_moment(said[0]["date_time"])
+            conversation[name] = [_convert_message(message) for message in said]
     questions = [asked | {"evidence": [_expand_ranges(one) for one in asked["evidence"]]} for asked in chat["qa"]]
     return {"conversation": conversation, "qa": questions}
 
 
-def _message(message: dict[str, Any]) -> dict[str, str]:
+def _convert_message(message: dict[str, Any]) -> dict[str, str]:
     caption = {"blip_caption": message["blip_caption"]} if message.get("blip_caption") else {}
     return {"speaker": message["speaker"], "dia_id": message["dia_id"], "text": message["clean_text"], **caption}
 
 
-def _moment(text: str) -> str:
+def _convert_moment(text: str) -> str:
     """Convert `29.12.2023, 22:42:04` to `10:42 pm on 29 December, 2023`."""
     at = datetime.strptime(text, "%d.%m.%Y, %H:%M:%S")  # noqa: DTZ007  # Neither format has a time zone
     return f"{at:%I:%M %p on {at.day} %B, %Y}".replace("AM", "am").replace("PM", "pm")

@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.locomo import Asking, is_in
-from benchmarks.locomo_data import Form, keep
-from benchmarks.locomo_figures import Answered, summary
+from benchmarks.locomo import Asker, is_in
+from benchmarks.locomo_data import Form, store_dialogue
+from benchmarks.locomo_figures import QuestionResult, summarize
 from benchmarks.recall_chats import KINDS, read_chats
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
@@ -36,11 +36,11 @@ _STDERR = Console(stderr=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A question and its result. `first` is True if any of its evidence is within the first tokens."""
 
     language: str
-    answered: Answered
+    answered: QuestionResult
     first: bool
 
     @property
@@ -50,7 +50,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Unasked:
+class UnrelatedMessage:
     """A message for which no memory should be shown, and the tokens that were shown."""
 
     language: str
@@ -58,51 +58,51 @@ class Unasked:
     tokens: int
 
 
-async def measure(half: str) -> tuple[list[Asked], list[Unasked]]:
+async def measure(half: str) -> tuple[list[AskedQuestion], list[UnrelatedMessage]]:
     """Ask all questions and messages of a half."""
     counter = TokenCounter()
-    asked: list[Asked] = []
-    unasked: list[Unasked] = []
+    asked: list[AskedQuestion] = []
+    unasked: list[UnrelatedMessage] = []
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
             chats = read_chats(half)
-            kept = [(chat, await keep(database, chat.dialogue, chat.name, Form.PRIVATE)) for chat in chats]
-            asking = Asking(database)
+            kept = [(chat, await store_dialogue(database, chat.dialogue, chat.name, Form.PRIVATE)) for chat in chats]
+            asking = Asker(database)
             for chat, session in track(kept, "Asking", console=_STDERR):
                 texts = chat.dialogue.texts
                 never = [question.text for question in chat.dialogue.questions if not question.evidence]
                 for question in chat.dialogue.questions:
                     if question.evidence:
                         answered = await asking.ask(session, question, texts)
-                        beginning = _beginning(await asking.find_relevant(session, question.text), counter)
+                        beginning = _take_beginning(await asking.find_relevant(session, question.text), counter)
                         first = any(is_in(texts[key], beginning) for key in question.evidence)
-                        asked.append(Asked(chat.language, answered, first))
+                        asked.append(AskedQuestion(chat.language, answered, first))
                 for kind, messages in (
                     ("never said", never),
                     ("off topic", chat.off_topic),
                     ("small talk", chat.small_talk),
                 ):
-                    shown = [counter.text(await asking.find_relevant(session, message)) for message in messages]
-                    unasked += [Unasked(chat.language, kind, tokens) for tokens in shown]
+                    shown = [counter.count(await asking.find_relevant(session, message)) for message in messages]
+                    unasked += [UnrelatedMessage(chat.language, kind, tokens) for tokens in shown]
         finally:
             await database.close()
     return asked, unasked
 
 
-def _beginning(relevant: str, counter: TokenCounter) -> str:
+def _take_beginning(relevant: str, counter: TokenCounter) -> str:
     """Return the lines within the first tokens."""
     lines: list[str] = []
     left = FIRST_TOKENS
     for line in relevant.splitlines():
-        left -= counter.text(line) + 1
+        left -= counter.count(line) + 1
         if left < 0:
             break
         lines.append(line)
     return "\n".join(lines)
 
 
-def answers(asked: list[Asked]) -> dict[str, dict[str, float | list[float]]]:
+def summarize_answers(asked: list[AskedQuestion]) -> dict[str, dict[str, float | list[float]]]:
     """Return means with 95% intervals in percent, and tokens, by language and by kind of question."""
     groups = {"all": asked}
     groups |= {one: [of for of in asked if of.language == one] for one in sorted({of.language for of in asked})}
@@ -110,8 +110,8 @@ def answers(asked: list[Asked]) -> dict[str, dict[str, float | list[float]]]:
     return {
         name: {
             "questions": len(some),
-            **summary([one.answered for one in some]),
-            FIRST: _percent(one.first for one in some),
+            **summarize([one.answered for one in some]),
+            FIRST: _to_percent(one.first for one in some),
             "tokens": round(statistics.fmean(one.answered.tokens for one in some)),
         }
         for name, some in groups.items()
@@ -119,34 +119,34 @@ def answers(asked: list[Asked]) -> dict[str, dict[str, float | list[float]]]:
     }
 
 
-def noise(unasked: list[Unasked]) -> dict[str, dict[str, float]]:
+def summarize_noise(unasked: list[UnrelatedMessage]) -> dict[str, dict[str, float]]:
     """Return by kind and language how many messages show any memory, in percent, and its tokens."""
     found: dict[str, dict[str, float]] = {}
     for kind in dict.fromkeys(one.kind for one in unasked):
         for language in ("all", *sorted({one.language for one in unasked})):
             shown = [one.tokens for one in unasked if one.kind == kind and language in ("all", one.language)]
             tokens = round(statistics.fmean(shown))
-            found[f"{kind}, {language}"] = {"show anything": _percent(map(bool, shown)), "tokens": tokens}
+            found[f"{kind}, {language}"] = {"show anything": _to_percent(map(bool, shown)), "tokens": tokens}
     return found
 
 
-def _percent(which: Iterable[bool]) -> float:
+def _to_percent(which: Iterable[bool]) -> float:
     return round(100 * statistics.fmean(map(float, which)), 1)
 
 
-def tables(asked: list[Asked], unasked: list[Unasked]) -> list[Table]:
+def build_tables(asked: list[AskedQuestion], unasked: list[UnrelatedMessage]) -> list[Table]:
     """Return a table for questions, and one for messages that should show nothing."""
     columns = ("questions", "any", "all", FIRST, "tokens", "R@5", "R@10", "MRR")
     answered = Table("of", *columns, title="Evidence in the request, own chats")
-    for name, of in answers(asked).items():
-        answered.add_row(name, *(_cell(of[column]) for column in columns))
+    for name, of in summarize_answers(asked).items():
+        answered.add_row(name, *(_format_cell(of[column]) for column in columns))
     shown = Table("messages", "show anything", "tokens", title="What should show nothing")
-    for name, parts in noise(unasked).items():
+    for name, parts in summarize_noise(unasked).items():
         shown.add_row(name, f"{parts['show anything']}%", str(parts["tokens"]))
     return [answered, shown]
 
 
-def _cell(figure: float | list[float]) -> str:
+def _format_cell(figure: float | list[float]) -> str:
     if isinstance(figure, list):
         mean, low, high = figure
         return f"{mean:.1f} [{low:.0f}, {high:.0f}]"
@@ -161,11 +161,11 @@ async def main() -> None:
     arguments = parser.parse_args()
     asked, unasked = await measure(arguments.half)
     console = Console(width=130)
-    for table in tables(asked, unasked):
+    for table in build_tables(asked, unasked):
         console.print(table)
     if arguments.json is not None:
         written: dict[str, object] = {"at": f"{datetime.now(UTC):%Y-%m-%d}", "half": arguments.half}
-        written |= {"answers": answers(asked), "noise": noise(unasked)}
+        written |= {"answers": summarize_answers(asked), "noise": summarize_noise(unasked)}
         arguments.json.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.locomo_data import Dialogue, Question, Said
+from benchmarks.locomo_data import Dialogue, Question, SaidMessage
 
 CHATS = Path(__file__).parent.parent / "tests" / "sets" / "recall"
 KINDS = ("fact", "update", "date", "assistant", "list", "never")
@@ -56,7 +56,7 @@ def read_chats(half: str) -> list[Chat]:
 
 def read_chat(path: Path) -> Chat:
     """Parse a chat. Raises ValueError for an invalid line."""
-    sessions: list[list[Said]] = []
+    sessions: list[list[SaidMessage]] = []
     questions: list[Question] = []
     others: dict[str, list[str]] = {"~": [], "-": []}
     moment = datetime.min.replace(tzinfo=UTC)
@@ -67,7 +67,7 @@ def read_chat(path: Path) -> Chat:
             sessions.append([])
         elif mark in ("U", "A") and (said := _KEYED.fullmatch(rest)):
             speaker = SPEAKERS[mark == "A"]
-            sessions[-1].append(Said(said["key"] or f"line {number}", speaker, said["text"], moment))
+            sessions[-1].append(SaidMessage(said["key"] or f"line {number}", speaker, said["text"], moment))
             moment += timedelta(minutes=1)
         elif mark == "?" and (asked := _ASKED.fullmatch(rest)) and asked["kind"] in KINDS:
             questions.append(Question(asked["text"], frozenset(asked["keys"].split()), KINDS.index(asked["kind"])))

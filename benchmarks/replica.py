@@ -49,7 +49,7 @@ _MARK = re.compile(r"\b[mr]\d+\b")
 
 
 @dataclass(slots=True)
-class Found:
+class RunResults:
     """Results of all runs."""
 
     wrong: collections.Counter[str] = field(default_factory=collections.Counter)
@@ -83,7 +83,7 @@ async def write(telegram: BotApiServer, marks: list[str], chance: random.Random)
         await asyncio.sleep(INTERVAL_SECONDS)
 
 
-async def mneme(environment: dict[str, str], folder: Path, *arguments: str) -> asyncio.subprocess.Process:
+async def start_mneme(environment: dict[str, str], folder: Path, *arguments: str) -> asyncio.subprocess.Process:
     """Start the command line in a new process group, with its log in `folder`."""
     with (folder / "log").open("ab") as log:
         return await asyncio.create_subprocess_exec(
@@ -115,7 +115,7 @@ def read_commits(database: Path) -> dict[str, str]:
         return dict(rows)
 
 
-async def run_once(found: Found, chance: random.Random) -> None:
+async def run_once(found: RunResults, chance: random.Random) -> None:
     """Run a bot, kill it, continue on another machine, and count errors."""
     marks: list[str] = []
     with tempfile.TemporaryDirectory(prefix="mneme-replica-") as name:
@@ -125,7 +125,7 @@ async def run_once(found: Found, chance: random.Random) -> None:
             model.pace = 0.002
             first, second = folder / "first", folder / "second"
             environment = bot_environment(telegram, model, ANN) | {"REPLICA_URL": str(folder / "replica")}
-            bot = await mneme(environment | {"MNEME_DATA_DIR": str(first)}, folder, "run")
+            bot = await start_mneme(environment | {"MNEME_DATA_DIR": str(first)}, folder, "run")
             await telegram.wait_for(lambda: telegram.polled, timeout=TIMEOUT_SECONDS)
             writing = asyncio.create_task(write(telegram, marks, chance))
             await asyncio.sleep(chance.uniform(1.5, 5))
@@ -135,19 +135,19 @@ async def run_once(found: Found, chance: random.Random) -> None:
             writing.cancel()
             known = read_commits(first / "mneme.db")
             await asyncio.to_thread(shutil.rmtree, first)
-            answered, began = len(telegram.sent(ANN)), time.monotonic()
+            answered, began = len(telegram.list_sent(ANN)), time.monotonic()
             environment |= {"MNEME_DATA_DIR": str(second)}
             replica = ("--replica", str(folder / "replica"))
-            restoring = await mneme(environment, folder, "restore", "--yes", *replica)
+            restoring = await start_mneme(environment, folder, "restore", "--yes", *replica)
             if await restoring.wait():
                 sys.exit((folder / "log").read_text(encoding="utf-8")[-2000:])
             missing = known.keys() - read_commits(second / "mneme.db").keys()
-            found.lost.append(max((killed_at - _seconds(known[key]) for key in missing), default=0.0))
+            found.lost.append(max((killed_at - _to_seconds(known[key]) for key in missing), default=0.0))
             found.unknown += len(missing)
-            bot = await mneme(environment, folder, "run")
+            bot = await start_mneme(environment, folder, "run")
             telegram.user_says("m99999", chat_id=ANN)
             marks.append("m99999")
-            await telegram.wait_for(lambda: len(telegram.sent(ANN)) > answered, timeout=TIMEOUT_SECONDS)
+            await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) > answered, timeout=TIMEOUT_SECONDS)
             found.until_answer.append(time.monotonic() - began)
             await _wait_until_idle(telegram, second)
             bot.terminate()
@@ -156,11 +156,11 @@ async def run_once(found: Found, chance: random.Random) -> None:
             found.not_waited += (folder / "log").read_text(encoding="utf-8").count("replica_behind")
 
 
-def _seconds(moment: str) -> float:
+def _to_seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
-def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+def _read_rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(folder / "mneme.db", timeout=30)) as connection:
         return list(connection.execute(sql))
 
@@ -172,20 +172,20 @@ async def _wait_until_idle(telegram: BotApiServer, folder: Path) -> None:
         "SELECT (SELECT count(*) FROM inbox WHERE state <> 'done') + (SELECT count(*) FROM outbox WHERE state ="
         " 'waiting') + (SELECT count(*) FROM turns WHERE note = 'due')"
     )
-    while _rows(folder, waits)[0][0] or telegram.pending_update_ids:
+    while _read_rows(folder, waits)[0][0] or telegram.pending_update_ids:
         if time.monotonic() > end:
             sys.exit("it did not come to rest")
         await asyncio.sleep(0.1)
 
 
-def _count(found: Found, telegram: BotApiServer, folder: Path, marks: list[str]) -> None:
+def _count(found: RunResults, telegram: BotApiServer, folder: Path, marks: list[str]) -> None:
     said, stored, shown = (collections.Counter[str]() for _ in range(3))
-    for (content,) in _rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
+    for (content,) in _read_rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
         said.update(_MARK.findall(content))
-    for (content,) in _rows(folder, "SELECT content FROM entries WHERE deleted_at IS NULL"):
+    for (content,) in _read_rows(folder, "SELECT content FROM entries WHERE deleted_at IS NULL"):
         stored.update(_MARK.findall(content))
     half = 0
-    for message in telegram.sent(ANN):
+    for message in telegram.list_sent(ANN):
         shown.update(set(_MARK.findall(message.text)))
         half += message.text.startswith("I have read") and END not in message.text
     notes = folder / "memory" / f"telegram:{ANN}"
@@ -211,10 +211,10 @@ def _count(found: Found, telegram: BotApiServer, folder: Path, marks: list[str])
     )
 
 
-async def trial(times: int, seed: int) -> int:
+async def run_trial(times: int, seed: int) -> int:
     """Run the benchmark and print the results. Return the number of errors."""
     asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
-    found, chance = Found(), random.Random(seed)
+    found, chance = RunResults(), random.Random(seed)
     for number in range(times):
         await run_once(found, chance)
         print(f"{number + 1}: {found.lost[-1]:.2f} s lost, answers after {found.until_answer[-1]:.2f} s", flush=True)
@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    sys.exit(1 if asyncio.run(trial(options.times, options.seed)) else 0)
+    sys.exit(1 if asyncio.run(run_trial(options.times, options.seed)) else 0)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.locomo import Asking
+from benchmarks.locomo import Asker
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address, SessionService
@@ -23,7 +23,7 @@ from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.store.index import rebuilding
-from tests.support.talk import ledger_over
+from tests.support.talk import create_ledger
 
 OWNERS = 200
 VOCABULARY = 50_000
@@ -50,13 +50,13 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            entries = EntryStore(database, ledger_over(database, system_clock))
-            print(f"{ADDS / await _seconds_to_add(entries, random.Random(0)):,.0f} adds a second, each its transaction")
+            entries = EntryStore(database, create_ledger(database, system_clock))
+            print(f"{ADDS / await _measure_adding(entries, random.Random(0)):,.0f} adds a second, each its transaction")
             done = ADDS
             for size in sizes:
                 await _fill(database, done, size)
                 done = max(done, size)
-                print(f"{size:>9,} entries, {OWNERS} owners: {await _latency(Search(database))}")
+                print(f"{size:>9,} entries, {OWNERS} owners: {await _measure_latency(Search(database))}")
         finally:
             await database.close()
 
@@ -66,21 +66,21 @@ WORDS = [f"w{rank}x" for rank in range(VOCABULARY)]
 WEIGHTS = list(itertools.accumulate(1 / (rank + 2.7) for rank in range(VOCABULARY)))
 
 
-def a_text(source: random.Random) -> str:
+def generate_text(source: random.Random) -> str:
     """Return a text with natural word frequencies."""
     return " ".join(source.choices(WORDS, cum_weights=WEIGHTS, k=WORDS_PER_ENTRY))
 
 
-def a_query(source: random.Random) -> str:
+def generate_query(source: random.Random) -> str:
     """Return a query with natural word frequencies, without function words."""
     words = source.choices(WORDS, cum_weights=WEIGHTS, k=WORDS_PER_QUERY * 20)
     return " ".join([word for word in words if int(word[1:-1]) >= FUNCTION_WORDS][:WORDS_PER_QUERY])
 
 
-async def _seconds_to_add(entries: EntryStore, source: random.Random) -> float:
+async def _measure_adding(entries: EntryStore, source: random.Random) -> float:
     started = time.perf_counter()
     for number in range(ADDS):
-        await entries.add(f"bench:{number % OWNERS}", NewEntry(a_text(source), name=f"added {number}"))
+        await entries.add(f"bench:{number % OWNERS}", NewEntry(generate_text(source), name=f"added {number}"))
     return time.perf_counter() - started
 
 
@@ -94,7 +94,7 @@ async def _fill(database: Database, first: int, size: int) -> None:
             await connection.executemany(
                 "INSERT INTO entries (id, owner_id, kind, content, last_reinforced_at, valid_from, author, created_at)"
                 " VALUES (?, ?, 'note', ?, ?, ?, 'import', ?)",
-                [(n + 1, n % OWNERS + 1, a_text(source), now, now, now) for n in numbers],
+                [(n + 1, n % OWNERS + 1, generate_text(source), now, now, now) for n in numbers],
             )
             await connection.executemany(
                 "INSERT INTO names (owner_id, key, name, entry_id) VALUES (?, ?, ?, ?)",
@@ -113,7 +113,7 @@ async def _measure_turns(sizes: list[int]) -> None:
                 done = max(done, size)
                 pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
                 held = await database.value(pages)
-                latency = await _turn_latency(database)
+                latency = await _measure_turn_latency(database)
                 print(f"{size:>9,} messages, a tenth of one owner: {latency}, {held / 1e6:,.0f} MB")
         finally:
             await database.close()
@@ -158,7 +158,7 @@ async def _add_messages(database: Database, first: int, size: int) -> None:
                         n // MESSAGES_PER_CONVERSATION + 1,
                         n // 2 + 1,
                         "assistant" if n % 2 else "user",
-                        a_text(source),
+                        generate_text(source),
                         moment,
                     )
                     for n in numbers
@@ -166,31 +166,31 @@ async def _add_messages(database: Database, first: int, size: int) -> None:
             )
 
 
-async def _turn_latency(database: Database) -> str:
-    asking = Asking(database)
+async def _measure_turn_latency(database: Database) -> str:
+    asking = Asker(database)
     session = await SessionService(database, system_clock).get_or_create(Address("bench", "1"))
     source = random.Random(2)
     times: list[float] = []
     for _ in range(QUERIES):
-        query = a_query(source)
+        query = generate_query(source)
         started = time.perf_counter()
         await asking.find_relevant(session, query)
         times.append(1000 * (time.perf_counter() - started))
-    return _spread(times)
+    return _format_spread(times)
 
 
-async def _latency(search: Search) -> str:
+async def _measure_latency(search: Search) -> str:
     source = random.Random(2)
     times: list[float] = []
     for number in range(QUERIES):
-        query = a_query(source)
+        query = generate_query(source)
         started = time.perf_counter()
         await search.find(query, f"bench:{number % OWNERS}", limit=10)
         times.append(1000 * (time.perf_counter() - started))
-    return _spread(times)
+    return _format_spread(times)
 
 
-def _spread(times: list[float]) -> str:
+def _format_spread(times: list[float]) -> str:
     times.sort()
     return f"median {statistics.median(times):.1f} ms, p95 {times[int(0.95 * len(times))]:.1f} ms"
 

@@ -121,7 +121,7 @@ async def learn(app: App, talk: Talk) -> tuple[list[tuple[str, str | None]], flo
     return [(row["content"], row["unconfirmed"]) for row in rows], time.monotonic() - began
 
 
-def with_weights(folder: Path) -> Settings:
+def create_settings(folder: Path) -> Settings:
     """Return settings with a data directory in `folder`, and the weights of this machine."""
     (folder / "models").mkdir()
     here = [*load_settings().models_dir.glob("*.gguf")]
@@ -138,7 +138,7 @@ async def measure() -> None:
     print(f"{'talk':6}{'found':>7}{'confirmed':>11}{'unconfirmed':>13}{'wrong or idle':>15}{'seconds':>9}")
     for number, talk in enumerate(TALKS, start=1):
         with tempfile.TemporaryDirectory() as folder:
-            async with open_app(with_weights(Path(folder))) as app:
+            async with open_app(create_settings(Path(folder))) as app:
                 entries, seconds = await learn(app, talk)
         kept = [(content.lower(), unconfirmed) for content, unconfirmed in entries]
         found = sum(

@@ -30,7 +30,7 @@ from config.logs import configure_logging
 from config.models import LocalModel, ModelCatalogue, load_catalogue
 from config.settings import Settings, load_settings
 from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import weights_path, with_real_size
+from pipeline.local.model_files import get_weights_path, set_real_size
 from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
@@ -68,7 +68,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedAnswer:
     """An answer and its errors, which are empty for a right answer."""
 
     question: Question
@@ -78,7 +78,7 @@ class Judged:
     seconds: float
 
 
-def variants(model: LocalModel) -> list[Variant]:
+def list_variants(model: LocalModel) -> list[Variant]:
     """Return the configurations to compare, the catalogue's first."""
     chosen = STYLES[model.prompt]
     small = STYLES["small"]
@@ -91,34 +91,34 @@ def variants(model: LocalModel) -> list[Variant]:
     ]
 
 
-def judge(conversation: Conversation, question: Question, answer: str, seconds: float) -> Judged:
+def judge(conversation: Conversation, question: Question, answer: str, seconds: float) -> JudgedAnswer:
     """Check an answer against its rules."""
     said = answer.lower().replace("’", "'")
-    missing = [group[0] for group in question.wants if not any(_has(said, word) for word in group)]
+    missing = [group[0] for group in question.wants if not any(_contains(said, word) for word in group)]
     present = [word for word in question.never if word.lower() in said]
     parroted = [part for part in FORBIDDEN_PARTS if part in said]
     wrong = [f"lacks {word!r}" for word in missing] + [f"has {word!r}" for word in (*present, *parroted)]
     wrong += [f"{len(answer)} characters"] if len(answer) > question.at_most else []
     wrong += ["is empty"] if not answer.strip() else []
-    echoed = _echoed(conversation, said)
-    return Judged(question, answer, ", ".join([*wrong, *(["echoes"] if echoed else [])]), echoed, seconds)
+    echoed = _is_echo(conversation, said)
+    return JudgedAnswer(question, answer, ", ".join([*wrong, *(["echoes"] if echoed else [])]), echoed, seconds)
 
 
-def _has(said: str, word: str) -> bool:
+def _contains(said: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word.lower())}", said) is not None
 
 
-def _echoed(conversation: Conversation, said: str) -> bool:
+def _is_echo(conversation: Conversation, said: str) -> bool:
     """Return True if the answer repeats a user's statement as if it was the bot's."""
     answered = f" {' '.join(re.findall(WORD, said))} "
     return any(
         f" {' '.join(piece)} " in answered
         for text, _ in conversation.exchanges
-        for piece in _pieces(re.findall(WORD, text.lower()))
+        for piece in _split_statement(re.findall(WORD, text.lower()))
     )
 
 
-def _pieces(words: list[str]) -> Iterator[list[str]]:
+def _split_statement(words: list[str]) -> Iterator[list[str]]:
     """Yield the parts of a statement that count as an echo."""
     for start in range(len(words) - MIN_ECHO_WORDS + 1):
         piece = words[start : start + MIN_ECHO_WORDS]
@@ -132,7 +132,7 @@ async def play(conversation: Conversation, folder: Path) -> None:
     async with ModelServer() as scripted:
         scripted.script(*(Says(answer) for _, answer in conversation.exchanges))
         scripted.consolidation = lambda _: Says(conversation.consolidation)
-        settings = _settings(folder, scripted.url, "scripted", "none")
+        settings = _create_settings(folder, scripted.url, "scripted", "none")
         async with open_app(settings, clock) as app:
             person = Person(app)
             for text, _ in conversation.exchanges:
@@ -143,7 +143,7 @@ async def play(conversation: Conversation, folder: Path) -> None:
 
 async def ask(
     conversation: Conversation, question: Question, folder: Path, server: EmbeddedServer, variant: Variant
-) -> Judged:
+) -> JudgedAnswer:
     """Ask one question in a copy of the conversation's data directory."""
     clock = FakeClock()
     clock.forward(days=DAYS_LATER)
@@ -151,14 +151,18 @@ async def ask(
         data = Path(own) / "data"
         if variant.memory:
             shutil.copytree(folder, data)
-        settings = _settings(data, await server.start(), server.model.name, server.api_key, memory=variant.memory)
-        async with open_app(settings, clock, _catalogue(load_catalogue().local(server.model.name), variant)) as app:
+        settings = _create_settings(
+            data, await server.start(), server.model.name, server.api_key, memory=variant.memory
+        )
+        async with open_app(
+            settings, clock, _create_catalogue(load_catalogue().get_local(server.model.name), variant)
+        ) as app:
             began = time.monotonic()
             answer = await Person(app).says(question.asked)
             return judge(conversation, question, answer, time.monotonic() - began)
 
 
-def _settings(data: Path, url: str, model: str, key: str, *, memory: bool = True) -> Settings:
+def _create_settings(data: Path, url: str, model: str, key: str, *, memory: bool = True) -> Settings:
     return Settings.model_validate(
         {
             "mneme_data_dir": data,
@@ -173,7 +177,7 @@ def _settings(data: Path, url: str, model: str, key: str, *, memory: bool = True
     )
 
 
-def _catalogue(model: LocalModel, variant: Variant) -> ModelCatalogue:
+def _create_catalogue(model: LocalModel, variant: Variant) -> ModelCatalogue:
     """Return the catalogue with the configuration's prompt and tools, at temperature 0."""
     STYLES[variant.name] = variant.style
     tools = model.tools if variant.tools is None else variant.tools
@@ -185,10 +189,10 @@ def _catalogue(model: LocalModel, variant: Variant) -> ModelCatalogue:
 
 async def measure(
     model: LocalModel, chosen: list[Variant], models_dir: Path, console: Console
-) -> dict[str, list[Judged]]:
+) -> dict[str, list[JudgedAnswer]]:
     """Ask all questions in each configuration."""
-    server = EmbeddedServer(with_real_size(model, models_dir), weights_path(model, models_dir))
-    results: dict[str, list[Judged]] = {}
+    server = EmbeddedServer(set_real_size(model, models_dir), get_weights_path(model, models_dir))
+    results: dict[str, list[JudgedAnswer]] = {}
     questions = sum(len(conversation.questions) for conversation in CONVERSATIONS)
     with tempfile.TemporaryDirectory() as own, Progress(console=console) as progress:
         folders = {conversation.name: Path(own) / conversation.name for conversation in CONVERSATIONS}
@@ -208,7 +212,7 @@ async def measure(
     return results
 
 
-def table(results: dict[str, list[Judged]]) -> Table:
+def build_table(results: dict[str, list[JudgedAnswer]]) -> Table:
     """Return a table of right answers by kind, echoes and seconds of each configuration."""
     kinds = list(dict.fromkeys(q.kind for c in CONVERSATIONS for q in c.questions))
     shown = Table("prompt", "right", *kinds, "echoes", "s/answer", box=None)
@@ -233,8 +237,8 @@ def main() -> None:
     parser.add_argument("--model", help="the local model; without it the default one")
     arguments = parser.parse_args()
     configure_logging("error", "console")
-    model = load_catalogue().local(arguments.model)
-    chosen = [v for v in variants(model) if not arguments.only or arguments.only in v.name]
+    model = load_catalogue().get_local(arguments.model)
+    chosen = [v for v in list_variants(model) if not arguments.only or arguments.only in v.name]
     console = Console(width=150)
     began = time.monotonic()
     results = asyncio.run(measure(model, chosen, load_settings().models_dir, Console(file=sys.stderr)))
@@ -246,7 +250,7 @@ def main() -> None:
                 console.print(
                     f"- {one.question.asked} -> {one.answer!r} ({mark}, {one.seconds:.0f} s)", highlight=False
                 )
-    console.print(table(results))
+    console.print(build_table(results))
     console.print(f"{model.name}, temperature 0, {time.monotonic() - began:.0f} s in all")
 
 

@@ -61,7 +61,7 @@ _HOSTILE: JsonObject = {"query": "a{9999999}", "regex": True}
 
 
 @dataclass(slots=True)
-class Sent:
+class SentMarks:
     """The marks of sent messages, by chat."""
 
     marks: dict[str, int] = field(default_factory=dict)
@@ -86,14 +86,14 @@ def answer(chat: ChatRequest) -> Reply:
     read = [
         mark for m in reversed(newest) if m["role"] == "user" for mark in _SAID.findall(strip_context(m["content"]))
     ]
-    wanted = [_call(mark) for mark in read if mark[0] in "atx"]
+    wanted = [_create_call(mark) for mark in read if mark[0] in "atx"]
     done = sum(len(m.get("tool_calls") or []) for m in newest)
     if wanted[done:] and chat.body.get("tools"):
         return Calls((wanted[done],))
     return Says(f"I have read {' '.join(dict.fromkeys(read))} and {'thought about it, ' * 12}{END}")
 
 
-def _call(mark: str) -> tuple[str, JsonObject]:
+def _create_call(mark: str) -> tuple[str, JsonObject]:
     if mark.startswith("x"):
         return "history_search", _HOSTILE
     if mark.startswith("a"):
@@ -106,7 +106,7 @@ def strip_context(content: str) -> str:
     return content.partition("<context>")[0]
 
 
-def people_write(telegram: BotApiServer, sent: Sent, chance: random.Random) -> None:
+def write_as_people(telegram: BotApiServer, sent: SentMarks, chance: random.Random) -> None:
     """Send a random message or command."""
     chat = chance.choice([*CHATS, UNDOING, GROUP])
     mark = ""
@@ -129,10 +129,10 @@ def people_write(telegram: BotApiServer, sent: Sent, chance: random.Random) -> N
             mark = sent.new(kind, chat)
             says = f"/remember the boat {mark} is for sale" if kind == "r" else f"Please look at {mark}"
             update = telegram.user_says(says, chat_id=chat)
-    sent.updates[chat, telegram.message_id_of(update)] = mark
+    sent.updates[chat, telegram.find_message_id(update)] = mark
 
 
-def task_comes_due(sent: Sent, chance: random.Random, folder: Path) -> None:
+def make_task_due(sent: SentMarks, chance: random.Random, folder: Path) -> None:
     """Make a task due in one of the chats that have written before."""
     chat = chance.choice(CHATS)
     mark = sent.new("k", chat)
@@ -150,7 +150,7 @@ def task_comes_due(sent: Sent, chance: random.Random, folder: Path) -> None:
 
 
 async def fill_the_disk(
-    process: asyncio.subprocess.Process, telegram: BotApiServer, sent: Sent, chance: random.Random, folder: Path
+    process: asyncio.subprocess.Process, telegram: BotApiServer, sent: SentMarks, chance: random.Random, folder: Path
 ) -> None:
     """Forbid files to grow for a moment, while users go on writing.
 
@@ -164,7 +164,7 @@ async def fill_the_disk(
         chat = chance.choice(CHATS)
         mark = sent.new("m", chat)
         update = telegram.user_says(f"Please look at {mark}", chat_id=chat)
-        sent.updates[chat, telegram.message_id_of(update)] = mark
+        sent.updates[chat, telegram.find_message_id(update)] = mark
         await asyncio.sleep(chance.uniform(0, 0.3))
     if chance.random() < 0.7:  # Otherwise the bot is killed on a full disk
         await asyncio.sleep(chance.uniform(0, 0.5))
@@ -204,9 +204,9 @@ def cause_fault(telegram: BotApiServer, chance: random.Random) -> None:
             telegram.fault(method, stall=True)
 
 
-async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
+async def run_storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
     """Run the test and print the results. Return the number of errors."""
-    chance, sent = random.Random(seed), Sent()
+    chance, sent = random.Random(seed), SentMarks()
     # Ignore connections that the killed program leaves
     asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
     async with ModelServer() as model, BotApiServer() as telegram:
@@ -222,14 +222,14 @@ async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
             began = time.monotonic()
             for number in range(kills):
                 async with running_bot(environment, folder) as process:
-                    await _live(telegram, sent, chance, deeds, None if power_cut else folder, faults=faults)
+                    await _let_run(telegram, sent, chance, deeds, None if power_cut else folder, faults=faults)
                     if faults and power is None and chance.random() < 0.1:
                         await fill_the_disk(process, telegram, sent, chance, folder)
                 if power is not None:
                     power.cut()
                     if chance.random() < 0.5:
-                        task_comes_due(sent, chance, folder)
-                        power.keep_all()
+                        make_task_due(sent, chance, folder)
+                        power.sync_all()
                 if faults and chance.random() < 0.05:
                     damage_the_index(folder, chance)
                 if number % 50 == 49:
@@ -247,8 +247,8 @@ async def storm(kills: int, *, faults: bool, power_cut: bool, seed: int) -> int:
             return _count(telegram, sent, folder, deeds)
 
 
-async def _live(
-    telegram: BotApiServer, sent: Sent, chance: random.Random, deeds: Deeds, folder: Path | None, *, faults: bool
+async def _let_run(
+    telegram: BotApiServer, sent: SentMarks, chance: random.Random, deeds: Deeds, folder: Path | None, *, faults: bool
 ) -> None:
     """Let the program run for a moment, usually until it polls, and then for about a turn.
 
@@ -256,20 +256,20 @@ async def _live(
         folder: the data folder, if tasks may become due.
     """
     if folder is not None and chance.random() < 0.5:
-        task_comes_due(sent, chance, folder)
+        make_task_due(sent, chance, folder)
     for _ in range(chance.randrange(4)):
-        people_write(telegram, sent, chance)
+        write_as_people(telegram, sent, chance)
     if chance.random() < 0.15:
         await asyncio.sleep(chance.uniform(0, 1.5))
         return
-    polls = len(telegram.calls_to("getUpdates"))
-    await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > polls, timeout=TIMEOUT_SECONDS)
+    polls = len(telegram.list_calls("getUpdates"))
+    await telegram.wait_for(lambda: len(telegram.list_calls("getUpdates")) > polls, timeout=TIMEOUT_SECONDS)
     if chance.random() < 0.7:  # Otherwise questions are still open at the kill
         deeds.press_all(telegram, CHATS)
     for _ in range(chance.randrange(3)):
         if faults and chance.random() < 0.5:
             cause_fault(telegram, chance)
-        people_write(telegram, sent, chance)
+        write_as_people(telegram, sent, chance)
         deeds.act(telegram, chance, CHATS)
         await asyncio.sleep(chance.uniform(0, 0.25))
     # A few lives are long enough for an import, which needs two turns and a button between them.
@@ -288,35 +288,35 @@ async def _wait_until_idle(telegram: BotApiServer, folder: Path, deeds: Deeds) -
 
 
 def _is_at_rest(folder: Path) -> bool:
-    left = _rows(folder, "SELECT count(*) FROM inbox WHERE state <> 'done'")[0][0]
-    left += _rows(folder, "SELECT count(*) FROM outbox WHERE state = 'waiting'")[0][0]
-    left += _rows(folder, "SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')")[0][0]
+    left = _read_rows(folder, "SELECT count(*) FROM inbox WHERE state <> 'done'")[0][0]
+    left += _read_rows(folder, "SELECT count(*) FROM outbox WHERE state = 'waiting'")[0][0]
+    left += _read_rows(folder, "SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')")[0][0]
     return not left
 
 
-def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+def _read_rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(f"file:{folder / 'data' / 'mneme.db'}?mode=ro", uri=True, timeout=30)) as connection:
         return list(connection.execute(sql))
 
 
-def _count(telegram: BotApiServer, sent: Sent, folder: Path, deeds: Deeds) -> int:
+def _count(telegram: BotApiServer, sent: SentMarks, folder: Path, deeds: Deeds) -> int:
     handled = collections.Counter[str]()
-    for (content,) in _rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
+    for (content,) in _read_rows(folder, "SELECT content FROM messages WHERE role = 'user'"):
         handled.update(_SAID.findall(str(content)))
     shown, half, given_up = collections.Counter[str](), [], set[str]()
     for chat in {*sent.marks.values()}:
-        for message in telegram.sent(chat):
+        for message in telegram.list_sent(chat):
             shown.update(set(_SAID.findall(message.text)))
             if GIVEN_UP in message.text:
                 given_up |= set(_SAID.findall(message.text)) or {f"/undo {message.message_id}"}
             if message.text.startswith("I have read") and END not in message.text:
                 half.append(message.text)
     # If many messages waited together, the sentence quotes only the first ones
-    for (content,) in _rows(folder, _GIVEN_UP_MESSAGES):
+    for (content,) in _read_rows(folder, _GIVEN_UP_MESSAGES):
         given_up |= set(_SAID.findall(str(content)))
     live = "SELECT content FROM entries WHERE deleted_at IS NULL AND kind <> 'archive'"
     stored = collections.Counter[str]()
-    for (content,) in _rows(folder, live):
+    for (content,) in _read_rows(folder, live):
         stored.update(_SAID.findall(str(content)))
     asked_for = [mark for mark in sent.marks if mark[0] in "akmtx"]
     noted = [mark for mark in sent.marks if mark[0] in "tr"]
@@ -355,7 +355,7 @@ def main() -> None:
     options = parser.parse_args()
     sys.exit(
         1
-        if asyncio.run(storm(options.kills, faults=options.faults, power_cut=options.power_cut, seed=options.seed))
+        if asyncio.run(run_storm(options.kills, faults=options.faults, power_cut=options.power_cut, seed=options.seed))
         else 0
     )
 

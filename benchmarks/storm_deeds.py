@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.support.mcp_servers import Servers
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import document
+from tests.support.servers.telegram_files import create_document
 
 JsonObject = dict[str, Any]
 
@@ -58,9 +58,9 @@ class Deeds:
         if kind == "press":
             self.press_all(telegram, chats)
         elif kind == "file":
-            content = json.dumps([_conversation(self.files, number) for number in range(CONVERSATIONS)])
+            content = json.dumps([_create_conversation(self.files, number) for number in range(CONVERSATIONS)])
             name = f"conversations-{self.files:03}.json"
-            telegram.user_says(chat_id=IMPORTING, sends=document(name, content, "application/json"))
+            telegram.user_says(chat_id=IMPORTING, sends=create_document(name, content, "application/json"))
             self.files += 1
         elif kind == "lamp":
             telegram.user_says(f"/remember the lamp f{self.lamps} stands in the hall", chat_id=SHARING)
@@ -71,7 +71,7 @@ class Deeds:
     def press_all(self, telegram: BotApiServer, chats: list[int]) -> None:
         """Press each button that wasn't pressed yet."""
         for chat in [*chats, IMPORTING]:
-            for message_id, button in _buttons(telegram, chat):
+            for message_id, button in _list_buttons(telegram, chat):
                 if button["text"] not in (YES, IMPORT) or button["callback_data"] in self.pressed:
                     continue
                 self.pressed.add(button["callback_data"])
@@ -81,8 +81,8 @@ class Deeds:
 
     def import_again(self, telegram: BotApiServer) -> int:
         """Import incomplete files again. Return their number."""
-        found = self._imported()
-        files = _rows(self.folder, "SELECT id, name FROM media")
+        found = self._count_imported()
+        files = _read_rows(self.folder, "SELECT id, name FROM media")
         numbers = {int(name[len("conversations-") :].partition(".")[0]): row for row, name in files if name}
         missing = [
             number for number in numbers if sum(key.startswith(f"freight-{number}-") for key in found) < _OF_A_FILE
@@ -93,22 +93,22 @@ class Deeds:
 
     def count(self, telegram: BotApiServer, given_up: set[str]) -> dict[str, list[str]]:
         """Return errors by kind."""
-        imported = self._imported()
+        imported = self._count_imported()
         whole = [
             f"freight-{f}-{c}-{m}" for f in range(self.files) for c in range(CONVERSATIONS) for m in range(MESSAGES)
         ]
-        ran = collections.Counter(self.servers.logged("write"))
-        begun = self._begun_before()
-        asked = {mark for content in _column(self.folder, _USERS) for mark in _APPROVED.findall(content)}
-        shared = {row: at is not None for row, at in _rows(self.folder, "SELECT id, shared_at FROM entries")}
+        ran = collections.Counter(self.servers.list_logged("write"))
+        begun = self._list_begun()
+        asked = {mark for content in _read_column(self.folder, _USERS) for mark in _APPROVED.findall(content)}
+        shared = {row: at is not None for row, at in _read_rows(self.folder, "SELECT id, shared_at FROM entries")}
         changes = collections.Counter(
             int(row)
-            for (row,) in _rows(self.folder, "SELECT entry_id FROM changes WHERE operation = 'share'")
+            for (row,) in _read_rows(self.folder, "SELECT entry_id FROM changes WHERE operation = 'share'")
             if row is not None
         )
-        unsure = sum("crashed on it twice" in message.text for message in telegram.sent(SHARING))
+        unsure = sum("crashed on it twice" in message.text for message in telegram.list_sent(SHARING))
         lamps = collections.Counter(
-            mark for content in _column(self.folder, _LIVE) for mark in _SHARED.findall(content)
+            mark for content in _read_column(self.folder, _LIVE) for mark in _SHARED.findall(content)
         )
         wrong_shares = [f"#{row}" for row, expected in self.is_shared.items() if shared.get(row) is not expected]
         doubled_shares = [f"#{row}" for row, times in changes.items() if times > self.shares[row]]
@@ -128,7 +128,7 @@ class Deeds:
     def _share(self, telegram: BotApiServer, chance: random.Random) -> None:
         entries = [
             row
-            for row, content in _rows(self.folder, "SELECT id, content FROM entries WHERE deleted_at IS NULL")
+            for row, content in _read_rows(self.folder, "SELECT id, content FROM entries WHERE deleted_at IS NULL")
             if _SHARED.search(content)
         ]
         if not entries:
@@ -139,13 +139,13 @@ class Deeds:
         self.is_shared[row] = is_shared
         self.shares[row] += 1
 
-    def _imported(self) -> collections.Counter[str]:
-        contents = _column(self.folder, "SELECT content FROM messages WHERE content LIKE '%freight-%'")
+    def _count_imported(self) -> collections.Counter[str]:
+        contents = _read_column(self.folder, "SELECT content FROM messages WHERE content LIKE '%freight-%'")
         return collections.Counter(key for content in contents for key in _FREIGHT.findall(content))
 
-    def _begun_before(self) -> set[str]:
+    def _list_begun(self) -> set[str]:
         """Return the marks of turns in which a tool was not called a second time."""
-        return {mark for content in _column(self.folder, _NOT_AGAIN) for mark in _APPROVED.findall(content)}
+        return {mark for content in _read_column(self.folder, _NOT_AGAIN) for mark in _APPROVED.findall(content)}
 
 
 _OF_A_FILE = CONVERSATIONS * MESSAGES
@@ -158,16 +158,16 @@ _NOT_AGAIN = (
 _LIVE = "SELECT content FROM entries WHERE deleted_at IS NULL AND kind <> 'archive'"
 
 
-def _buttons(telegram: BotApiServer, chat: int) -> list[tuple[int, dict[str, str]]]:
+def _list_buttons(telegram: BotApiServer, chat: int) -> list[tuple[int, dict[str, str]]]:
     return [
         (message.message_id, button)
-        for message in telegram.sent(chat)
+        for message in telegram.list_sent(chat)
         for row in (message.reply_markup or {}).get("inline_keyboard", [])
         for button in row
     ]
 
 
-def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+def _read_rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     try:
         with closing(sqlite3.connect(f"file:{folder / 'data' / 'mneme.db'}?mode=ro", uri=True, timeout=30)) as reading:
             return list(reading.execute(sql))
@@ -175,11 +175,11 @@ def _rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
         return []
 
 
-def _column(folder: Path, sql: str) -> list[str]:
-    return [str(content) for (content,) in _rows(folder, sql)]
+def _read_column(folder: Path, sql: str) -> list[str]:
+    return [str(content) for (content,) in _read_rows(folder, sql)]
 
 
-def _conversation(file: int, number: int) -> JsonObject:
+def _create_conversation(file: int, number: int) -> JsonObject:
     """Return a conversation in ChatGPT's export format."""
     nodes: JsonObject = {"root": {"id": "root", "message": None, "parent": None, "children": []}}
     parent = "root"

@@ -10,7 +10,7 @@ import random
 import re
 from enum import StrEnum
 
-from memory.text.words import sought_parts
+from memory.text.words import extract_sought_parts
 
 LONG = """
 The bus broke down again this morning. I walked the last mile home.
@@ -72,7 +72,7 @@ ENDS = (".", "\n", "...")
 """Ends of a question without its question mark."""
 
 
-class Place(StrEnum):
+class TalkPosition(StrEnum):
     """Position of talk relative to the question."""
 
     BEFORE = "before"
@@ -89,7 +89,7 @@ class Style(StrEnum):
     """No punctuation and no capitals, as in some transcripts of speech."""
 
 
-def inside_talk(question: str, place: Place, words: int = 24, style: Style = Style.MARKED) -> str:
+def put_inside_talk(question: str, place: TalkPosition, words: int = 24, style: Style = Style.MARKED) -> str:
     """Put talk of a given number of words before, after or around a question."""
     source = random.Random(f"{place}: {question}")
     parts: list[str] = []
@@ -98,19 +98,19 @@ def inside_talk(question: str, place: Place, words: int = 24, style: Style = Sty
     lead, end = source.choice(LEADS), source.choice(ENDS)
     asked = question if style is not Style.UNMARKED and question.endswith(("?", ".")) else question.rstrip("?. ") + end
     led = f"{lead}{asked[0].lower()}{asked[1:]}" if lead else asked
-    before = {Place.BEFORE: len(parts), Place.AFTER: 0, Place.AROUND: len(parts) // 2}[place]
+    before = {TalkPosition.BEFORE: len(parts), TalkPosition.AFTER: 0, TalkPosition.AROUND: len(parts) // 2}[place]
     message = " ".join([*parts[:before], led if before else asked, *parts[before:]])
-    return as_transcript(message) if style is Style.TRANSCRIPT else message
+    return to_transcript(message) if style is Style.TRANSCRIPT else message
 
 
-def as_transcript(message: str) -> str:
+def to_transcript(message: str) -> str:
     """Remove punctuation and capitals."""
     return " ".join(re.sub(r"[^\w\s'’]|(?<!\w)['’]|['’](?!\w)", " ", message.lower()).split())
 
 
-def wordings(question: str) -> list[str]:
+def generate_wordings(question: str) -> list[str]:
     """Return up to five wordings: the question, its informative words, each half of these, and the longest ones."""
-    words = sought_parts(question)[0]
+    words = extract_sought_parts(question)[0]
     half = (len(words) + 1) // 2
     longest = sorted(words, key=len)[-2:]
     return [*dict.fromkeys(filter(None, (question, *map(" ".join, (words, words[:half], words[half:], longest)))))]

@@ -17,7 +17,7 @@ from memory.clock import system_clock
 from memory.messages import Message, Role
 from memory.text.tokens import TokenCounter
 from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import weights_path, with_real_size
+from pipeline.local.model_files import get_weights_path, set_real_size
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
@@ -59,9 +59,9 @@ async def main() -> None:
     parser.add_argument("--model", help="a local model's name")
     parser.add_argument("--models-dir", type=Path, help="where the weights are")
     arguments = parser.parse_args()
-    local = load_catalogue().local(arguments.model)
+    local = load_catalogue().get_local(arguments.model)
     folder = arguments.models_dir or load_settings_with_logging(quiet=True).models_dir
-    server = EmbeddedServer(with_real_size(local, folder), weights_path(local, folder))
+    server = EmbeddedServer(set_real_size(local, folder), get_weights_path(local, folder))
 
     async def connect() -> Endpoint:
         return Endpoint(await server.start(), server.api_key)
@@ -75,7 +75,7 @@ async def main() -> None:
 
 
 async def _report(model: OpenAIModel) -> None:
-    sizes = {text: await _prompt_tokens(model, text) for texts in TEXTS.values() for text in texts}
+    sizes = {text: await _ask_prompt_tokens(model, text) for texts in TEXTS.values() for text in texts}
     taught = TokenCounter()
     for _ in range(ROUNDS):
         for texts in TEXTS.values():
@@ -83,20 +83,20 @@ async def _report(model: OpenAIModel) -> None:
                 taught.observe(model.name, [text], sizes[text])
     print(f"{model.name}: mean error of the estimate, untaught and taught by other texts")
     for language, texts in TEXTS.items():
-        before = statistics.mean(_error(TokenCounter(), model.name, text, sizes[text]) for text in texts[1::2])
-        after = statistics.mean(_error(taught, model.name, text, sizes[text]) for text in texts[1::2])
+        before = statistics.mean(_compute_error(TokenCounter(), model.name, text, sizes[text]) for text in texts[1::2])
+        after = statistics.mean(_compute_error(taught, model.name, text, sizes[text]) for text in texts[1::2])
         print(f"{language:>8}: {before:4.0%} -> {after:4.0%}")
 
 
-async def _prompt_tokens(model: OpenAIModel, text: str) -> int:
+async def _ask_prompt_tokens(model: OpenAIModel, text: str) -> int:
     message = Message(Role.USER, text, system_clock())
     answer = await model.complete(ModelRequest([message], max_output_tokens=1))
     return answer.usage.prompt_tokens if answer.usage else 0
 
 
-def _error(counter: TokenCounter, model: str, text: str, size: int) -> float:
+def _compute_error(counter: TokenCounter, model: str, text: str, size: int) -> float:
     message = Message(Role.USER, text, system_clock())
-    return abs(counter.messages([message], model) - size) / size
+    return abs(counter.count_messages([message], model) - size) / size
 
 
 if __name__ == "__main__":

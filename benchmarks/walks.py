@@ -14,11 +14,11 @@ from pathlib import Path
 from types import FrameType
 
 from bot.app import open_app
-from bot.console.console import console_address
+from bot.console.console import create_console_address
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.search.types import Filter
-from tests.support.consolidating import answered
+from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
@@ -28,7 +28,7 @@ OURS = tuple(f"{ROOT / package}/" for package in ("bot", "pipeline", "memory", "
 TOLD = "My sister Ann lives in Lviv and keeps bees."
 
 
-async def trace(walk: Callable[[], Awaitable[object]]) -> set[tuple[str, str]]:
+async def trace_functions(walk: Callable[[], Awaitable[object]]) -> set[tuple[str, str]]:
     """Return module and name of each of our functions that a walk calls, in any thread."""
     calls: set[tuple[str, str]] = set()
 
@@ -54,7 +54,9 @@ async def main() -> None:
             values = {"mneme_data_dir": folder, "openai_base_url": model.url, "llm_model": "scripted"}
             async with open_app(Settings.model_validate(values), FakeClock()) as app:
                 person = Person(app)
-                model.consolidation = lambda _: Says(answered("Ann was told of.", None, ("Ann", "Ann keeps bees.")))
+                model.consolidation = lambda _: Says(
+                    create_answer("Ann was told of.", None, ("Ann", "Ann keeps bees."))
+                )
 
                 async def learn() -> None:
                     await person.says(TOLD)
@@ -64,12 +66,12 @@ async def main() -> None:
                     "message": lambda: person.says("What does my sister keep?"),
                     "fact": learn,
                     "search": lambda: app.memory.recall.recall(
-                        "sister bees", console_address("local").owner, Filter(), 5
+                        "sister bees", create_console_address("local").owner, Filter(), 5
                     ),
                 }
                 for name, walk in walks.items():
                     await walk()
-                    calls = await trace(walk)
+                    calls = await trace_functions(walk)
                     print(f"{name:8} {len({module for module, _ in calls}):4} modules {len(calls):5} functions")
 
 

@@ -28,8 +28,8 @@ from bot.app import open_app
 from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
-from memory.text.naming import name_key
-from tests.support.agreement import agreement
+from memory.text.naming import make_name_key
+from tests.support.agreement import confirm_claims
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
@@ -52,7 +52,7 @@ class Oracle:
         self._facts = {" ".join(line.text.split()): line.facts for line in life.lines if line.facts}
         self._answers = 0
         self._by_subject = {
-            name_key(subject): attribute.key
+            make_name_key(subject): attribute.key
             for attribute in life.attributes
             for names in attribute.subjects.values()
             for subject in names
@@ -66,7 +66,7 @@ class Oracle:
     def extract(self, chat: ChatRequest) -> Says:
         """Return the answer of a consolidation: each fact once, under a known subject if the prompt shows one."""
         prompt = str(chat.messages[0]["content"])
-        known = self._known_subjects(prompt)
+        known = self._read_known_subjects(prompt)
         in_english = "Subjects are in English" in prompt
         asks_nature = '"nature"' in prompt
         facts = []
@@ -86,7 +86,7 @@ class Oracle:
                 )
         return Says(json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts, "forget": []}))
 
-    def _known_subjects(self, prompt: str) -> dict[str, str]:
+    def _read_known_subjects(self, prompt: str) -> dict[str, str]:
         others = prompt.partition("## Other Known Subjects\n")[2].partition("\n\n")[0]
         known = {self._by_subject[name]: name for name in others.split("; ") if name in self._by_subject}
         listed = prompt.partition("## Known Facts\n")[2].partition("\n\n")[0]
@@ -98,7 +98,7 @@ class Oracle:
         """Return verdicts: which known memories contain an older or the same value."""
         prompt = str(chat.messages[0]["content"])
         if "I lent Marco my drill" in prompt:
-            return Says(agreement(prompt))
+            return Says(confirm_claims(prompt))
         known = [(f"K{at}", text, self._life.recognise(text)) for at, _, text in _KNOWN.findall(prompt)]
         verdicts = {}
         for number, _subject, text in _CLAIM.findall(prompt.rpartition("## Claims")[2]):
@@ -126,7 +126,7 @@ class Period:
         for request in requests:
             prompt = request.prompt
             if self.former:
-                self.repeated.append(_common(self.former, prompt) / len(prompt))
+                self.repeated.append(_count_common(self.former, prompt) / len(prompt))
             self.characters.append(len(prompt))
             self.former = prompt
 
@@ -168,7 +168,7 @@ async def main() -> None:
         f"{'day':>4}{'asked':>7}{'right':>7}{'beside':>8}{'alone':>7}{'vital':>7}{'archived':>10}{'stale':>7}"
         f"{'repeats':>9}{'chars':>8}{'ms':>7}{'notices':>9}{'warned':>8}{'file':>7}"
     )
-    async for figures in live(life, arguments.days):
+    async for figures in simulate(life, arguments.days):
         print(
             f"{figures.day:>4}{figures.questions:>7}{figures.right:>7.0%}{figures.outdated_beside:>8.0%}"
             f"{figures.outdated_alone:>7.0%}{figures.vital:>7.0%}{figures.archived:>10}{figures.outdated_current:>7}"
@@ -180,11 +180,11 @@ async def main() -> None:
             print("     " + "; ".join(figures.missing))
 
 
-async def live(life: Life, days: int) -> AsyncIterator[Figures]:
+async def simulate(life: Life, days: int) -> AsyncIterator[Figures]:
     """Simulate a life. Yield the figures of each checkpoint."""
     oracle, clock = Oracle(life), FakeClock(BEGIN)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        async with ModelServer() as server, open_app(_settings(Path(folder) / "data", server), clock) as app:
+        async with ModelServer() as server, open_app(_create_settings(Path(folder) / "data", server), clock) as app:
             server.otherwise, server.consolidation, server.second_look = oracle.answer, oracle.extract, oracle.judge
             person, period = Person(app), Period()
             lines = iter(life.lines)
@@ -200,11 +200,11 @@ async def live(life: Life, days: int) -> AsyncIterator[Figures]:
                 if day + 1 in (*CHECKPOINTS, days):
                     copy = Path(folder) / f"copy-{day + 1}"
                     _copy_data(Path(folder) / "data", copy)
-                    yield await _checkpoint(life, day, copy, server, clock, period)
+                    yield await _measure_checkpoint(life, day, copy, server, clock, period)
                     period = Period(former=period.former)
 
 
-def _settings(folder: Path, server: ModelServer) -> Settings:
+def _create_settings(folder: Path, server: ModelServer) -> Settings:
     return Settings.model_validate(
         {
             "mneme_data_dir": folder,
@@ -242,16 +242,16 @@ def _copy_data(folder: Path, copy: Path) -> None:
         shutil.copytree(folder / "memory", copy / "memory")
 
 
-async def _checkpoint(
+async def _measure_checkpoint(
     life: Life, day: int, folder: Path, server: ModelServer, clock: FakeClock, period: Period
 ) -> Figures:
     """Ask a copy of the data for every current fact, each in a new conversation."""
     at = clock.now
     clock.now = BEGIN + timedelta(days=day + 1, hours=9)
-    current = list(life.current(day))
+    current = list(life.list_current(day))
     right = beside = alone = vital = vitals = 0
     missing: list[str] = []
-    async with open_app(_settings(folder, server), clock) as app:
+    async with open_app(_create_settings(folder, server), clock) as app:
         person = Person(app)
         session = await app.sessions.get_or_create(person.address)
         for number, (attribute, version) in enumerate(current):
@@ -286,7 +286,7 @@ async def _checkpoint(
             vital += attribute.is_vital and shown.get(attribute.key) == version
         milliseconds = await _time_turns(person)
         archived, outdated = await _count_stored(app, life, current)
-        page = await app.memory.ledger.page(OWNER)
+        page = await app.memory.ledger.read_page(OWNER)
     clock.now = at
     server.requests.clear()
     asked = len(current)
@@ -326,7 +326,7 @@ async def _count_stored(app: App, life: Life, current: Sequence[tuple[Attribute,
     return archived, outdated
 
 
-def _common(former: str, prompt: str) -> int:
+def _count_common(former: str, prompt: str) -> int:
     """Return the length of the common start of two prompts."""
     low, high = 0, min(len(former), len(prompt))
     while low < high:

@@ -136,7 +136,7 @@ class Attribute:
     values: tuple[dict[str, str], ...]
     is_vital: bool
 
-    def told(self, version: int, language: str) -> str:
+    def format_statement(self, version: int, language: str) -> str:
         """Return the sentence that states a value."""
         return self.statement[language].format(v=self.values[version][language])
 
@@ -184,7 +184,7 @@ class Life:
         self._pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
         self.talk = {
             spoken: [text for text in texts if not self._pattern.search(text.casefold())]
-            for spoken, texts in _talk().items()
+            for spoken, texts in _read_talk().items()
         }
 
     def recognise(self, text: str) -> dict[str, int]:
@@ -195,7 +195,7 @@ class Life:
             found[attribute.key] = max(version, found.get(attribute.key, 0))
         return found
 
-    def current(self, day: int) -> Iterator[tuple[Attribute, int]]:
+    def list_current(self, day: int) -> Iterator[tuple[Attribute, int]]:
         """Yield the attributes told up to the end of a day, with their newest values."""
         for attribute in self.attributes:
             told = [version for version, at in enumerate(self.days[attribute.key]) if at <= day]
@@ -211,7 +211,7 @@ def make_life(days: int, seed: int, notes: int = 1) -> Life:
         notes: number of requests per day to remember something.
     """
     source = random.Random(seed)
-    attributes = [attribute for attribute in _attributes(source) if attribute.values]
+    attributes = [attribute for attribute in _create_attributes(source) if attribute.values]
     told: dict[str, list[int]] = {}
     languages: dict[tuple[str, int], str] = {}
     for attribute in attributes:
@@ -224,11 +224,11 @@ def make_life(days: int, seed: int, notes: int = 1) -> Life:
             languages[attribute.key, version] = source.choice((EN, DE))
     life = Life(attributes, told, languages)
     for day in range(days):
-        life.lines += _day(life, day, source, notes)
+        life.lines += _write_day(life, day, source, notes)
     return life
 
 
-def _talk() -> dict[str, list[str]]:
+def _read_talk() -> dict[str, list[str]]:
     """Return ordinary messages without lasting facts by language, from the labelled test sets."""
     rows = [
         row
@@ -252,7 +252,7 @@ def _talk() -> dict[str, list[str]]:
     return talk
 
 
-def _attributes(source: random.Random) -> Iterator[Attribute]:
+def _create_attributes(source: random.Random) -> Iterator[Attribute]:
     for row in (ATTRIBUTES.read_text(encoding="utf-8")).splitlines():
         if row.startswith("#"):
             continue
@@ -262,7 +262,7 @@ def _attributes(source: random.Random) -> Iterator[Attribute]:
             {EN: tuple(subjects_en.split(",")), DE: tuple(subjects_de.split(","))},
             {EN: says_en, DE: says_de},
             {EN: asks_en, DE: asks_de},
-            tuple(_value(value) for value in values.split(",")),
+            tuple(_parse_value(value) for value in values.split(",")),
             vital == "v",
         )
     cities, trades, hobbies = (source.sample(names, len(names)) for names in (_CITIES, _TRADES, _HOBBIES))
@@ -271,29 +271,29 @@ def _attributes(source: random.Random) -> Iterator[Attribute]:
         mein = "Meine" if gender == "f" else "Mein"
         people = f"{mein} {de}"
         moves, works, plays = source.choice((1, 2, 3)), source.choice((1, 2, 2)), source.choice((1, 1, 2))
-        yield _of_person(
+        yield _create_person_attribute(
             en, de, "name", "Name", f"My {en} is called {{v}}.", f"{people} heißt {{v}}.",
             f"What is my {en} called?", f"Wie heißt {people[0].lower()}{people[1:]}?", names.split(","),
             is_vital=vital == "v",
         )  # fmt: skip
-        yield _of_person(
+        yield _create_person_attribute(
             en, de, "city", "Wohnort", f"My {en} lives in {{v}}.", f"{people} wohnt in {{v}}.",
             f"Where does my {en} live?", f"Wo wohnt {people[0].lower()}{people[1:]}?",
             [cities.pop() for _ in range(min(moves, len(cities)))] if cities else [],
         )  # fmt: skip
-        yield _of_person(
+        yield _create_person_attribute(
             en, de, "job", "Beruf", f"My {en} works as a {{v}}.", f"{people} arbeitet als {{v}}.",
             f"What is the job of my {en}?", f"Als was arbeitet {people[0].lower()}{people[1:]}?",
             [trades.pop() for _ in range(min(works, len(trades)))] if trades else [],
         )  # fmt: skip
-        yield _of_person(
+        yield _create_person_attribute(
             en, de, "hobby", "Hobby", f"The hobby of my {en} is {{v}}.", f"{people} hat als Hobby {{v}}.",
             f"What is the hobby of my {en}?", f"Welches Hobby hat {people[0].lower()}{people[1:]}?",
             [hobbies.pop() for _ in range(min(plays, len(hobbies)))] if hobbies else [],
         )  # fmt: skip
 
 
-def _of_person(
+def _create_person_attribute(
     en: str, de: str, what: str, was: str, says_en: str, says_de: str, asks_en: str, asks_de: str,
     values: list[str], *, is_vital: bool = False,
 ) -> Attribute:  # fmt: skip
@@ -302,17 +302,17 @@ def _of_person(
         {EN: (f"{en}: {what}", f"{en}'s {what}"), DE: (f"{de}: {was}", f"{was} {de}")},
         {EN: says_en, DE: says_de},
         {EN: asks_en, DE: asks_de},
-        tuple(_value(value) for value in values),
+        tuple(_parse_value(value) for value in values),
         is_vital,
     )
 
 
-def _value(text: str) -> dict[str, str]:
+def _parse_value(text: str) -> dict[str, str]:
     en, _, de = text.partition("/")
     return {EN: en, DE: de or en}
 
 
-def _day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
+def _write_day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
     count = source.choice((3, 6, 9, 11, 12, 12, 13, 14, 16, 24))
     lines: list[tuple[str, Purpose, tuple[Fact, ...]]] = []
     for attribute in life.attributes:
@@ -321,12 +321,12 @@ def _day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
                 language = life.languages[attribute.key, version]
                 lines.append(
                     (
-                        _telling(attribute, version, language, source),
+                        _format_telling(attribute, version, language, source),
                         Purpose.TELLS,
-                        (_fact(attribute, version, language),),
+                        (_create_fact(attribute, version, language),),
                     )
                 )
-    asked = [(attribute, version) for attribute, version in life.current(day - 1) if _is_used(attribute)]
+    asked = [(attribute, version) for attribute, version in life.list_current(day - 1) if _is_used(attribute)]
     for attribute, _version in source.sample(asked, min(2, len(asked))):
         lines.append((attribute.question[source.choice((EN, DE))], Purpose.ASKS, ()))
     for number in range(notes if notes != 1 else source.choice((0, 1, 1, 2))):
@@ -349,7 +349,7 @@ def _day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
         text = source.choice(_STATES[language]).format(until=until, x=source.choice(_THINGS[language]))
         subject = {EN: f"state of day {day}", DE: f"Zustand von Tag {day}"}
         lines.append((text, Purpose.TEMPORARY, (Fact(text, subject, language=language, until=until),)))
-    lines += [_small_talk(life, source) for _ in range(count - len(lines))]
+    lines += [_choose_small_talk(life, source) for _ in range(count - len(lines))]
     source.shuffle(lines)
     minutes = sorted(source.randrange(7 * 60, MAX_HOUR * 60) for _ in lines)
     start = day * 24 * 60
@@ -360,7 +360,7 @@ def _day(life: Life, day: int, source: random.Random, notes: int) -> list[Line]:
     return [*result, Line(start + MAX_HOUR * 60 + 30, "/new", Purpose.NEW)]
 
 
-def _small_talk(life: Life, source: random.Random) -> tuple[str, Purpose, tuple[Fact, ...]]:
+def _choose_small_talk(life: Life, source: random.Random) -> tuple[str, Purpose, tuple[Fact, ...]]:
     """Return an ordinary message, rarely repeated, or a short one that continues the conversation."""
     language = EN if source.random() < EN_SHARE else DE
     text = source.choice(_SHORT[language])
@@ -374,8 +374,8 @@ def _is_used(attribute: Attribute) -> bool:
     return random.Random(attribute.key).random() < 0.35
 
 
-def _telling(attribute: Attribute, version: int, language: str, source: random.Random) -> str:
-    text = attribute.told(version, language)
+def _format_telling(attribute: Attribute, version: int, language: str, source: random.Random) -> str:
+    text = attribute.format_statement(version, language)
     if version:
         lead = source.choice(
             {
@@ -387,8 +387,8 @@ def _telling(attribute: Attribute, version: int, language: str, source: random.R
     return text
 
 
-def _fact(attribute: Attribute, version: int, language: str) -> Fact:
+def _create_fact(attribute: Attribute, version: int, language: str) -> Fact:
     wording = random.Random(f"{attribute.key} {version}").randrange(2)
     subject = {spoken: attribute.subjects[spoken][wording] for spoken in (EN, DE)}
-    text = f"{'The user says' if language == EN else 'Laut Benutzer'}: {attribute.told(version, language)}"
+    text = f"{'The user says' if language == EN else 'Laut Benutzer'}: {attribute.format_statement(version, language)}"
     return Fact(text, subject, attribute, version, language)

@@ -24,7 +24,7 @@ from bot.feature import Contributions, Feature, open_features
 from bot.features.registry import installed_features
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.capturing import BackgroundCapture
-from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule, weekly_hour
+from bot.jobs.scheduled import DateOfferJob, Maintenance, WeeklySchedule, create_weekly_rule
 from bot.kernel import App, Jobs, Kernel
 from bot.languages import Languages
 from bot.models import (
@@ -33,16 +33,16 @@ from bot.models import (
     create_media_reader,
     create_model_setup,
     create_models,
+    create_price_lookup,
     create_speech,
     describe_uncounted_cost,
-    price_lookup,
 )
 from bot.monitoring import Health
 from bot.services import MemoryServices, create_replica
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
-from bot.web import page_address
+from bot.web import get_page_address
 from config.models import ModelCatalogue, load_catalogue
 from config.settings import Settings, check_together
 from memory.access import AccessList
@@ -60,7 +60,7 @@ from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.reminders.offer_look import OfferLook
 from memory.runtime.usage import Quota, UsageLog
-from memory.search.activation import use_half_life
+from memory.search.activation import set_half_life
 from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
@@ -138,17 +138,19 @@ async def open_app(
 
             replication = Replication(replica, database, memory.copies, memory.jobs, clock)
             # Litestream pauses during erasures. Otherwise its copies would keep the erased text
-            memory.traces.scrub_within(replication.paused)
+            memory.traces.set_scrub_context(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
         with contextlib.suppress(StoreError):  # The disk may be full. The next start retries
             await memory.ledger.finish_edits()
-            await use_half_life(database, settings.memory_half_life_days)
+            await set_half_life(database, settings.memory_half_life_days)
         await housekeeping.run_at_start()
         catalogue = catalogue or load_catalogue()
         quota = Quota(settings.chat_daily_tokens, settings.chat_daily_cost)
-        usage = UsageLog(database, clock, settings.zone, price_lookup(settings, catalogue), quota, memory.zone_of)
+        usage = UsageLog(
+            database, clock, settings.zone, create_price_lookup(settings, catalogue), quota, memory.zone_of
+        )
         if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
             log.warning("cost_limit_incomplete", reason=trouble)
         models = create_models(settings, catalogue, memory.endpoints, memory.traces, clock, stack)
@@ -157,14 +159,14 @@ async def open_app(
         if settings.metrics_port is not None:
             from bot.web.metrics import Metrics  # Needs an extra library
 
-            metrics = Metrics(usage.cost_of)
+            metrics = Metrics(usage.compute_cost)
         router = ModelRouter(
             models,
             usage,
             counter,
             patience=settings.llm_timeout,
             daily_limit=settings.daily_token_limit,
-            observe=metrics.tokens_used if metrics is not None else None,
+            observe=metrics.count_tokens if metrics is not None else None,
         )
         setup = create_model_setup(settings, catalogue, router)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
@@ -187,7 +189,7 @@ def _assemble(
     replication: Replication | None,
 ) -> App:
     settings, clock, memory, models, stack = kernel.settings, kernel.clock, kernel.memory, kernel.models, kernel.stack
-    enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.tells, memory.counter
+    enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.is_enabled, memory.counter
     model, offered = setup.model, setup.tools
     style = setup.style if enabled else without_memory(setup.style)
 
@@ -198,15 +200,15 @@ def _assemble(
     imports = memory.foreign_import if enabled else None
     reader = create_media_reader(settings, memory.media, budget, imports, stack, kernel.media, added.files)
     ask = ModelConsolidator(model, clock)
-    checker = FactChecker(SecondLook(ask, setup.contract.is_reliable))
+    checker = FactChecker(SecondLook(ask, setup.abilities.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
     tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), *added.tools]
     tools = [tool for tool in tools if offered is None or tool.name in offered]
     toolbox = Toolbox(tools, kernel.effects, added.tool_sources)
     # A reply that is still to be written must not be written after /forget all
-    memory.forgetting.also(memory.turns.drop_deferred)
+    memory.forgetting.add_store(memory.turns.drop_deferred)
     for forget in added.on_forget:
-        memory.forgetting.also(forget)
+        memory.forgetting.add_store(forget)
     daily_notes = memory.daily_notes if enabled else None
     memory_part = MemoryPart(memory.daily_notes, memory.recall, memory.activation, settings.memory_activation_tokens)
     parts: list[tuple[int, PromptPart]] = [(PartOrder.QUOTED, QuotedPart()), (PartOrder.SUMMARY, SummaryPart())]
@@ -225,7 +227,7 @@ def _assemble(
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
-        Extractor(ask, setup.contract, memory.facts, counter, clock, memory.zone_of),
+        Extractor(ask, setup.abilities, memory.facts, counter, clock, memory.zone_of),
         checker,
         FactWriter(memory.ledger, memory.facts, memory.view),
         Compression(ModelConsolidator(model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
@@ -244,13 +246,13 @@ def _assemble(
         memory.ledger,
         memory.learning,
         memory.corrections,
-        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), setup.contract.is_reliable),
+        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), setup.abilities.is_reliable),
         memory.sharing,
         memory.zone_of,
         background_seconds,
     )
     ask_about_offers = ModelConsolidator(model, clock, OFFER_PURPOSE)
-    memory.near_dates.judge_by(OfferLook(ask_about_offers, setup.contract.is_reliable, background_seconds))
+    memory.near_dates.set_look(OfferLook(ask_about_offers, setup.abilities.is_reliable, background_seconds))
     capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
     ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
     learning = BackgroundImportLearning(
@@ -258,9 +260,9 @@ def _assemble(
             memory.database,
             memory.ledger,
             memory.facts,
-            Extractor(ask_for_import, setup.contract, memory.facts, counter, clock, memory.zone_of),
-            FactChecker(SecondLook(ask_for_import, setup.contract.is_reliable)),
-            partial(usage.tokens_today_for, IMPORT_PURPOSE),
+            Extractor(ask_for_import, setup.abilities, memory.facts, counter, clock, memory.zone_of),
+            FactChecker(SecondLook(ask_for_import, setup.abilities.is_reliable)),
+            partial(usage.count_tokens_today_for, IMPORT_PURPOSE),
             settings.import_daily_tokens,
         ),
         memory.database,
@@ -268,15 +270,15 @@ def _assemble(
         languages,
         setup.quiet,
     )
-    weekly = weekly_hour(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
+    weekly = create_weekly_rule(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
     schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
-    offers = DateOffers(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
+    offers = DateOfferJob(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     embedding = BackgroundEmbedding(memory.embedding, setup.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     pipeline = Pipeline(
         [
-            InputSanitizing(reader, models, toolbox.ready),
+            InputSanitizing(reader, models, toolbox.wait_until_ready),
             AutoCapture(
                 memory.ledger,
                 memory.long_term,
@@ -287,18 +289,18 @@ def _assemble(
                 memory.lookup,
                 memory.sharing,
                 enabled=enabled,
-                tells=notices_enabled,
+                has_notices=notices_enabled,
             ),
-            AutoCompaction(memory.sessions, compaction, background.compacted),
+            AutoCompaction(memory.sessions, compaction, background.mark_compacted),
             ContextBuilding(memory.sessions, builder),
             ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, models, clock),
             ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-            MemoryPersist(daily_notes, capturing.hear, memory.uses if enabled else None),
+            MemoryPersist(daily_notes, capturing.add, memory.uses if enabled else None),
             Indexing(embedding.wake if embedding is not None else None),
             *(system for _, system in added.systems),
         ],
         order=(*ORDER, *(step for step, _ in added.systems)),
-        observe=metrics.turn_finished if metrics is not None else None,
+        observe=metrics.count_turn if metrics is not None else None,
         owe=memory.turns.defer,
     )
     speech = create_speech(settings, stack)
@@ -319,10 +321,10 @@ def _assemble(
     )
     groups = [
         ConversationCommands(memory, compaction, background, status, queues),
-        MemoryQueries(memory, page_address(settings.web_url), added.entry_buttons),
+        MemoryQueries(memory, get_page_address(settings.web_url), added.entry_buttons),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
-        SettingsCommands(memory, models, usage.price_of, clock, speaks=speech is not None),
+        SettingsCommands(memory, models, usage.find_price, clock, speaks=speech is not None),
         *([VoiceCommands(memory.preferences)] if speech is not None else []),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.capturing import BackgroundCapture
-from bot.jobs.scheduled import DateOffers, Maintenance, WeeklySchedule
+from bot.jobs.scheduled import DateOfferJob, Maintenance, WeeklySchedule
 from bot.monitoring import Health
 from bot.services import MemoryServices
 from bot.sessions import SessionRunner
@@ -56,7 +56,7 @@ class Jobs:
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
     weekly: WeeklySchedule
-    offers: DateOffers | None
+    offers: DateOfferJob | None
     housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
     importing: BackgroundImportLearning

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from config.texts import SOURCE, known_language
+from config.texts import SOURCE, find_language
 from memory.errors import StoreError
 from memory.runtime.preferences import Preferences, PreferenceStore
 from pipeline.arrival import Arrival
@@ -19,7 +19,7 @@ class Languages:
     def __init__(self, preferences: PreferenceStore) -> None:
         self._preferences = preferences
 
-    async def of(self, arrival: Arrival) -> str:
+    async def choose(self, arrival: Arrival) -> str:
         """Return the language to answer an arrival in: the chat's choice, or the language of the sender's app.
 
         The latter is stored for later messages to the chat. In a group the first sender decides.
@@ -28,7 +28,7 @@ class Languages:
         preferences = Preferences()
         with contextlib.suppress(StoreError):
             preferences = await self._preferences.get(arrival.address.owner)
-        return preferences.language or known_language(arrival.language) or preferences.client_language or SOURCE
+        return preferences.language or find_language(arrival.language) or preferences.client_language or SOURCE
 
     async def expect(self, arrivals: Sequence[Arrival]) -> None:
         """Store the languages of new senders in one write."""
@@ -36,7 +36,7 @@ class Languages:
             by_chat = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
             new = dict[str, str]()
             for arrival in arrivals:
-                chat, client = arrival.address.owner, known_language(arrival.language)
+                chat, client = arrival.address.owner, find_language(arrival.language)
                 before = new.get(chat, by_chat[chat].client_language)
                 # In a group the language of the first sender stays, so that it doesn't change with each speaker
                 if client is not None and client != before and (arrival.speaker is None or before is None):
@@ -47,9 +47,9 @@ class Languages:
         except StoreError as error:  # For example, the disk is full
             log.warning("language_not_kept", reason=str(error))
 
-    async def of_chat(self, chat: str) -> str:
+    async def get_for_chat(self, chat: str) -> str:
         """Return the language for messages to a chat (`Address.owner`) that answer nothing."""
         try:
-            return await self._preferences.language(chat)
+            return await self._preferences.get_language(chat)
         except StoreError:
             return SOURCE

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from config.errors import ConfigurationError
 from config.hub_files import HUB_FOLDER, HubFile, parse_hub_file
-from config.models import CatalogueError, EmbeddedModel, LocalModel, ModelCatalogue, own_model
+from config.models import CatalogueError, EmbeddedModel, LocalModel, ModelCatalogue, read_own_model
 from config.settings import Settings
-from pipeline.local.model_files import is_present, weights_path, with_real_size
+from pipeline.local.model_files import get_weights_path, is_present, set_real_size
 
 PULLED_STYLE = "small"
 PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")
@@ -38,15 +38,15 @@ def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
     """Return the configured local model, or the default for this machine. Raises CatalogueError."""
     own = settings.own_weights
     if own is None:
-        return _choose_from_catalogue(settings, configured_local(settings, catalogue))
-    file = pulled_file(settings)
+        return _choose_from_catalogue(settings, get_configured_local(settings, catalogue))
+    file = find_pulled_file(settings)
     if file is None:
-        return LocalChoice(own_model(own, settings.llm_context_tokens), own, "full", None, None)
-    if (known := catalogue.local_of_hub(file)) is not None:
+        return LocalChoice(read_own_model(own, settings.llm_context_tokens), own, "full", None, None)
+    if (known := catalogue.find_by_hub_file(file)) is not None:
         return _choose_from_catalogue(settings, known)
     if not own.is_file():
         raise CatalogueError(f"LLM_MODEL names {file.name}, which is not here: run `mneme model pull {file.name}`.")
-    return LocalChoice(own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
+    return LocalChoice(read_own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
 
 
 def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
@@ -61,7 +61,7 @@ def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
         ) from error
 
 
-def pulled_file(settings: Settings) -> HubFile | None:
+def find_pulled_file(settings: Settings) -> HubFile | None:
     """Return the hub file that LLM_MODEL names, or None if it names another model."""
     own, folder = settings.own_weights, settings.models_dir / HUB_FOLDER
     if own is None or not own.is_relative_to(folder):
@@ -69,26 +69,26 @@ def pulled_file(settings: Settings) -> HubFile | None:
     return parse_hub_file(own.relative_to(folder).as_posix())
 
 
-def configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalModel:
+def get_configured_local(settings: Settings, catalogue: ModelCatalogue) -> LocalModel:
     """Return the catalogue's model that LLM_MODEL names, or the default for this machine.
 
     That is the catalogue's default if it was downloaded, else the first downloaded model, else the one to download.
     """
     if settings.llm_model is not None and not settings.has_endpoint:
-        return catalogue.local(settings.llm_model)
-    default = catalogue.local()
+        return catalogue.get_local(settings.llm_model)
+    default = catalogue.get_local()
     in_order = (default, *(model for model in catalogue.local_models if model is not default))
     present = (model for model in in_order if is_present(model, settings.models_dir))
-    return next(present, None) or catalogue.last_resort(memory_bytes())
+    return next(present, None) or catalogue.choose_last_resort(get_memory_bytes())
 
 
-def memory_bytes() -> int:
+def get_memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _choose_from_catalogue(settings: Settings, model: LocalModel) -> LocalChoice:
-    weights = weights_path(model, settings.models_dir)
-    model = with_real_size(model, settings.models_dir)
+    weights = get_weights_path(model, settings.models_dir)
+    model = set_real_size(model, settings.models_dir)
     if not model.is_measured and settings.llm_context_tokens is not None:
         model = replace(model, n_ctx=settings.llm_context_tokens)
     return LocalChoice(model, weights, model.prompt, model.tools, model.second_look)

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 import structlog
 from pydantic import HttpUrl, SecretStr
 
-from bot.jobs.background import Quiet, always_quiet
+from bot.jobs.background import Quiet, return_at_once
 from config.models import ModelCatalogue
 from config.prices import FREE, Price
 from config.settings import Settings
 from memory.clock import Clock
-from memory.consolidation.extractor import Contract
+from memory.consolidation.extractor import ModelAbilities
 from memory.imports.importing import ForeignImport
 from memory.media.media import MediaStore
 from memory.runtime.endpoints import EndpointStore
@@ -44,7 +44,7 @@ MAX_PART_OF_WINDOW = 0.3
 NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme-bot[vectors]'`."
 
 
-def endpoint_at(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
+def create_endpoint(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
     """Create an endpoint from address and key. Servers without authentication get a dummy key."""
     return Endpoint(str(url) if url else None, key.get_secret_value() if key else "none")
 
@@ -58,19 +58,19 @@ class ModelSetup:
     quiet: Quiet
     style: PromptStyle
     tools: Collection[str] | None  # None means all
-    contract: Contract  # Limits for learning from conversations
+    abilities: ModelAbilities  # Limits for learning from conversations
 
 
-def default_endpoint(settings: Settings) -> Endpoint:
-    return endpoint_and_model(settings, settings.llm_model or "")[0]
+def get_default_endpoint(settings: Settings) -> Endpoint:
+    return find_endpoint_and_model(settings, settings.llm_model or "")[0]
 
 
-def endpoint_and_model(settings: Settings, name: str) -> tuple[Endpoint, str]:
+def find_endpoint_and_model(settings: Settings, name: str) -> tuple[Endpoint, str]:
     """Return where a model is served, and its name there: `groq:llama-4` is `llama-4` at the endpoint `groq`."""
     named, served_name = settings.split_model(name)
     url = settings.openai_base_url if named is None else named.url
     key = settings.openai_api_key if named is None else named.key
-    return replace(endpoint_at(url, key), extra_body=settings.llm_extra_body), served_name
+    return replace(create_endpoint(url, key), extra_body=settings.llm_extra_body), served_name
 
 
 def create_models(
@@ -88,8 +88,8 @@ def create_models(
     existing: dict[str, EndpointCapabilities] = {}
 
     def model(name: str) -> OpenAIModel:
-        endpoint, served_name = endpoint_and_model(settings, name)
-        window = catalogue.window(served_name)
+        endpoint, served_name = find_endpoint_and_model(settings, name)
+        window = catalogue.get_window(served_name)
         set_tokens = settings.llm_context_tokens if name == settings.llm_model else None
         if set_tokens is not None:
             window = replace(window, max_input_tokens=set_tokens)
@@ -109,7 +109,7 @@ def create_models(
             timeout=settings.llm_timeout,
             defaults=ModelDefaults(settings.llm_temperature, effort=settings.llm_effort),
             known=facts,
-            unable=frozenset() if catalogue.known_local(served_name) is None else frozenset({Part.IMAGES}),
+            unable=frozenset() if catalogue.find_measured_local(served_name) is None else frozenset({Part.IMAGES}),
         )
         stack.push_async_callback(created.close)
         return created
@@ -124,14 +124,14 @@ def create_models(
     )
 
 
-def price_lookup(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
+def create_price_lookup(settings: Settings, catalogue: ModelCatalogue) -> PriceOf:
     """Return the prices of models, each at its own endpoint. A model on this machine is free."""
 
     def price_of(name: str) -> Price | None:
         if not settings.has_endpoint:
             return FREE
-        endpoint, served_name = endpoint_and_model(settings, name)
-        return catalogue.price(served_name, urlsplit(endpoint.address).hostname)
+        endpoint, served_name = find_endpoint_and_model(settings, name)
+        return catalogue.get_price(served_name, urlsplit(endpoint.address).hostname)
 
     return price_of
 
@@ -143,11 +143,11 @@ def describe_uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> st
     """
     if settings.chat_daily_cost is None or not settings.has_endpoint:
         return None
-    price_of = price_lookup(settings, catalogue)
+    price_of = create_price_lookup(settings, catalogue)
 
     def is_counted(name: str) -> bool:
-        host = urlsplit(endpoint_and_model(settings, name)[0].address).hostname
-        return catalogue.tells_cost(host) or price_of(name) is not None
+        host = urlsplit(find_endpoint_and_model(settings, name)[0].address).hostname
+        return catalogue.reports_cost(host) or price_of(name) is not None
 
     names = (settings.llm_model, *settings.llm_models, settings.llm_fast_model, settings.llm_fallback_model)
     unknown = [name for name in dict.fromkeys(names) if name and not is_counted(name)]
@@ -167,16 +167,16 @@ def create_model_setup(settings: Settings, catalogue: ModelCatalogue, router: Mo
 
         choice = require_local(settings, catalogue)
         yielding = YieldingModel(router)
-        contract = _contract(router, choice.second_look)
-        return ModelSetup(yielding, (), yielding.quiet, STYLES[choice.style], choice.tools, contract)
-    local = catalogue.known_local(router.name)
+        contract = _create_abilities(router, choice.second_look)
+        return ModelSetup(yielding, (), yielding.wait_until_idle, STYLES[choice.style], choice.tools, contract)
+    local = catalogue.find_measured_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
-    fast = catalogue.known_local(settings.llm_fast_model or router.name)
-    contract = _contract(router, None if fast is None else fast.second_look)
-    return ModelSetup(router, router.others(), always_quiet, style, tools, contract)
+    fast = catalogue.find_measured_local(settings.llm_fast_model or router.name)
+    contract = _create_abilities(router, None if fast is None else fast.second_look)
+    return ModelSetup(router, router.create_others(), return_at_once, style, tools, contract)
 
 
-def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
+def _create_abilities(router: ModelRouter, second_look: bool | None) -> ModelAbilities:
 
     def part_tokens() -> int:
         return min(MAX_PART_TOKENS, int(router.window.max_input_tokens * MAX_PART_OF_WINDOW))
@@ -184,7 +184,7 @@ def _contract(router: ModelRouter, second_look: bool | None) -> Contract:
     async def is_reliable() -> bool:
         return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
 
-    return Contract(part_tokens, is_reliable)
+    return ModelAbilities(part_tokens, is_reliable)
 
 
 def _create_embedded(
@@ -202,7 +202,7 @@ def _create_embedded(
     erasures.add_place(server.forget)
 
     async def connect() -> Endpoint:
-        return Endpoint(await server.start(), server.api_key, server.why_lost)
+        return Endpoint(await server.start(), server.api_key, server.explain_loss)
 
     talking = OpenAIModel(
         local.name,
@@ -245,7 +245,9 @@ def create_meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) 
         # Never send the key of one address to another
         own = settings.embedding_base_url or settings.embedding_api_key
         endpoint = (
-            endpoint_at(settings.embedding_base_url, settings.embedding_api_key) if own else default_endpoint(settings)
+            create_endpoint(settings.embedding_base_url, settings.embedding_api_key)
+            if own
+            else get_default_endpoint(settings)
         )
         embedder = EndpointEmbedder(settings.embedding_model, endpoint)
         stack.push_async_callback(embedder.close)
@@ -278,7 +280,7 @@ def create_media_reader(
 ) -> MediaReader:
     url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
     transcriber = Transcriber(
-        settings.llm_transcription_model, _audio_endpoint(settings, url, key), settings.llm_timeout
+        settings.llm_transcription_model, _create_audio_endpoint(settings, url, key), settings.llm_timeout
     )
     stack.push_async_callback(transcriber.close)
     return MediaReader(store, sources, transcriber, budget, imports, readers)
@@ -286,7 +288,7 @@ def create_media_reader(
 
 def create_speech(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | None:
     """Create the model that reads answers aloud, or return None if none is configured."""
-    endpoint = _audio_endpoint(settings, settings.llm_speech_base_url, settings.llm_speech_api_key)
+    endpoint = _create_audio_endpoint(settings, settings.llm_speech_base_url, settings.llm_speech_api_key)
     if settings.llm_speech_model is None or endpoint is None:
         return None
     speech = Speech(settings.llm_speech_model, settings.llm_speech_voice, endpoint, settings.llm_timeout)
@@ -294,8 +296,8 @@ def create_speech(settings: Settings, stack: contextlib.AsyncExitStack) -> Speec
     return speech
 
 
-def _audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:
+def _create_audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:
     """Return the endpoint of a speech or transcription model. The key of one address is never sent to another."""
     if key is None and url is None and not settings.has_endpoint:
         return None
-    return endpoint_at(url or settings.openai_base_url, key or (settings.openai_api_key if url is None else None))
+    return create_endpoint(url or settings.openai_base_url, key or (settings.openai_api_key if url is None else None))

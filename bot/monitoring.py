@@ -47,14 +47,14 @@ class Heartbeat:
         self.worked = asyncio.Event()
         self.trouble: str | None = "it has not begun"
 
-    def step(self, within: float) -> None:
+    def report_step(self, within: float) -> None:
         self._due = self._now() + within
 
-    def succeeded(self) -> None:
+    def report_success(self) -> None:
         self.trouble = None
         self.worked.set()
 
-    def failed(self, reason: str) -> None:
+    def report_failure(self, reason: str) -> None:
         self.trouble = reason
 
     @property
@@ -68,20 +68,20 @@ class Health:
         self._database = database
         self.updates = Heartbeat("polling", now)
 
-    async def stuck(self) -> str | None:
+    async def explain_stuck(self) -> str | None:
         """Return the reason why only a restart would help, or None."""
         # Being unable to reach Telegram is no reason: a restart doesn't repair the network
         if self.updates.is_late:
             return f"{self.updates.what} has come to a standstill"
-        return await self._database_trouble()
+        return await self._find_database_trouble()
 
-    async def trouble(self) -> str | None:
-        if (stuck := await self.stuck()) is not None:
+    async def find_trouble(self) -> str | None:
+        if (stuck := await self.explain_stuck()) is not None:
             return stuck
         trouble = self.updates.trouble
         return None if trouble is None else f"{self.updates.what} does not work: {trouble}"
 
-    async def _database_trouble(self) -> str | None:
+    async def _find_database_trouble(self) -> str | None:
         try:
             async with asyncio.timeout(DATABASE_TIMEOUT_SECONDS):
                 await self._database.value("SELECT count(*) FROM jobs")
@@ -113,7 +113,7 @@ class ServiceManager:
         watched = is_ours and microseconds.isdecimal() and int(microseconds) > 0
         return cls(environment.get("NOTIFY_SOCKET") or None, int(microseconds) / 1_000_000 if watched else None)
 
-    def tell(self, *lines: str) -> None:
+    def send(self, *lines: str) -> None:
         """Send lines such as READY=1. Failures are only logged."""
         if self.address is None:
             return
@@ -142,26 +142,26 @@ async def report_status(manager: ServiceManager, health: Health, queues: Session
 
 
 async def _report(manager: ServiceManager, health: Health, queues: SessionQueues) -> None:
-    manager.tell("STATUS=Reaching Telegram")
+    manager.send("STATUS=Reaching Telegram")
     await wait_at_most(health.updates.worked, START_TIMEOUT_SECONDS)
     # Three times per period, so that one delay causes no restart
     pause = STATUS_INTERVAL_SECONDS if manager.watchdog is None else manager.watchdog / 3
     greeting = ["READY=1"]
     while True:
-        stuck = await health.stuck()
+        stuck = await health.explain_stuck()
         if stuck is None:
             watchdog = [] if manager.watchdog is None else ["WATCHDOG=1"]
-            manager.tell(*greeting, *watchdog, f"STATUS={_status(health, queues)}")
+            manager.send(*greeting, *watchdog, f"STATUS={_format_status(health, queues)}")
             greeting = []
         else:
             # Send no watchdog message, so that systemd restarts the bot
             log.error("bot_is_stuck", reason=stuck)
-            manager.tell(f"STATUS=Stuck: {stuck}")
+            manager.send(f"STATUS=Stuck: {stuck}")
         await asyncio.sleep(pause)
 
 
-def _status(health: Health, queues: SessionQueues) -> str:
+def _format_status(health: Health, queues: SessionQueues) -> str:
     if health.updates.trouble is not None:
         return f"Telegram is out of reach, trying again: {' '.join(health.updates.trouble.split())}"
-    running, waiting = queues.load()
+    running, waiting = queues.measure_load()
     return f"Serving Telegram: {running} answers being written, {waiting} messages waiting"

@@ -6,7 +6,7 @@ from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.clock import Clock
-from memory.condition import ConditionReport
+from memory.condition import ConditionInspector
 from memory.consolidation.page_view import PageView
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.corrections import Corrections
@@ -49,7 +49,7 @@ from memory.store.file_copies import FileCopies
 from memory.store.notices import PendingNotices
 from memory.store.reinforcement import Reinforcement
 from memory.text.tokens import TokenCounter
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from memory.transfer.replica import Replica, ReplicaPlace
 
@@ -75,7 +75,7 @@ class MemoryServices:
         self.sessions = SessionService(database, clock, shared_owner=settings.memory_scope is MemoryScope.SHARED)
         self.turns = TurnLog(database, clock)
         self.media = MediaStore(database, clock)
-        self.notices = PendingNotices(database, self.notices_of.tells)
+        self.notices = PendingNotices(database, self.notices_of.is_enabled)
         self.jobs = JobLog(database)
         self.endpoints = EndpointStore(database, clock)
         self.pruning = Pruning(database, clock)
@@ -97,7 +97,7 @@ class MemoryServices:
         self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
         self.naming_traces = NamingTracer(database, self.files, clock)
-        self.portable = Portable(database, folder)
+        self.portable = Exporter(database, folder)
         self.importer = Importer(database, folder)
         self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
 
@@ -111,7 +111,7 @@ class MemoryServices:
             from memory.search.vector_search import VectorSearch  # Needs numpy, an optional dependency
 
             vector_search = VectorSearch(self.search, self.vectors, models.embedder)
-            self.forgetting.also(vector_search.forget)
+            self.forgetting.add_store(vector_search.clear_cache)
         self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
         self.reading = MemoryReader(self.recall, self.search, database, counter)
         self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
@@ -121,18 +121,20 @@ class MemoryServices:
         self.learning = Learning(database, self.search, self.ledger)
         self.facts = FactLearner(database, self.search, vector_search)
         self.corrections = Corrections(database, self.search)
-        self.condition = ConditionReport(database, self.files, self.corrections, decay, settings.memory_max_size, clock)
+        self.condition = ConditionInspector(
+            database, self.files, self.corrections, decay, settings.memory_max_size, clock
+        )
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)
 
-        self.reminders = Reminders(database, clock, self.zone_of, self._introduces)
-        self.telling = ReminderDelivery(database, self.preferences.language, clock)
+        self.reminders = Reminders(database, clock, self.zone_of, self._can_introduce)
+        self.telling = ReminderDelivery(database, self.preferences.get_language, clock)
         self.tasks = Tasks(database, clock)
-        self.near_dates = NearDates(database, self.reminders, self.preferences.language, clock)
+        self.near_dates = NearDates(database, self.reminders, self.preferences.get_language, clock)
 
-    def _introduces(self, session_id: str) -> bool:
-        return self.notices_of.tells(session_id) and not self.zone_of.has_chosen(session_id)
+    def _can_introduce(self, session_id: str) -> bool:
+        return self.notices_of.is_enabled(session_id) and not self.zone_of.has_chosen(session_id)
 
 
 def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:

@@ -19,7 +19,7 @@ from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Session, SessionService, SessionState
 from memory.log.turn_log import TurnLog
 from memory.messages import Provenance
-from pipeline.arrival import Arrival, inbox_ids
+from pipeline.arrival import Arrival, collect_inbox_ids
 from pipeline.runner import Pipeline, TurnLimiter
 from pipeline.turn import Turn
 
@@ -42,7 +42,7 @@ class SessionQueue:
     stopping: bool = False
 
     @property
-    def ready(self) -> int:
+    def count_ready(self) -> int:
         """Return how many arrivals may run. Those held by a /stop wait for a new message."""
         return sum(not arrival.held for arrival in self.waiting)
 
@@ -52,33 +52,33 @@ class SessionQueues:
         self._sessions = sessions
         self._queues: dict[str, SessionQueue] = {}
 
-    def of(self, session_id: str) -> SessionQueue:
+    def get(self, session_id: str) -> SessionQueue:
         return self._queues.setdefault(session_id, SessionQueue())
 
-    def of_chat(self, chat: str) -> list[SessionQueue]:
+    def list_of_chat(self, chat: str) -> list[SessionQueue]:
         return [queue for session, queue in self._queues.items() if session == chat or session.startswith(f"{chat}:")]
 
-    def all(self) -> list[SessionQueue]:
+    def list_all(self) -> list[SessionQueue]:
         return list(self._queues.values())
 
-    def waiting(self, session_id: str) -> int:
-        return len(self.of(session_id).waiting)
+    def count_waiting(self, session_id: str) -> int:
+        return len(self.get(session_id).waiting)
 
     def is_idle(self, session_id: str) -> bool:
         queue = self._queues.get(session_id)
         return queue is None or (queue.worker is None and not queue.waiting)
 
-    def running(self, session_id: str) -> bool:
-        return self.of(session_id).step is not None
+    def is_running(self, session_id: str) -> bool:
+        return self.get(session_id).step is not None
 
-    def load(self) -> tuple[int, int]:
+    def measure_load(self) -> tuple[int, int]:
         """Return the number of busy sessions and the total number of waiting arrivals."""
         queues = self._queues.values()
         return sum(queue.step is not None for queue in queues), sum(len(queue.waiting) for queue in queues)
 
     def replace_waiting(self, arrival: Arrival) -> Arrival | None:
         """Replace the text of a waiting message after an edit. Return the arrival, or None if none is waiting."""
-        waiting = self.of(arrival.address.session_id).waiting
+        waiting = self.get(arrival.address.session_id).waiting
         for at, former in enumerate(waiting):
             if former.message_id is not None and former.message_id == arrival.message_id:
                 waiting[at] = replace(former, text=arrival.text, files=arrival.files)
@@ -87,14 +87,14 @@ class SessionQueues:
 
     def drop_held(self, session_id: str, inbox_ids: Container[int]) -> None:
         """Drop held arrivals that are among the given inbox ids or in no inbox, so that no turn answers them."""
-        queue = self.of(session_id)
+        queue = self.get(session_id)
         queue.waiting = deque(
             a for a in queue.waiting if not (a.held and (a.inbox_id is None or a.inbox_id in inbox_ids))
         )
 
     async def stop(self, session_id: str) -> tuple[bool, int]:
         """Cancel the running step and hold waiting arrivals. Return whether a step ran and how many arrivals wait."""
-        queue = self.of(session_id)
+        queue = self.get(session_id)
         await asyncio.sleep(0)  # Let a new step start first, so that it can handle its cancellation
         # A turn with an outcome only has to clean up, so there is nothing left to stop
         answered = queue.turn is not None and queue.turn.outcome is not None and not queue.stopping
@@ -149,7 +149,7 @@ class SessionRunner:
             return
         try:
             # Stores the language for later messages to this chat
-            await self.languages.of(queued[-1])
+            await self.languages.choose(queued[-1])
             # Before queueing, so that a /stop right behind the arrival finds its turn. After all else, since a command
             # that runs now may change the session
             session = await self.sessions.get_or_create(address)
@@ -164,12 +164,12 @@ class SessionRunner:
             return
         if address.owner in self._suspended:  # The chat may have been suspended while this waited
             return
-        queue = self.queues.of(address.session_id)
+        queue = self.queues.get(address.session_id)
         for arrival in queued:
             queue.waiting.append(arrival)
             if queue.turn is not None and not arrival.held and arrival.task is None:
                 arrival.channel.on_queued(arrival)
-        if queue.worker is None and queue.ready:
+        if queue.worker is None and queue.count_ready:
             queue.worker = asyncio.create_task(self._work(queue, session), name=f"session {address.session_id}")
 
     async def write_pending(self) -> None:
@@ -181,10 +181,10 @@ class SessionRunner:
             await self.sessions.open_all([arrival.address for arrival in arrivals])
             await self.languages.expect(arrivals)
 
-    def active_inbox_ids(self) -> set[int]:
-        queues = self.queues.all()
+    def list_active_inbox_ids(self) -> set[int]:
+        queues = self.queues.list_all()
         arrivals = [arrival for queue in queues for arrival in (*queue.waiting, *queue.working)]
-        return set(inbox_ids([*arrivals, *self._immediate.values()]))
+        return set(collect_inbox_ids([*arrivals, *self._immediate.values()]))
 
     def _is_message(self, arrival: Arrival) -> bool:
         """Return True if an arrival may share a turn: it is neither a command nor a task."""
@@ -201,11 +201,11 @@ class SessionRunner:
             return False
         task = asyncio.create_task(self._run_before_turns(arrival, command))
         self._immediate[task] = arrival
-        task.add_done_callback(self._immediate_done)
+        task.add_done_callback(self._on_immediate_done)
         return True
 
-    async def idle(self, session_id: str) -> None:
-        queue = self.queues.of(session_id)
+    async def wait_until_idle(self, session_id: str) -> None:
+        queue = self.queues.get(session_id)
         while queue.worker is not None:
             await asyncio.wait([queue.worker])
         while self._immediate:
@@ -214,7 +214,7 @@ class SessionRunner:
     async def suspend_chat(self, chat: str) -> None:
         """Cancel turns and commands of a chat without a commit, and accept no more. The inbox repeats them later."""
         self._suspended.add(chat)
-        queues = self.queues.of_chat(chat)
+        queues = self.queues.list_of_chat(chat)
         for queue in queues:
             queue.waiting.clear()
         running = [queue.worker for queue in queues if queue.worker is not None]
@@ -229,7 +229,7 @@ class SessionRunner:
     async def close(self) -> None:
         """Cancel everything, and notify the users. The next start repeats uncommitted arrivals from the inbox."""
         # Before the cancel, which empties `working`
-        queues = self.queues.all()
+        queues = self.queues.list_all()
         interrupted = [queue.working[-1] for queue in queues if queue.working and queue.working[-1].task is None]
         workers = [queue.worker for queue in queues if queue.worker is not None]
         for task in (*workers, *self._immediate):
@@ -238,14 +238,14 @@ class SessionRunner:
         for channel in {id(a.channel): a.channel for a in interrupted}.values():
             await channel.notify_interrupted([a for a in interrupted if a.channel is channel])
 
-    def _immediate_done(self, task: asyncio.Task[None]) -> None:
+    def _on_immediate_done(self, task: asyncio.Task[None]) -> None:
         del self._immediate[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("command_failed", exc_info=error)
 
     async def _work(self, queue: SessionQueue, session: Session) -> None:
         try:
-            while queue.ready:
+            while queue.count_ready:
                 with contextlib.suppress(StoreError):  # The next step may depend on it
                     await self.write_pending()
                 try:
@@ -265,7 +265,9 @@ class SessionRunner:
         if command is not None:
             queue.step = asyncio.create_task(self._run_command(first, command, queue))
         else:
-            language = await self.languages.of(merged[-1])  # Only now, since a command before it may have changed it
+            language = await self.languages.choose(
+                merged[-1]
+            )  # Only now, since a command before it may have changed it
             queue.turn = self._create_turn(session, merged)
             with use_language(language):
                 queue.step = asyncio.create_task(self._run_turn(queue.turn, merged[-1]))
@@ -335,7 +337,7 @@ class SessionRunner:
             # At shutdown the user isn't notified, since the next start repeats the command
             if queue is not None and queue.stopping:
                 name = parse_command(arrival.text)[0]
-                with use_language(await self.languages.of(arrival)):
+                with use_language(await self.languages.choose(arrival)):
                     await arrival.channel.say(arrival, _("/{name} was stopped.", name=name))
             raise
         if isinstance(result, RunAgain):
@@ -353,7 +355,7 @@ class SessionRunner:
                 )
                 for message in result.messages
             ]
-            language = await self.languages.of(arrival)
+            language = await self.languages.choose(arrival)
             turn = self._create_turn(result.session, arrivals, result.turn_id)
             if queue is not None:
                 queue.turn = turn

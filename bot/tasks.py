@@ -34,7 +34,10 @@ class BackgroundTasks:
         Args:
             at_once: whether the first run is now.
         """
-        from bot.jobs.scheduler import Again, SteadyScheduler  # Slow to import, and one-off commands don't need it
+        from bot.jobs.scheduler import (  # Slow to import, and one-off commands don't need it
+            RepeatTrigger,
+            SteadyScheduler,
+        )
 
         running: asyncio.Task[None] | None = None
 
@@ -53,7 +56,9 @@ class BackgroundTasks:
         scheduler = self._scheduler = self._scheduler or SteadyScheduler(timezone=UTC)
         first = datetime.now(UTC) + timedelta(seconds=0 if at_once else seconds)
         # After the machine was suspended, one run replaces all missed ones
-        scheduler.add_job(begin, Again(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None)
+        scheduler.add_job(
+            begin, RepeatTrigger(seconds), id=name, next_run_time=first, coalesce=True, misfire_grace_time=None
+        )
         if not scheduler.running:
             scheduler.start()
 

@@ -46,7 +46,7 @@ _NO_SECRET = (
 )
 
 
-def _sign(group: str) -> str:
+def _build_sign_pattern(group: str) -> str:
     """Return a pattern for words that don't occur in sentences: with a digit, or with a sign inside."""
     sign = r"(?=\S{0,100}?(?:\d|[@#$%^&*+=~<>|/\\]|[!?]\S))"
     return rf"{_OPEN}?{_NO_SECRET}{sign}(?P<{group}>\S{{4,}})"
@@ -57,15 +57,16 @@ _GIVEN = (
     rf"|\s*(?:=|:=|=>|->|→)\s*{_OPEN}?{_NO_SECRET}(?P<set>[^\s\"'&;]{{4,}})"
     # A single word after a colon.
     rf"|\s*:\s*{_NO_SECRET}(?P<alone>[^\s.,;!?]{{6,}}[\"'`.]?)\s*$"
-    rf"|\s*[:-]\s*{_sign('listed')}"
+    rf"|\s*[:-]\s*{_build_sign_pattern('listed')}"
 )
 
 
-def _following(links: str, *, is_link_optional: bool) -> re.Pattern[str]:
+def _build_link_pattern(links: str, *, is_link_optional: bool) -> re.Pattern[str]:
     """Return a pattern for the text after a name: up to four words (`for the router`), a link, and the secret."""
     link = rf"\s*(?:{ANY_LINK}|{links or 'is'})?\s*" if is_link_optional else rf"\s+(?:{ANY_LINK}|{links or 'is'})\s+"
     return re.compile(
-        rf"[\\\"'`*\]]*(?:[ ]+[^\W\d]+){{0,4}}?(?:{_GIVEN}|{link}{_sign('told')})", re.IGNORECASE | re.MULTILINE
+        rf"[\\\"'`*\]]*(?:[ ]+[^\W\d]+){{0,4}}?(?:{_GIVEN}|{link}{_build_sign_pattern('told')})",
+        re.IGNORECASE | re.MULTILINE,
     )
 
 
@@ -90,7 +91,7 @@ class _Rule(NamedTuple):
 
 
 @functools.cache
-def _rule(words: Language) -> _Rule:
+def _compile_rule(words: Language) -> _Rule:
     """Compile the patterns of a language on demand. Compiling all languages would take as long as a turn."""
     # Letters are allowed before a name, as in `Routerpasswort`, but not after it, as in `password's` or `Passwörter`.
     end = "" if words.is_han else r"(?![^\W_]|['’-][^\W_])"
@@ -103,7 +104,7 @@ def _rule(words: Language) -> _Rule:
     return _Rule(
         words,
         re.compile(rf"(?:{words.names}{keys})"),
-        _following(words.links, is_link_optional=words.is_link_optional),
+        _build_link_pattern(words.links, is_link_optional=words.is_link_optional),
         re.compile(rf"(?:{words.names}){end}"),
         re.compile(rf"(?:(?<![^\W_]){words.codes}){end}" if not words.is_han else words.codes),
         re.compile(rf"{purpose}(?:{link}{bare})", re.IGNORECASE),
@@ -121,7 +122,7 @@ def _find_names(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iter
     Finding a cue is much faster than trying the alternation at each character.
     """
     near: list[tuple[int, int]] = []
-    for place in sorted([place for cue in cues if cue in small for place in _places(cue, small)]):
+    for place in sorted([place for cue in cues if cue in small for place in _find_places(cue, small)]):
         start, end = max(0, place - CUE_CONTEXT_CHARS), place + CUE_CONTEXT_CHARS
         if near and start <= near[-1][1]:
             near[-1] = near[-1][0], end
@@ -131,7 +132,7 @@ def _find_names(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iter
         yield from names.finditer(small, start, end)
 
 
-def _places(cue: str, small: str) -> Iterator[int]:
+def _find_places(cue: str, small: str) -> Iterator[int]:
     at = small.find(cue)
     while at >= 0:
         yield at
@@ -144,7 +145,7 @@ def find_announced(text: str, small: str) -> Iterator[tuple[int, int]]:
     for words, all_cues in _CUES:
         cues = here & all_cues
         if cues:
-            rule = _rule(words)
+            rule = _compile_rule(words)
             yield from _find_unusual(rule, text, small, cues)
             if words.codes:
                 yield from _find_plain(rule, small, cues)
@@ -174,12 +175,12 @@ def _find_plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[
         match = rule.before_value.match(small, name.end())
         if match is None:
             continue
-        span = _han_value(rule, small, match.end()) if rule.words.is_han else _value(rule, small, name, match)
+        span = _find_han_value(rule, small, match.end()) if rule.words.is_han else _find_value(rule, small, name, match)
         if span is not None:
             yield span
 
 
-def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -> tuple[int, int] | None:
+def _find_value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -> tuple[int, int] | None:
     """Return the span of the password after a link. None if the sentence continues instead."""
     link = (match["link"] or "").strip()
     is_listed, is_dash = link != "" and (link in ":：==>->→" or link.endswith(":")), link in ("-", "–", "—")
@@ -191,7 +192,7 @@ def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -
     is_phrase = _PHRASE.search(name.group()) is not None
     limit = MAX_PHRASE_WORDS if is_phrase else MAX_SECRET_WORDS
     # More words don't matter, and there may be a million of them.
-    words = list(itertools.islice(_words(small, start), limit + 1))
+    words = list(itertools.islice(_iterate_words(small, start), limit + 1))
     value = list(itertools.takewhile(lambda word: word.group().replace("’", "'") not in LIGHT, words))
     # After a colon or a dash comes either only the password, or a sentence.
     goes_on = (is_listed or is_dash) and len(value) < len(words)
@@ -209,7 +210,7 @@ def _value(rule: _Rule, small: str, name: re.Match[str], match: re.Match[str]) -
     return value[0].start(), value[-1].end()
 
 
-def _words(small: str, start: int) -> Iterator[re.Match[str]]:
+def _iterate_words(small: str, start: int) -> Iterator[re.Match[str]]:
     while (word := _WORD.match(small, start, start + MAX_WORD_CHARS)) is not None:
         yield word
         gap = _GAP.match(small, word.end())
@@ -229,7 +230,7 @@ def _describes(rule: _Rule, word: str, *, strict: bool) -> bool:
     return not strict and re.search(rule.words.quality_endings, word) is not None
 
 
-def _han_value(rule: _Rule, small: str, start: int) -> tuple[int, int] | None:
+def _find_han_value(rule: _Rule, small: str, start: int) -> tuple[int, int] | None:
     match = _HAN_VALUE.match(small, start) if _COMMAND.match(small, start) is None else None
     value = match.group() if match is not None else ""
     # These words end a sentence, as in `密码是错的`.

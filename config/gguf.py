@@ -18,12 +18,12 @@ class _HeaderError(Exception):
     """Raised if the bytes are not a GGUF header, or end too early."""
 
 
-def trained_window(weights: Path) -> int | None:
+def read_trained_window(weights: Path) -> int | None:
     """Return the context window that a model was trained for, or None if the file doesn't state it. Raises OSError."""
     with weights.open("rb") as file:
         header = _Header(file.read(MAX_HEADER_BYTES))
     try:
-        return header.context_length()
+        return header.read_context_length()
     except _HeaderError:
         return None
 
@@ -33,19 +33,19 @@ class _Header:
         self._content = content
         self._position = 0
 
-    def context_length(self) -> int | None:
+    def read_context_length(self) -> int | None:
         """Return the value of ARCHITECTURE.context_length. The header names the architecture first."""
-        version = self._number("<I") if self._take(4) == b"GGUF" else 0
+        version = self._read_number("<I") if self._take(4) == b"GGUF" else 0
         if version not in (2, 3):  # Other versions store lengths in another size.
             return None
-        self._number("<Q")  # Number of tensors.
+        self._read_number("<Q")  # Number of tensors.
         architecture = None
-        for _ in range(min(self._number("<Q"), _MAX_ENTRIES)):
-            key, kind = self._text(), self._number("<I")
+        for _ in range(min(self._read_number("<Q"), _MAX_ENTRIES)):
+            key, kind = self._read_text(), self._read_number("<I")
             if key == "general.architecture" and kind == _STRING:
-                architecture = self._text()
+                architecture = self._read_text()
             elif key == f"{architecture}.context_length" and kind in _INTEGERS:
-                tokens = self._number(_INTEGERS[kind])
+                tokens = self._read_number(_INTEGERS[kind])
                 return tokens if 0 < tokens <= _MAX_TOKENS else None
             else:
                 self._skip(kind)
@@ -53,24 +53,24 @@ class _Header:
 
     def _skip(self, kind: int) -> None:
         if kind == _STRING:
-            self._take(self._number("<Q"))
+            self._take(self._read_number("<Q"))
         elif kind == _ARRAY:
-            kind, count = self._number("<I"), self._number("<Q")
+            kind, count = self._read_number("<I"), self._read_number("<Q")
             if kind in _SIZES:
                 self._take(_SIZES[kind] * count)
             elif kind == _STRING:
                 # Each string takes at least eight bytes, so the loop ends with the content.
                 for _ in range(count):
-                    self._take(self._number("<Q"))
+                    self._take(self._read_number("<Q"))
             else:
                 raise _HeaderError
         else:
             self._take(_SIZES.get(kind, MAX_HEADER_BYTES))
 
-    def _text(self) -> str:
-        return self._take(self._number("<Q")).decode("utf-8", "replace")
+    def _read_text(self) -> str:
+        return self._take(self._read_number("<Q")).decode("utf-8", "replace")
 
-    def _number(self, form: str) -> int:
+    def _read_number(self, form: str) -> int:
         (number,) = struct.unpack(form, self._take(struct.calcsize(form)))
         return int(number)
 

@@ -26,7 +26,7 @@ class HubNameError(ConfigurationError):
     """Raised if a text doesn't name a file of the hub that can be downloaded. The message is for the user."""
 
 
-def hub_endpoint() -> str:
+def get_hub_endpoint() -> str:
     """Return the URL of the hub, or of the mirror in HF_ENDPOINT. Raises HubNameError."""
     address = os.environ.get("HF_ENDPOINT", "").strip().rstrip("/") or HUB
     try:
@@ -57,7 +57,7 @@ class HubFile:
 
     @property
     def page(self) -> str:
-        return f"{hub_endpoint()}/{self.repository}"
+        return f"{get_hub_endpoint()}/{self.repository}"
 
     @property
     def url(self) -> str:
@@ -65,12 +65,12 @@ class HubFile:
 
     @property
     def tree_url(self) -> str:
-        return f"{hub_endpoint()}/api/models/{self.repository}/tree/{quote(self.revision, safe='')}?recursive=1"
+        return f"{get_hub_endpoint()}/api/models/{self.repository}/tree/{quote(self.revision, safe='')}?recursive=1"
 
 
 def parse_hub_file(text: str) -> HubFile:
     """Parse `ORG/REPO/FILE.gguf`, with or without `hf.co/` in front, or a URL of the hub. Raises HubNameError."""
-    pieces = _pieces(text.strip())
+    pieces = _split_name(text.strip())
     if len(pieces) < 3 or not all(_PART.fullmatch(piece) for piece in pieces[:2]):
         raise HubNameError(f"{text!r} names no file of the Hugging Face hub: give ORG/REPO/FILE.gguf.")
     organisation, repository, *path = pieces
@@ -97,7 +97,7 @@ def is_hub_name(text: str) -> bool:
     return True
 
 
-def _pieces(text: str) -> list[str]:
+def _split_name(text: str) -> list[str]:
     scheme, separator, rest = text.partition("://")
     if not separator:
         rest = text
@@ -109,10 +109,13 @@ def _pieces(text: str) -> list[str]:
         host = address.netloc.rpartition("@")[2].lower()
     except ValueError:
         host = ""
-    if scheme.lower() not in ("http", "https") or host not in {*_HUB_HOSTS, urlsplit(hub_endpoint()).netloc.lower()}:
+    if scheme.lower() not in ("http", "https") or host not in {
+        *_HUB_HOSTS,
+        urlsplit(get_hub_endpoint()).netloc.lower(),
+    }:
         raise HubNameError(
             f"{text!r} is not on the Hugging Face hub, which alone states the hash of its files: download it yourself "
             "and set LLM_MODEL to the path of the file."
         )
-    base = urlsplit(hub_endpoint()).path if host == urlsplit(hub_endpoint()).netloc.lower() else ""
+    base = urlsplit(get_hub_endpoint()).path if host == urlsplit(get_hub_endpoint()).netloc.lower() else ""
     return [unquote(piece) for piece in address.path.removeprefix(base).strip("/").split("/")]

@@ -8,7 +8,7 @@ import sys
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from config.secrets import without_secrets, without_shapes
+from config.secrets import mask_in_log_line, mask_secrets
 
 # Below WARNING, these libraries log URLs that contain tokens, or every step.
 _CHATTY = (
@@ -105,9 +105,9 @@ def configure_logging(level: str, style: str) -> None:
 
 def _redact_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Mask announced secrets before the values become JSON."""
-    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in event.items()}
+    return {key: mask_secrets(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _redact_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
     # The last processor gets the rendered line, including tracebacks.
-    return without_shapes(str(line))  # type: ignore[return-value]  # The output of a renderer is a string.
+    return mask_in_log_line(str(line))  # type: ignore[return-value]  # The output of a renderer is a string.

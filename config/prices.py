@@ -18,7 +18,7 @@ _SAME_PRICE_VARIANTS = (":beta", ":exacto", ":extended", ":floor", ":nitro", ":t
 _FREE_VARIANT = ":free"
 _MAKER_PRICED = frozenset(("azure", "openrouter"))
 """Providers that charge the makers' prices for models that aren't listed with them."""
-TELLING_PROVIDERS = frozenset(("openrouter",))
+COST_REPORTING_PROVIDERS = frozenset(("openrouter",))
 """Providers that report the cost of each call with its answer."""
 
 
@@ -49,7 +49,7 @@ class Price:
     def usual(self) -> Rates:
         return self.steps[0]
 
-    def of(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+    def compute(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
         """Return the price of one call in US dollars. `prompt_tokens` includes `cached_tokens`."""
         rates = next((step for step in reversed(self.steps) if prompt_tokens > step.above), self.usual)
         cached = min(cached_tokens, prompt_tokens)
@@ -72,7 +72,7 @@ class PriceList:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def price(self, model_name: str, provider: str | None = None) -> Price | None:
+    def find(self, model_name: str, provider: str | None = None) -> Price | None:
         """Return the price of a model at a provider, or None if it is unknown.
 
         An unknown provider, such as a proxy, is assumed to charge the maker's price.
@@ -81,24 +81,24 @@ class PriceList:
         if name.endswith(_FREE_VARIANT) and provider == "openrouter":
             return FREE
         takes_makers_price = provider is None or provider in _MAKER_PRICED
-        for spelling in spellings(name):
-            rows = [row for row in self._rows(spelling) if row.price is not None]
+        for spelling in generate_spellings(name):
+            rows = [row for row in self._find_rows(spelling) if row.price is not None]
             own = next((row for row in rows if row.provider == provider), None)
             found = own or next((row for row in rows if row.is_maker and takes_makers_price), None)
             if found is not None:
                 return found.price
         return None
 
-    def context_tokens(self, model_name: str) -> int | None:
+    def find_context_tokens(self, model_name: str) -> int | None:
         """Return the context window of a model at its maker, or else the smallest one of all providers."""
-        for spelling in spellings(model_name.strip().lower().removesuffix(_FREE_VARIANT)):
-            known = [(not row.is_maker, row.context_tokens) for row in self._rows(spelling) if row.context_tokens]
+        for spelling in generate_spellings(model_name.strip().lower().removesuffix(_FREE_VARIANT)):
+            known = [(not row.is_maker, row.context_tokens) for row in self._find_rows(spelling) if row.context_tokens]
             if known:
                 return min(known)[1]
         return None
 
-    def _rows(self, name: str) -> Iterator[_Row]:
-        needle = f"\n{_canonical(name)}\t"
+    def _find_rows(self, name: str) -> Iterator[_Row]:
+        needle = f"\n{_canonicalise(name)}\t"
         start = self._text.find(needle)
         while start >= 0:
             end = self._text.find("\n", start + 1)
@@ -119,7 +119,7 @@ def find_provider(host: str | None, providers: Mapping[str, str]) -> str | None:
     return next((name for domain, name in providers.items() if f".{host or ''}".endswith(f".{domain}")), None)
 
 
-def spellings(model_name: str) -> Iterator[str]:
+def generate_spellings(model_name: str) -> Iterator[str]:
     """Yield the names that a model may be listed under, the most exact first.
 
     Vendors are removed from the front one by one (`openrouter/openai/gpt-4o`, `openai/gpt-4o`, `gpt-4o`). Each name is
@@ -145,10 +145,10 @@ def format_rates(rates: Rates) -> str:
 
 
 def format_name(name: str) -> str:
-    return _canonical(name.strip().lower())
+    return _canonicalise(name.strip().lower())
 
 
-def _canonical(name: str) -> str:
+def _canonicalise(name: str) -> str:
     """Replace 4.5 by 4-5, since providers use both for the same model."""
     return _DOTTED_DIGITS.sub("-", name)
 

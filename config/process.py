@@ -16,7 +16,7 @@ _CLIENT_SHARES = 8
 _MIN_CONNECTIONS = 4
 
 
-def program_version() -> str:
+def get_program_version() -> str:
     from importlib.metadata import version
 
     return version(DISTRIBUTION)
@@ -30,7 +30,7 @@ def raise_handle_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def connections(limit: int) -> int:
+def limit_connections(limit: int) -> int:
     """Lower a client's limit of connections if the process has few file handles."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return limit if soft == resource.RLIM_INFINITY else max(_MIN_CONNECTIONS, min(limit, soft // _CLIENT_SHARES))

@@ -137,18 +137,18 @@ _IBAN_LENGTHS = {
 }
 
 
-def secret_in(text: str) -> str | None:
+def find_secret(text: str) -> str | None:
     """Return the kind of the first secret in a text, such as `a password`, or None."""
     plain, _ = _normalize(text)
     return next((secret.kind for secret in _find_secrets(plain)), None)
 
 
-def without_secrets(text: str) -> str:
+def mask_secrets(text: str) -> str:
     plain, places = _normalize(text)
     return _mask(text, places, _find_secrets(plain))
 
 
-def without_shapes(line: str) -> str:
+def mask_in_log_line(line: str) -> str:
     """Mask the secrets in a log line that have a known shape or follow the name of a header. JSON stays valid."""
     plain, places = _normalize(line)
     named = (_Secret(*match.span("secret" if match["secret"] else 0), _ANY) for match in _IN_LINES.finditer(plain))

@@ -65,7 +65,7 @@ class NamedEndpoint:
     key: SecretStr | None = None
 
 
-def system_zone() -> str | None:
+def find_system_zone() -> str | None:
     """Return the name of the machine's time zone, or None if it is unknown."""
     try:
         name = tzlocal.get_localzone_name()
@@ -117,7 +117,7 @@ class Settings(BaseSettings):
     lightrag_mode: Literal["local", "global", "hybrid", "naive", "mix", "bypass"] = "mix"
 
     mneme_data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
-    timezone: str = Field(default_factory=lambda: system_zone() or "UTC")
+    timezone: str = Field(default_factory=lambda: find_system_zone() or "UTC")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "console", "json"] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
@@ -166,7 +166,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_blanks(cls, values: object) -> object:
+    def _drop_blanks(cls, values: object) -> object:
         if not isinstance(values, dict):
             return values
         trimmed = {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}
@@ -213,7 +213,7 @@ class Settings(BaseSettings):
 
     @field_validator("llm_extra_body")
     @classmethod
-    def _is_json_object(cls, value: str | None) -> str | None:
+    def _check_json_object(cls, value: str | None) -> str | None:
         if value is None:
             return None
         try:
@@ -226,7 +226,7 @@ class Settings(BaseSettings):
 
     @field_validator("telegram_webhook_url")
     @classmethod
-    def _reachable_for_telegram(cls, value: HttpUrl | None) -> HttpUrl | None:
+    def _check_webhook_url(cls, value: HttpUrl | None) -> HttpUrl | None:
         if value is not None and value.scheme != "https":
             raise ValueError("Telegram sends messages to addresses that begin with https:// only")
         if value is not None and value.path in ("/healthz", "/metrics"):
@@ -235,14 +235,14 @@ class Settings(BaseSettings):
 
     @field_validator("replica_url")
     @classmethod
-    def _leads_elsewhere(cls, value: str | None) -> str | None:
+    def _check_replica_url(cls, value: str | None) -> str | None:
         if value is not None and not _REPLICA.match(value):
             raise ValueError("s3://bucket/path, sftp://user@host/path or the whole path of a folder is needed")
         return value
 
     @field_validator("telegram_webhook_secret", "mcp_token")
     @classmethod
-    def _takes_for_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
+    def _check_header_secret(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _HEADER_SECRET.fullmatch(value.get_secret_value()):
             raise ValueError("16 to 256 letters, digits, - and _ are needed, such as `openssl rand -hex 32` makes")
         return value
@@ -272,7 +272,7 @@ class Settings(BaseSettings):
 
     @field_validator("timezone")
     @classmethod
-    def _known_zone(cls, value: str) -> str:
+    def _check_zone(cls, value: str) -> str:
         try:
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -288,7 +288,7 @@ class Settings(BaseSettings):
             raise ValueError("there is no home folder for the ~ in it: give the whole path") from error
 
     @model_validator(mode="after")
-    def _endpoint_has_a_model(self) -> Settings:
+    def _check_model(self) -> Settings:
         if self.has_endpoint and not self.llm_model:
             raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use")
         if self.has_endpoint and self.openai_api_key is None and self.openai_base_url is None:
@@ -298,7 +298,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _audio_has_endpoints(self) -> Settings:
+    def _check_audio_endpoints(self) -> Settings:
         for name in ("llm_transcription", "llm_speech"):
             model, url = getattr(self, f"{name}_model"), getattr(self, f"{name}_base_url")
             own = url is not None or getattr(self, f"{name}_api_key") is not None
@@ -310,7 +310,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _embedder_is_named_and_somewhere(self) -> Settings:
+    def _check_embedder(self) -> Settings:
         if self.embedding_model is None:
             if self.embedding_base_url or self.embedding_api_key:
                 raise ValueError(
@@ -323,7 +323,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _webhook_is_guarded_and_served(self) -> Settings:
+    def _check_webhook(self) -> Settings:
         if self.telegram_webhook_url is not None and self.telegram_webhook_secret is None:
             raise ValueError(
                 "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: set it as `openssl rand -hex 32` makes it"
@@ -335,7 +335,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _there_is_memory_to_serve(self) -> Settings:
+    def _check_memory_server(self) -> Settings:
         if self.mcp_token is not None and not self.memory_enabled:
             raise ValueError("MCP_TOKEN has other programs ask the memory, which MEMORY_ENABLED=false turns off")
         return self
@@ -389,11 +389,11 @@ class Settings(BaseSettings):
         return platformdirs.user_cache_path("mneme") / "models"
 
 
-def setting_names() -> list[str]:
+def list_setting_names() -> list[str]:
     return [name.upper() for name in Settings.model_fields]
 
 
-def settings_file() -> Path:
+def find_settings_file() -> Path:
     """Return the path of the settings file: MNEME_ENV_FILE, `.env` in the current folder, or else the user's own.
 
     The user's own is `$XDG_CONFIG_HOME/mneme/.env`, usually `~/.config/mneme/.env`.
@@ -405,12 +405,12 @@ def settings_file() -> Path:
 
 
 def load_settings(env_file: Path | None = None) -> Settings:
-    """Load the settings from the environment and `env_file`, or `settings_file()` by default.
+    """Load the settings from the environment and `env_file`, or `find_settings_file()` by default.
 
     Raises ConfigurationError for wrong values, unknown names, and proxy or certificate variables that HTTP clients
     can't use.
     """
-    env_file = env_file or settings_file()
+    env_file = env_file or find_settings_file()
     check_environment()
     _refuse_unknown_names(env_file)
     try:
@@ -438,7 +438,7 @@ def check_together(settings: Settings) -> None:
 
 
 def _refuse_unknown_names(env_file: Path) -> None:
-    names = setting_names()
+    names = list_setting_names()
     for line in _read_lines(env_file):
         if line.error or (line.key is not None and line.value is None):
             raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")

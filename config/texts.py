@@ -28,34 +28,34 @@ LANGUAGES = {
 SOURCE = "en"
 LOCALES = Path(__file__).parent / "locales"
 
-_spoken: ContextVar[str] = ContextVar("spoken", default=SOURCE)
+_language: ContextVar[str] = ContextVar("spoken", default=SOURCE)
 
 
-def known_language(tag: str | None) -> str | None:
+def find_language(tag: str | None) -> str | None:
     """Return the code of the interface language for a tag such as `de-AT` or `zh_CN.UTF-8`, or None."""
     code = (tag or "").replace("_", "-").split("-")[0].split(".")[0].lower()
     return code if code in LANGUAGES else None
 
 
-def spoken() -> str:
-    return _spoken.get()
+def get_language() -> str:
+    return _language.get()
 
 
 @contextlib.contextmanager
 def use_language(tag: str | None) -> Iterator[None]:
     """Set the current language for a block and for the tasks that it starts. Unknown languages mean SOURCE."""
-    token = _spoken.set(known_language(tag) or SOURCE)
+    token = _language.set(find_language(tag) or SOURCE)
     try:
         yield
     finally:
-        _spoken.reset(token)
+        _language.reset(token)
 
 
 def _(text: str, /, **values: object) -> str:
     """Translate a text into the current language and replace its placeholders."""
-    if spoken() == SOURCE or not text:  # The empty ID is the header of a catalogue.
+    if get_language() == SOURCE or not text:  # The empty ID is the header of a catalogue.
         return text.format(**values) if values else text
-    translated = _catalogue(spoken()).gettext(text)
+    translated = _load_catalogue(get_language()).gettext(text)
     return (
         _Translated(translated.format(**values), text.format(**_in_english(values)))
         if values
@@ -66,9 +66,9 @@ def _(text: str, /, **values: object) -> str:
 def ngettext(singular: str, many: str, n: int, /, **values: object) -> str:
     """Translate a text with a plural form for `n`. The placeholder `{n}` is the formatted number."""
     text = singular if n == 1 else many
-    if spoken() == SOURCE:
-        return text.format(n=number(n), **values)
-    translated = _catalogue(spoken()).ngettext(singular, many, n).format(n=number(n), **values)
+    if get_language() == SOURCE:
+        return text.format(n=format_number(n), **values)
+    translated = _load_catalogue(get_language()).ngettext(singular, many, n).format(n=format_number(n), **values)
     return _Translated(translated, text.format(n=f"{n:,}", **_in_english(values)))
 
 
@@ -104,37 +104,37 @@ def N_(text: str) -> str:  # noqa: N802  # This is gettext's name.
     return text
 
 
-def in_line(text: str, max_chars: int = 100) -> str:
+def shorten_to_line(text: str, max_chars: int = 100) -> str:
     """Put a text on one line and cut it if it is too long."""
     line = " ".join(text.split())
     return line if len(line) <= max_chars else f"{line[:max_chars]}…"
 
 
-def unstopped(sentence: str) -> str:
+def strip_full_stop(sentence: str) -> str:
     """Remove the full stop, so that the sentence can be part of another one."""
     return re.sub(r"(?<!\.)[.。]$", "", sentence.strip())
 
 
-def listed(sentences: Iterable[str]) -> str:
-    return "; ".join(map(unstopped, sentences))
+def join_sentences(sentences: Iterable[str]) -> str:
+    return "; ".join(map(strip_full_stop, sentences))
 
 
-def number(value: int) -> str:
-    if spoken() == SOURCE:
+def format_number(value: int) -> str:
+    if get_language() == SOURCE:
         return f"{value:,}"
     from babel.numbers import format_decimal  # Importing it takes a tenth of a second.
 
-    return format_decimal(value, locale=spoken())
+    return format_decimal(value, locale=get_language())
 
 
-def dollars(amount: float) -> str:
+def format_dollars(amount: float) -> str:
     from babel.numbers import format_currency
 
-    return format_currency(amount, "USD", locale=spoken())
+    return format_currency(amount, "USD", locale=get_language())
 
 
 @lru_cache(maxsize=len(LANGUAGES))
-def _catalogue(language: str) -> gettext.NullTranslations:
+def _load_catalogue(language: str) -> gettext.NullTranslations:
     if language == SOURCE:
         return gettext.NullTranslations()
     from babel.messages.mofile import write_mo

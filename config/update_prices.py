@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config.prices import FREE, Price, Rates, format_name, format_rates, spellings
+from config.prices import FREE, Price, Rates, format_name, format_rates, generate_spellings
 
 if TYPE_CHECKING:
     from genai_prices.types import MatchLogic, ModelInfo, ModelPrice, Provider
@@ -49,47 +49,47 @@ def make_list(moment: datetime) -> str:
     from genai_prices.data import providers
 
     by_id = {provider.id: provider for provider in providers}
-    rows = [row for name in (*MAKERS, *RESELLERS) for row in _provider_rows(by_id[name], moment)]
+    rows = [row for name in (*MAKERS, *RESELLERS) for row in _format_provider_rows(by_id[name], moment)]
     head = _HEAD.format(date=moment.date().isoformat(), version=version("genai-prices"))
     return head + "".join(f"{row}\n" for row in sorted(rows))
 
 
-def _provider_rows(provider: Provider, moment: datetime) -> Iterator[str]:
+def _format_provider_rows(provider: Provider, moment: datetime) -> Iterator[str]:
     rows: dict[str, str] = {}
     label = f"*{provider.id}" if provider.id in MAKERS else provider.id
     for model in provider.models:
-        price = _price(model, moment)
+        price = _find_price(model, moment)
         if price is None or any(word in model.id.lower() for word in _NOT_CHAT):
             continue
         if model.id.startswith(_NOT_SERVED.get(provider.id, "-")):
             continue
         fields = [label, str(model.context_window or ""), *(format_rates(step) for step in price.steps)]
-        for name in (model.id, *_names(model.match)):
+        for name in (model.id, *_list_names(model.match)):
             # The first model with a name wins, as in genai-prices.
             rows.setdefault(format_name(name), "\t".join(fields))
     for name, text in rows.items():
         # Skip a name if the lookup finds the same row under a shorter spelling.
-        shorter = [spelling for spelling in spellings(name) if spelling != name and name.startswith(spelling)]
+        shorter = [spelling for spelling in generate_spellings(name) if spelling != name and name.startswith(spelling)]
         if not any(rows.get(spelling) == text for spelling in shorter):
             yield f"{name}\t{text}"
 
 
-def _names(match: MatchLogic) -> Iterator[str]:
+def _list_names(match: MatchLogic) -> Iterator[str]:
     """Yield the names in a rule of genai-prices. The lookup handles dates and variants itself."""
     for rule in (*getattr(match, "or_", ()), *getattr(match, "and_", ())):
-        yield from _names(rule)
+        yield from _list_names(rule)
     for kind in ("equals", "starts_with", "ends_with", "contains"):
         name = getattr(match, kind, None)
         if isinstance(name, str) and name[-1].isalnum():
             yield name.lstrip("/")
 
 
-def _price(model: ModelInfo, moment: datetime) -> Price | None:
+def _find_price(model: ModelInfo, moment: datetime) -> Price | None:
     """Return the highest price of the day that begins at `moment`, or None for models not priced by tokens."""
     if model.id.endswith(":free"):
         return FREE
     by_hour = [_convert(model.get_prices(moment + timedelta(hours=hour))) for hour in range(_HOURS)]
-    return max((price for price in by_hour if price is not None), key=lambda price: price.of(3, 1), default=None)
+    return max((price for price in by_hour if price is not None), key=lambda price: price.compute(3, 1), default=None)
 
 
 def _convert(price: ModelPrice) -> Price | None:
@@ -100,7 +100,10 @@ def _convert(price: ModelPrice) -> Price | None:
     steps: list[Rates] = []
     for start in sorted(starts):
         step = Rates(
-            _amount(reading, start), _amount(writing, start), None if cached is None else _amount(cached, start), start
+            _read_amount(reading, start),
+            _read_amount(writing, start),
+            None if cached is None else _read_amount(cached, start),
+            start,
         )
         # Skip a step that repeats the one before it.
         if not steps or replace(step, above=steps[-1].above) != steps[-1]:
@@ -108,7 +111,7 @@ def _convert(price: ModelPrice) -> Price | None:
     return Price(tuple(steps))
 
 
-def _amount(unit: object, start: int) -> float:
+def _read_amount(unit: object, start: int) -> float:
     if isinstance(unit, Decimal):
         return float(unit)
     base, tiers = unit.base, unit.tiers  # type: ignore[attr-defined]  # An amount is a Decimal or has tiers.

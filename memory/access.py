@@ -42,7 +42,7 @@ class Member:
 
     user_id: int
     since: datetime
-    let_in: bool = False
+    is_guest: bool = False
 
 
 class Tally:
@@ -51,7 +51,7 @@ class Tally:
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
 
-    def of(self, user_id: int) -> int:
+    def get(self, user_id: int) -> int:
         return self._counts.get(user_id, 0)
 
     def add(self, user_id: int) -> int:
@@ -71,7 +71,7 @@ class AccessList:
         self._tried = ""
         self._asked: deque[datetime] = deque(maxlen=MAX_QUESTIONS_PER_HOUR)
 
-    def owner_of(self, chat: int) -> str:
+    def get_owner(self, chat: int) -> str:
         return f"{self._channel}:{chat}"
 
     async def new_claim_code(self) -> str:
@@ -80,7 +80,7 @@ class AccessList:
         await self._database.write(
             "INSERT INTO claim_codes (channel, digest, expires_at) VALUES (?, ?, ?)"
             " ON CONFLICT (channel) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at",
-            (self._channel, _digest(code), to_text(self._clock() + CODE_LIFETIME)),
+            (self._channel, _hash_code(code), to_text(self._clock() + CODE_LIFETIME)),
         )
         return code
 
@@ -99,7 +99,7 @@ class AccessList:
         if current != self._tried:
             self._tries, self._tried = Tally(), current
         # Count before comparing, so that a user with too many attempts can't learn whether the code is right.
-        if self._tries.add(user_id) > CODE_ATTEMPTS or not hmac.compare_digest(current, _digest(code)):
+        if self._tries.add(user_id) > CODE_ATTEMPTS or not hmac.compare_digest(current, _hash_code(code)):
             return False
         # If two users send the code at the same time, only the first deletion succeeds.
         async with self._database.transaction() as connection:
@@ -116,23 +116,23 @@ class AccessList:
     async def is_member(self, user_id: int) -> bool:
         return await self._has("members WHERE channel = ? AND user_id = ?", user_id)
 
-    async def member_since(self, user_id: int) -> datetime | None:
+    async def find_membership_start(self, user_id: int) -> datetime | None:
         """Return when the membership began, or None if the user is not a member. No two memberships share a start."""
         since = await self._database.value(
             "SELECT since FROM members WHERE channel = ? AND user_id = ?", (self._channel, user_id)
         )
         return None if since is None else from_text(str(since))
 
-    async def members(self) -> list[Member]:
+    async def list_members(self) -> list[Member]:
         rows = await self._database.rows(
             "SELECT user_id, since, let_in FROM members WHERE channel = ? ORDER BY since, user_id", (self._channel,)
         )
         return [Member(row["user_id"], from_text(row["since"]), bool(row["let_in"])) for row in rows]
 
-    async def owners(self) -> list[int]:
-        return [member.user_id for member in await self.members() if not member.let_in]
+    async def list_owner_ids(self) -> list[int]:
+        return [member.user_id for member in await self.list_members() if not member.is_guest]
 
-    async def is_to_be_asked_about(self, user_id: int) -> bool:
+    async def should_ask_about(self, user_id: int) -> bool:
         """Return True if the owner should be asked about a stranger now, and count the question.
 
         The owner is not asked about refused users, and at most MAX_QUESTIONS_PER_HOUR times an hour.
@@ -153,7 +153,7 @@ class AccessList:
     async def refuse(self, user_id: int) -> None:
         """Refuse a user and ask about them no more. Ends a guest's membership, but not that of a claimed owner."""
         async with self._database.transaction() as connection:
-            await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
+            await connection.execute(_LEAVE_FAMILY, (self.get_owner(user_id),))
             await self._end(connection, user_id, "AND let_in")
             await connection.execute(
                 "INSERT INTO refused (channel, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING", (self._channel, user_id)
@@ -162,7 +162,7 @@ class AccessList:
     async def revoke(self, user_id: int) -> None:
         """End a membership, from the next message on. Raises NoMember."""
         async with self._database.transaction() as connection:
-            await connection.execute(_LEAVE_FAMILY, (self.owner_of(user_id),))
+            await connection.execute(_LEAVE_FAMILY, (self.get_owner(user_id),))
             has_ended = await self._end(connection, user_id)
         if not has_ended:
             raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
@@ -192,5 +192,5 @@ class AccessList:
 
 
 # Only the digest is stored, so that a reader of the database or of a backup can't claim the bot.
-def _digest(code: str) -> str:
+def _hash_code(code: str) -> str:
     return hashlib.sha256(code.strip().upper().encode()).hexdigest()

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from config.texts import in_line
+from config.texts import shorten_to_line
 from memory.clock import from_text
-from memory.log.sessions import message_of
+from memory.log.sessions import message_from_row
 from memory.messages import Message
 from memory.store.database import Database, Row
 from memory.store.entry import Entry, Kind
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_from_row
 
 PAGE_SIZE = 30
 """Number of entries, conversations or changes on one page."""
@@ -27,7 +27,7 @@ _STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedEntry:
     """An entry of the timeline.
 
     Attributes:
@@ -65,7 +65,7 @@ class MemoryBrowser:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def timeline(self, owner: str, state: str = "all", before: int | None = None) -> list[Listed]:
+    async def read_timeline(self, owner: str, state: str = "all", before: int | None = None) -> list[ListedEntry]:
         """Return a page of entries, newest first.
 
         Args:
@@ -73,17 +73,17 @@ class MemoryBrowser:
             before: The id of the last entry on the page before.
         """
         rows = await self._database.rows(
-            f"{_listed_query()} WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? AND ({_STATES[state]})"
+            f"{_build_query()} WHERE {_OWNED} AND e.deleted_at IS NULL AND e.kind <> ? AND ({_STATES[state]})"
             " AND (? IS NULL OR e.id < ?) ORDER BY e.id DESC LIMIT ?",
             (owner, Kind.ARCHIVE, before, before, PAGE_SIZE),
         )
-        return [_listed_of(row) for row in rows]
+        return [_entry_from_row(row) for row in rows]
 
-    async def entry(self, owner: str, entry_id: int) -> Listed | None:
-        row = await self._database.row(f"{_listed_query()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
-        return None if row is None else _listed_of(row)
+    async def read_entry(self, owner: str, entry_id: int) -> ListedEntry | None:
+        row = await self._database.row(f"{_build_query()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
+        return None if row is None else _entry_from_row(row)
 
-    async def conversations(self, owner: str, before: int | None = None) -> list[ListedConversation]:
+    async def read_conversations(self, owner: str, before: int | None = None) -> list[ListedConversation]:
         """Return a page of conversations that have messages, newest first."""
         began = "(SELECT started_at FROM conversations WHERE id = :before)"
         rows = await self._database.rows(
@@ -98,21 +98,25 @@ class MemoryBrowser:
         )
         return [
             ListedConversation(
-                row["id"], from_text(row["started_at"]), in_line(row["title"] or ""), row["messages"], row["program"]
+                row["id"],
+                from_text(row["started_at"]),
+                shorten_to_line(row["title"] or ""),
+                row["messages"],
+                row["program"],
             )
             for row in rows
         ]
 
-    async def conversation(self, owner: str, conversation: int, from_message: int = 0) -> list[Message]:
+    async def read_conversation(self, owner: str, conversation: int, from_message: int = 0) -> list[Message]:
         rows = await self._database.rows(
             "SELECT m.* FROM spoken m JOIN conversations c ON c.id = m.conversation_id"
             " WHERE c.id = ? AND c.owner_id = (SELECT id FROM owners WHERE name = ?) AND m.id >= ?"
             " ORDER BY m.id LIMIT ?",
             (conversation, owner, from_message, MAX_CONVERSATION_MESSAGES),
         )
-        return [message_of(row) for row in rows]
+        return [message_from_row(row) for row in rows]
 
-    async def changes(self, owner: str) -> list[ListedChange]:
+    async def read_changes(self, owner: str) -> list[ListedChange]:
         rows = await self._database.rows(
             "SELECT c.batch, min(c.operation) AS operation, min(c.author) AS author, max(c.at) AS at,"
             # Entry 0 is MEMORY.md: its column holds Markdown instead of JSON.
@@ -136,7 +140,7 @@ class MemoryBrowser:
             for row in rows
         ]
 
-    async def growth(self, owner: str) -> list[tuple[str, int, int]]:
+    async def count_by_month(self, owner: str) -> list[tuple[str, int, int]]:
         """Return for each month how many memories were learned in it, and how many of them are still valid."""
         rows = await self._database.rows(
             f"SELECT substr(e.created_at, 1, 7) AS month, count(*) AS learned, sum({LIVE}) AS holding FROM entries e"
@@ -146,7 +150,7 @@ class MemoryBrowser:
         return [(row["month"], row["learned"], row["holding"]) for row in rows]
 
 
-def _listed_query() -> str:
+def _build_query() -> str:
     return ENTRY_ROWS.replace(
         " FROM entries e JOIN owners o ON o.id = e.owner_id",
         ", s.content AS successor, m.conversation_id AS said_in FROM entries e JOIN owners o ON o.id = e.owner_id"
@@ -155,7 +159,7 @@ def _listed_query() -> str:
     )
 
 
-def _listed_of(row: Row) -> Listed:
+def _entry_from_row(row: Row) -> ListedEntry:
     said_in = row["said_in"]
     source = None if said_in is None else (int(said_in), int(row["source_message_id"]))
-    return Listed(entry_of(row), row["successor"], source)
+    return ListedEntry(entry_from_row(row), row["successor"], source)

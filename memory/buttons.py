@@ -75,40 +75,40 @@ PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]
 """Rows of buttons that can still be pressed."""
 
 
-def in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
+def arrange_in_rows(buttons: Sequence[Button], width: int) -> Keyboard:
     return tuple(tuple(buttons[at : at + width]) for at in range(0, len(buttons), width))
 
 
-def undo_button(change: int, about: str, entry: int | None = None) -> Button:
+def create_undo_button(change: int, about: str, entry: int | None = None) -> Button:
     return Button(_("Undo"), f"/undo_{change}" if entry is None else f"/undo_{change}_{entry}", about)
 
 
-def page_button(address: str) -> Button:
+def create_page_button(address: str) -> Button:
     """Return a button that opens the memory page. Telegram allows it in private chats only."""
     return Button(_("Open the page"), address, again=True)
 
 
-def share_button(entry: int, about: str) -> Button:
+def create_share_button(entry: int, about: str) -> Button:
     return Button(_("For all"), f"/share_{entry}", about)
 
 
-def edit_button(entry: int, about: str) -> Button:
+def create_edit_button(entry: int, about: str) -> Button:
     return Button(_("Edit"), f"/edit_{entry}", about, again=True)
 
 
-def right_or_wrong(entry: int, about: str) -> tuple[Button, ...]:
+def create_review_buttons(entry: int, about: str) -> tuple[Button, ...]:
     return Button(_("Right"), f"/confirm_{entry}", about), Button(_("Wrong"), f"/forget_{entry}", about)
 
 
-def rows_of(lines: Iterable[Notice]) -> Keyboard:
+def collect_rows(lines: Iterable[Notice]) -> Keyboard:
     """Return the rows of all lines. If there are several, the first button of each row names its subject."""
     rows = [row for line in lines for row in line.keyboard]
     if len(rows) <= 1:
         return tuple(rows)
-    return tuple((replace(row[0], label=_with_subject(row[0])), *row[1:]) for row in rows)
+    return tuple((replace(row[0], label=_add_subject(row[0])), *row[1:]) for row in rows)
 
 
-def _with_subject(button: Button) -> str:
+def _add_subject(button: Button) -> str:
     about = " ".join(button.about.split())
     if not about:
         return button.label

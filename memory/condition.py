@@ -42,7 +42,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionReport:
+class ConditionInspector:
     database: Database
     files: MarkdownFiles
     corrections: Corrections
@@ -50,8 +50,8 @@ class ConditionReport:
     limit: int
     clock: Clock
 
-    async def of(self, owner: str) -> Condition:
-        rules = await self.corrections.rules(owner)
+    async def inspect(self, owner: str) -> Condition:
+        rules = await self.corrections.list_rules(owner)
         pairs = itertools.combinations(rules, 2)
         rows = await self.database.rows(
             "SELECT kind, reinforcement_count, last_reinforced_at FROM entries e WHERE owner_id ="
@@ -71,5 +71,5 @@ class ConditionReport:
             int(archived),
         )
 
-    async def owners(self) -> list[str]:
+    async def list_owners(self) -> list[str]:
         return [row["name"] for row in await self.database.rows("SELECT name FROM owners ORDER BY id")]

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 
-from config.secrets import without_shapes
+from config.secrets import mask_in_log_line
 from config.texts import _, in_english
 
 
@@ -22,12 +22,12 @@ class MnemeError(Exception):
     is_private = False
 
     def __str__(self) -> str:
-        return without_shapes(super().__str__())
+        return mask_in_log_line(super().__str__())
 
     @property
     def source(self) -> str:
         """Return the text in English, whatever the user's language."""
-        return without_shapes(in_english(self.args[0])) if len(self.args) == 1 else str(self)
+        return mask_in_log_line(in_english(self.args[0])) if len(self.args) == 1 else str(self)
 
     @property
     def loggable(self) -> str:
@@ -60,14 +60,14 @@ def explained(path: object) -> Iterator[None]:
         raise explain(error, path) from error
 
 
-def empty(path: object) -> StoreError:
+def explain_empty_file(path: object) -> StoreError:
     """Return the error for an empty file at `path`, which SQLite would treat as a new database."""
     return StoreError(
         f"{path} is empty: restore it from a backup with `mneme restore`, or delete it to begin with an empty memory."
     )
 
 
-def result_code(error: BaseException | None) -> int:
+def get_result_code(error: BaseException | None) -> int:
     """Return SQLite's primary result code of an error, or of the cause of a StoreError. 0 if it has none."""
     if isinstance(error, StoreError):
         error = error.__cause__
@@ -75,9 +75,9 @@ def result_code(error: BaseException | None) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF if isinstance(error, sqlite3.Error) else 0
 
 
-def is_of_surroundings(error: BaseException | None) -> bool:
+def is_environmental(error: BaseException | None) -> bool:
     """Return True if the disk, another program or a permission caused the error, so that the data may be intact."""
-    return result_code(error) in _SURROUNDINGS
+    return get_result_code(error) in _SURROUNDINGS
 
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
@@ -92,7 +92,7 @@ _SURROUNDINGS = (
 
 def explain(error: sqlite3.Error, path: object) -> StoreError:
     """Return a StoreError for an SQLite error, chosen by its result code, since SQLite's message is not reliable."""
-    code = result_code(error)
+    code = get_result_code(error)
     if code == sqlite3.SQLITE_FULL:
         return StoreError(
             _("The disk with {path} is full: free some space; nothing that was saved is lost.", path=path)

@@ -33,11 +33,11 @@ class Forgetting:
         self._erasures = erasures
         self._elsewhere: list[Forget] = []
 
-    def also(self, forget: Forget) -> None:
+    def add_store(self, forget: Forget) -> None:
         """Register another store of messages that `forget_all` should clear too."""
         self._elsewhere.append(forget)
 
-    async def extent(self, owner: str) -> Extent:
+    async def measure_extent(self, owner: str) -> Extent:
         messages = await self._database.value(
             "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id"
             " JOIN owners o ON o.id = c.owner_id WHERE o.name = ?",
@@ -46,7 +46,7 @@ class Forgetting:
         entries = await self._database.value(
             "SELECT count(*) FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ?", (owner,)
         )
-        files = await asyncio.to_thread(lambda: [*self._files.folder(owner).glob("*.md")])
+        files = await asyncio.to_thread(lambda: [*self._files.get_folder(owner).glob("*.md")])
         reminders = await self._database.value(
             "SELECT count(*) FROM reminders r JOIN owners o ON o.id = r.owner_id"
             " WHERE o.name = ? AND r.state IN ('offered', 'waiting')",
@@ -59,7 +59,7 @@ class Forgetting:
 
         Raises StoreError at the end if something could not be deleted.
         """
-        extent = await self.extent(owner)
+        extent = await self.measure_extent(owner)
         sessions = "session_id IN (SELECT id FROM sessions WHERE owner = ?)"
         # Waiting messages are still sent, except for exports, which contain everything.
         gone = "(state <> 'waiting' OR id IN (SELECT outbox_id FROM documents))"
@@ -81,9 +81,9 @@ class Forgetting:
             await record_erasure(connection)
         remaining: list[str] = []
         try:
-            await asyncio.to_thread(_remove_folder, self._files.folder(owner))
+            await asyncio.to_thread(_remove_folder, self._files.get_folder(owner))
         except OSError as error:
-            name = Path(error.filename or self._files.folder(owner)).name
+            name = Path(error.filename or self._files.get_folder(owner)).name
             remaining.append(
                 _("{file} can't be deleted ({reason}): delete it by hand.", file=name, reason=error.strerror)
             )

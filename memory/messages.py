@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from memory.text import validity
 
-storable = validity.storable
+make_storable = validity.make_storable
 """Re-exported, since most stored texts are messages."""
 
 
@@ -45,7 +45,7 @@ class Provenance(StrEnum):
         return f" [{self}]" if self is not Provenance.TYPED else ""
 
     @property
-    def kept(self) -> Provenance | None:
+    def stored(self) -> Provenance | None:
         """Return the provenance to store with an answer or a tool's result, or None if all of it was typed."""
         return self if self is not Provenance.TYPED else None
 
@@ -54,12 +54,12 @@ class Provenance(StrEnum):
 _FROM_TRUSTED_TO_FOREIGN = list(Provenance)
 
 
-def speaker_of(message: Message) -> str:
+def get_speaker(message: Message) -> str:
     """Return the user's name in a group, otherwise the role."""
     return (message.speaker if message.role is Role.USER else None) or message.role.value
 
 
-def worst(provenances: Iterable[Provenance | None]) -> Provenance:
+def find_least_trusted(provenances: Iterable[Provenance | None]) -> Provenance:
     """Return the least trusted provenance. None is the program's own text and doesn't count."""
     return max((p for p in provenances if p is not None), key=_FROM_TRUSTED_TO_FOREIGN.index, default=Provenance.TYPED)
 
@@ -162,13 +162,15 @@ class Message:
         return bool(self.media) and self.provenance is not Provenance.TYPED
 
 
-def in_one(messages: Iterable[Message]) -> Passage:
+def join_messages(messages: Iterable[Message]) -> Passage:
     """Join messages into one passage, separated by line breaks."""
     parts = list(messages)
-    return Passage("\n".join(message.content for message in parts), worst(message.provenance for message in parts))
+    return Passage(
+        "\n".join(message.content for message in parts), find_least_trusted(message.provenance for message in parts)
+    )
 
 
-def groups(messages: Iterable[Message]) -> list[list[Message]]:
+def group_messages(messages: Iterable[Message]) -> list[list[Message]]:
     """Group each tool call with the results that follow it. Every other message is a group of one."""
     results: list[list[Message]] = []
     for message in messages:
@@ -179,10 +181,10 @@ def groups(messages: Iterable[Message]) -> list[list[Message]]:
     return results
 
 
-def complete_groups(messages: list[Message]) -> list[Message]:
+def drop_incomplete_calls(messages: list[Message]) -> list[Message]:
     """Return `messages` without tool calls that lack a result and without results that lack their call."""
     # Providers refuse every request that contains either (status 400).
-    return [message for group in groups(messages) if _is_complete(*group) for message in group]
+    return [message for group in group_messages(messages) if _is_complete(*group) for message in group]
 
 
 def _is_complete(first: Message, *results: Message) -> bool:

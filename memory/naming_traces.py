@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory.clock import Clock, now_text
-from memory.files.markdown import MarkdownFiles, locked, text_of, write_atomically
+from memory.files.markdown import MarkdownFiles, locked, read_text, write_atomically
 from memory.store.database import Database, Row
 from memory.store.entry_rows import find_owner_id
 from memory.store.forgotten import MASK, SENTENCE, mark_spans
@@ -55,7 +55,9 @@ class NamingTracer:
         for start in range(0, len(found), MESSAGES_PER_READ):
             async with self._database.transaction() as connection:
                 for message, content in found[start : start + MESSAGES_PER_READ]:
-                    spans = [match.span() for match in SENTENCE.finditer(content) if _names(terms, match.group())]
+                    spans = [
+                        match.span() for match in SENTENCE.finditer(content) if _contains_name(terms, match.group())
+                    ]
                     await mark_spans(connection, owner_id or 0, message, content, spans, now_text(self._clock))
         lines = await asyncio.to_thread(self._mask_files, owner, terms)
         return NamingTraces(len(found), lines)
@@ -77,18 +79,20 @@ class NamingTracer:
                 return results
             last = rows[-1]["id"]
 
-    def _paths(self, owner: str) -> list[Path]:
-        return sorted(path for path in self._files.folder(owner).glob("*.md") if path.name != "MEMORY.md")
+    def _list_files(self, owner: str) -> list[Path]:
+        return sorted(path for path in self._files.get_folder(owner).glob("*.md") if path.name != "MEMORY.md")
 
     def _count_lines(self, owner: str, terms: QueryTerms) -> int:
-        return sum(_names(terms, line) for path in self._paths(owner) for line in text_of(path).splitlines())
+        return sum(
+            _contains_name(terms, line) for path in self._list_files(owner) for line in read_text(path).splitlines()
+        )
 
     def _mask_files(self, owner: str, terms: QueryTerms) -> int:
         count = 0
-        for path in self._paths(owner):
+        for path in self._list_files(owner):
             with locked(path):
-                lines = text_of(path, "surrogateescape").split("\n")
-                masked = [_mask_name(terms, line) if _names(terms, line) else line for line in lines]
+                lines = read_text(path, "surrogateescape").split("\n")
+                masked = [_mask_name(terms, line) if _contains_name(terms, line) else line for line in lines]
                 changed = sum(new != line for new, line in zip(masked, lines, strict=True))
                 if changed:
                     write_atomically(path, "\n".join(masked))
@@ -97,12 +101,12 @@ class NamingTracer:
 
 
 def _filter_rows(rows: Sequence[Row], terms: QueryTerms) -> list[tuple[int, str]]:
-    return [(row["id"], row["content"]) for row in rows if _names(terms, row["content"])]
+    return [(row["id"], row["content"]) for row in rows if _contains_name(terms, row["content"])]
 
 
-def _names(terms: QueryTerms, text: str) -> bool:
-    return terms.coverage(text) == 1
+def _contains_name(terms: QueryTerms, text: str) -> bool:
+    return terms.compute_coverage(text) == 1
 
 
 def _mask_name(terms: QueryTerms, line: str) -> str:
-    return _WORD.sub(lambda match: MASK if terms.term_counts(match.group()) else match.group(), line)
+    return _WORD.sub(lambda match: MASK if terms.count_terms(match.group()) else match.group(), line)

@@ -18,11 +18,11 @@ class Turnstile:
     def hurry(self, who: str) -> None:
         self._hurried.add(who)
 
-    def calm(self, who: str) -> None:
+    def stop_hurrying(self, who: str) -> None:
         self._hurried.discard(who)
 
     @asynccontextmanager
-    async def passed(self, who: str) -> AsyncIterator[None]:
+    async def pass_through(self, who: str) -> AsyncIterator[None]:
         await self._enter(who)
         try:
             yield

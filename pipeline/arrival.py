@@ -15,7 +15,7 @@ from config.texts import N_, _
 from memory.buttons import Keyboard
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
-from memory.messages import Document, Passage, Provenance, storable
+from memory.messages import Document, Passage, Provenance, make_storable
 from memory.reminders.delivery import TaskRun
 from memory.reminders.reminder import TaskSound
 from memory.store.button_rows import OutgoingReply
@@ -78,13 +78,13 @@ class Arrival:
         return self.speaker_id if self.speaker is not None else None
 
 
-def inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
+def collect_inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
     return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
 
 
-def task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
+def create_task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
     return Arrival(
-        address=Address.of(run.reminder.session_id),
+        address=Address.parse(run.reminder.session_id),
         text=run.reminder.text,
         provenance=Provenance.TASK,
         received_at=run.received_at,
@@ -111,7 +111,7 @@ def clean(text: str) -> str:
     """Normalise text to NFC and remove control characters, lone surrogates and directional overrides."""
     # Remove control characters before normalising: one may separate a letter from its accent.
     # Right-to-left and left-to-right marks stay, since Hebrew and Arabic texts need them.
-    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", storable(text)))
+    plain = unicodedata.normalize("NFC", _CONTROLS.sub("", make_storable(text)))
     plain = plain.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(plain) > MAX_MESSAGE_CHARS:
         note = f"\n[... the rest of {len(plain)} characters was not kept]"
@@ -133,7 +133,7 @@ class Channel(Protocol):
             document: A file to send with the text. It is stored until it is delivered.
         """
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         """Return True if the sender may see and change the memory of the whole chat."""
 
     async def is_owner(self, arrival: Arrival) -> bool:

@@ -12,7 +12,7 @@ from pipeline.turn import Turn
 MAX_LINES = 6
 
 
-class Recalled(ModelError):
+class AnsweredFromMemory(ModelError):
     """Carries the fallback answer. The log gets only the reason, not the memories."""
 
     def __init__(self, text: str, cause: ModelError) -> None:
@@ -24,7 +24,7 @@ class Recalled(ModelError):
         return self._cause.loggable
 
 
-async def recall_answer(recall: Recall, turn: Turn, reason: str) -> str:
+async def answer_from_memory(recall: Recall, turn: Turn, reason: str) -> str:
     """Return the reason why no model answers, followed by the memories that fit the question best.
 
     The text is the failure of the turn, so no transcript, note or prompt contains it.

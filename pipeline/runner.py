@@ -70,7 +70,7 @@ class TurnLimiter:
             await self._ready.wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.max_seconds):
-                    await self._calm()
+                    await self._wait_for_calm()
             timer = asyncio.get_running_loop().call_later(self.max_seconds, leave)
             try:
                 yield
@@ -79,7 +79,7 @@ class TurnLimiter:
         finally:
             leave()
 
-    async def _calm(self) -> None:
+    async def _wait_for_calm(self) -> None:
         """Wait until no prioritized block runs and the event loop is calm."""
         loop = asyncio.get_running_loop()
         while True:
@@ -122,7 +122,7 @@ class Pipeline:
         """
         with structlog.contextvars.bound_contextvars(turn=turn.id, session=turn.session.id):
             async with turn.resources:
-                await self._until_answer(turn)
+                await self._run_until_answer(turn)
                 # From here on /stop has no effect: the turn is committed as a whole.
                 await self._reply(turn)
                 if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
@@ -132,7 +132,7 @@ class Pipeline:
             if self._observe is not None:
                 self._observe(turn)
 
-    async def _until_answer(self, turn: Turn) -> None:
+    async def _run_until_answer(self, turn: Turn) -> None:
         try:
             await self._run_phase(turn, Phase.INPUT)
             async with self.limiter.slot():

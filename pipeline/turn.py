@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Protocol
 
 from memory.buttons import Notice
-from memory.consolidation.capture_review import Heard
-from memory.facts.fact import MAX_FOREIGN_WORDS, foreign_words
+from memory.consolidation.capture_review import MessageCaptures
+from memory.facts.fact import MAX_FOREIGN_WORDS, find_foreign_words
 from memory.log.sessions import Session, Transcript
 from memory.log.turn_log import FinishedTurn, Outcome
-from memory.messages import Message, Provenance, Role, worst
+from memory.messages import Message, Provenance, Role, find_least_trusted
 from memory.reminders.delivery import TaskRun
-from memory.search.activation import Activated
+from memory.search.activation import ActivatedMemory
 from pipeline.arrival import Arrival, ReplyChannel
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget
@@ -40,8 +40,10 @@ class Turn:
     budget: Budget | None = None  # ContextBuilding
     recalled_messages: tuple[Message, ...] = ()  # ContextBuilding: the recalled passages, each with its provenance
     recalled_text: str = ""  # ContextBuilding: the recalled passages as the request shows them
-    heard: list[Heard] = field(default_factory=list)  # AutoCapture: statements that a model judges after the turn
-    activated: tuple[Activated, ...] = ()  # ContextBuilding
+    captures: list[MessageCaptures] = field(
+        default_factory=list
+    )  # AutoCapture: statements that a model judges after the turn
+    activated: tuple[ActivatedMemory, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
     recalled_notes: tuple[int, ...] = ()  # ContextBuilding
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
@@ -73,7 +75,7 @@ class Turn:
     @property
     def provenance(self) -> Provenance:
         """The least trusted provenance among the new messages and the tool results."""
-        return worst(message.provenance for message in (*self.user_messages, *self.produced))
+        return find_least_trusted(message.provenance for message in (*self.user_messages, *self.produced))
 
     @property
     def citable_messages(self) -> tuple[Message, ...]:
@@ -81,18 +83,18 @@ class Turn:
         read = [*self.recalled_messages]
         if self.transcript is not None:
             own, of_others = self.transcript.summaries
-            for summary, provenance in ((own, None), (of_others, self.transcript.summary_provenance.kept)):
+            for summary, provenance in ((own, None), (of_others, self.transcript.summary_provenance.stored)):
                 read += [Message(Role.TOOL, summary, self.started_at, provenance=provenance)] if summary else []
             # A retry does not see the turn that it replaces.
             read += [m for m in self.transcript.messages if m.turn_id is None or m.turn_id != self.replaces_turn]
         return (*read, *self.user_messages, *self.produced)
 
-    def provenance_of(self, answer: str) -> Provenance | None:
+    def get_provenance(self, answer: str) -> Provenance | None:
         """Return the provenance of an answer: foreign if the turn read foreign text or the answer repeats some."""
         if self.provenance.is_foreign:
             return self.provenance
-        is_borrowed = len(foreign_words(answer, self.citable_messages)) > MAX_FOREIGN_WORDS
-        return Provenance.FOREIGN if is_borrowed else self.provenance.kept
+        is_borrowed = len(find_foreign_words(answer, self.citable_messages)) > MAX_FOREIGN_WORDS
+        return Provenance.FOREIGN if is_borrowed else self.provenance.stored
 
 
 class System(Protocol):

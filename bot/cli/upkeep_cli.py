@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.doctor.finding import Finding
     from memory.access import AccessList
     from memory.transfer.archive import Manifest
-    from memory.transfer.restore import RestoredReplica
+    from memory.transfer.restore import ReplicaRestoreResult
 
 members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
 
@@ -84,7 +84,7 @@ def restore(
     folder = into.expanduser().absolute() if into is not None else settings.mneme_data_dir
     is_elsewhere = folder != settings.mneme_data_dir.expanduser().absolute()
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
-    if restoring.occupied and not yes and sys.stdin.isatty():
+    if restoring.is_occupied and not yes and sys.stdin.isatty():
         yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
     settings = settings.model_copy(update={"mneme_data_dir": folder})
     if archive is not None:
@@ -102,7 +102,7 @@ def restore(
         typer.echo(f"What was there before is in {kept}.")
 
 
-def _describe_replica(restored: RestoredReplica) -> str:
+def _describe_replica(restored: ReplicaRestoreResult) -> str:
     until = f" until {restored.newest:%Y-%m-%d %H:%M:%S} UTC" if restored.newest is not None else ""
     if restored.number == restored.holder.number:
         return f"What the replica had{until} (its folder {restored.number})"
@@ -117,7 +117,7 @@ def _count_contents(manifest: Manifest) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _access() -> AsyncIterator[AccessList]:
+async def _open_access_list() -> AsyncIterator[AccessList]:
     # Slow imports that --help doesn't need
     from bot.telegram import CHANNEL
     from memory.access import AccessList
@@ -135,12 +135,12 @@ def list_members() -> None:
     """Who came in by the one-time code or was let in by the owner; others are in TELEGRAM_ALLOWED_IDS."""
 
     async def show() -> None:
-        async with _access() as access:
-            members = await access.members()
+        async with _open_access_list() as access:
+            members = await access.list_members()
         if not members:
             typer.echo("Nobody has claimed the bot.", err=True)
         for member in members:
-            how = ", let in by the owner" if member.let_in else ""
+            how = ", let in by the owner" if member.is_guest else ""
             typer.echo(f"{member.user_id}  since {member.since:%Y-%m-%d %H:%M} UTC{how}")
 
     asyncio.run(show())
@@ -155,7 +155,7 @@ def revoke(
     """Shut a member out, from the next message on; what was said stays."""
 
     async def shut_out() -> None:
-        async with _access() as access:
+        async with _open_access_list() as access:
             await access.revoke(user_id)
         typer.echo(f"{user_id} is let in no longer. `mneme setup` shows a code for the next one.")
 
@@ -190,10 +190,10 @@ def _print(findings: Sequence[Finding]) -> None:
         typer.echo(f"{verdict} {finding.name}: {finding.found}")
         if finding.remedy:
             typer.echo(f"{'':8} -> {finding.remedy}")
-    typer.echo(_summary(findings))
+    typer.echo(_summarize(findings))
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def _summarize(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict.value for finding in findings)
     failed, warnings = counts["failed"], counts["warning"]
     if not failed and not warnings:

@@ -25,21 +25,21 @@ def web(
 
 async def _serve(owner: str | None, port: int) -> None:
     # Slow imports that other commands don't need
-    from bot.console.console import console_address
+    from bot.console.console import create_console_address
     from bot.web.page.access import OneTimeLink, Visitor
     from bot.web.page.data import PageData
-    from bot.web.page.server import page_app
+    from bot.web.page.server import build_page_app
     from bot.web.server import HOST, serve_web
     from memory.clock import system_clock
     from memory.log.sessions import SHARED_OWNER, Address
 
     async with open_memory(by_meaning=True) as opened:
-        owner_name = opened.writer(owner)
-        address = console_address("local") if owner_name == SHARED_OWNER else Address.of(owner_name)
+        owner_name = opened.choose_owner(owner)
+        address = create_console_address("local") if owner_name == SHARED_OWNER else Address.parse(owner_name)
         session = await opened.memory.sessions.get_or_create(address)
-        language = await opened.memory.preferences.language(address.owner)
+        language = await opened.memory.preferences.get_language(address.owner)
         link = OneTimeLink(Visitor(PageData(opened.memory, session, system_clock), language), f"{HOST}:{port}")
-        async with serve_web(page_app(link), port):
+        async with serve_web(build_page_app(link), port):
             typer.echo(f"The memory of {owner_name}, for one browser: {link.url}")
             typer.echo("Ctrl-C ends it.")
             await asyncio.Event().wait()

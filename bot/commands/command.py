@@ -14,7 +14,7 @@ import structlog
 from bot.languages import Languages
 from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
-from config.texts import N_, _, in_line, use_language
+from config.texts import N_, _, shorten_to_line, use_language
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 from memory.log.sessions import Session, SessionService, SessionState
@@ -110,7 +110,7 @@ class Command:
     argument: str = ""
     immediate: bool = False  # Answers at once, even while a turn runs
     repeatable: bool = False  # May run again after a crash: its effect is the same, or is completed
-    listed: bool = True  # In help and menu. Other commands appear with their subject, such as `/done_12`
+    listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
@@ -224,7 +224,7 @@ class CommandRunner:
 
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
         name, argument = parse_command(arrival.text)
-        with use_language(await self.languages.of(arrival)):
+        with use_language(await self.languages.choose(arrival)):
             try:
                 session = await self.sessions.get_or_create(arrival.address)
                 if session.state is SessionState.TERMINATED:  # The user had blocked the bot and is back
@@ -244,8 +244,8 @@ class CommandRunner:
     async def _run_once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
         """Run a command, unless the inbox shows that it ran before a crash and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
-        if await self.effects.had_by(causes):
-            command_text = in_line(f"/{call.name} {call.argument}", MAX_QUOTED_CHARS)
+        if await self.effects.has_effect(causes):
+            command_text = shorten_to_line(f"/{call.name} {call.argument}", MAX_QUOTED_CHARS)
             return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
         with self.effects.caused_by(causes):
             return await command.run(call)
@@ -253,7 +253,7 @@ class CommandRunner:
 
 async def _refusal(arrival: Arrival, command: Command) -> str | None:
     """Return why the sender may not use a command, or None if they may."""
-    if command.access is Access.MANAGERS and not await arrival.channel.may_manage(arrival):
+    if command.access is Access.MANAGERS and not await arrival.channel.can_manage(arrival):
         return _("In a group /{name} is for its administrators and for the bot's owner.", name=command.name)
     if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):
         return _("/{name} is for the bot's owner.", name=command.name)

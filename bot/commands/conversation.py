@@ -12,7 +12,7 @@ from bot.services import MemoryServices
 from bot.sessions import SessionQueues
 from config.numbers import parse_number
 from config.texts import N_, _, ngettext
-from memory.buttons import Button, rows_of
+from memory.buttons import Button, collect_rows
 from memory.log.compaction import CompactionService
 from memory.log.sessions import Session
 
@@ -51,7 +51,7 @@ class ConversationCommands:
         if not ended.learned:
             return text
         learned = "\n".join(line.text for line in ended.learned)
-        return Answer(f"{text}\n\n_{learned}_", rows_of(ended.learned))
+        return Answer(f"{text}\n\n_{learned}_", collect_rows(ended.learned))
 
     async def _end_private(self, session: Session) -> str:
         held_back = await self.services.database.private.end(session.id)
@@ -77,7 +77,7 @@ class ConversationCommands:
         done = await self.compaction.compact(call.session, _kept_count(call.argument))
         if done is None:
             return _("Nothing to compact.")
-        await self.background.compacted(done)
+        await self.background.mark_compacted(done)
         if done.archive_name is None:
             return ngettext(
                 "Summarised {n} message until /new. Kept as they are: {kept}.",
@@ -120,7 +120,7 @@ class ConversationCommands:
 
     @command("retry", N_("Answer the last message again"))
     async def retry(self, call: CommandCall) -> CommandResult:
-        last = await self.services.turns.last(call.session.id)
+        last = await self.services.turns.find_last(call.session.id)
         # A button names its turn, which may no longer be the last one
         if last is not None and call.argument and call.argument != f"#{last.id}":
             return _("Something else was said since: /retry alone tries the last message again.")

@@ -8,10 +8,10 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.jobs.background import BackgroundImportLearning
 from bot.services import MemoryServices
 from config.texts import N_, _, ngettext
-from memory.buttons import Button, undo_button
+from memory.buttons import Button, create_undo_button
 from memory.imports.importing import describe, format_left_out
 from memory.imports.memories import is_list
-from memory.imports.source import on_disk
+from memory.imports.source import write_temporarily
 from memory.messages import Role
 from pipeline.media.files import MediaSources
 
@@ -43,12 +43,12 @@ class ImportCommands:
             name, content = media.name, await self.sources.fetch(media)
         else:
             name, content = LIST_NAME, (await self._find_pasted_list(call)).encode()
-        async with on_disk(name, content) as path:
+        async with write_temporarily(name, content) as path:
             done = await self.services.foreign_import.run(path, call.session)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
         if done.change is None:
             return text
-        rows = [(undo_button(done.change, ""),)]
+        rows = [(create_undo_button(done.change, ""),)]
         if done.report.memories:
             rows.append((Button(_("Confirm them all"), "/confirm imported"),))
         if done.report.conversations:
@@ -67,7 +67,7 @@ class ImportCommands:
         )
 
     async def _find_pasted_list(self, call: CommandCall) -> str:
-        messages = (await self.services.sessions.transcript(call.session.id)).messages
+        messages = (await self.services.sessions.read_transcript(call.session.id)).messages
         for message in reversed(messages):
             if message.role is Role.USER and is_list(message.content):
                 return message.content

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
-from config.texts import N_, _, in_line, ngettext
+from config.texts import N_, _, ngettext, shorten_to_line
 from memory.buttons import (
     Button,
     Keyboard,
     Notice,
-    edit_button,
-    in_rows,
-    page_button,
-    right_or_wrong,
-    rows_of,
-    share_button,
+    arrange_in_rows,
+    collect_rows,
+    create_edit_button,
+    create_page_button,
+    create_review_buttons,
+    create_share_button,
 )
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Session
@@ -29,7 +29,7 @@ from memory.search.memory_reader import ReadRequest
 from memory.search.named_memories import NamedMemory
 from memory.search.types import Filter, Hit
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind
-from memory.text.same_words import same_words
+from memory.text.same_words import has_same_words
 
 PAGE_SIZE = 10
 MAX_RESULTS = 100
@@ -89,26 +89,28 @@ class MemoryQueries:
             N_('There is also an entry called {name}: /memory "{name}" shows it.'),
         )
         if call.argument.lower() == WHY:
-            of_file = len(await self.services.lookup.lines(owner))
+            of_file = len(await self.services.lookup.read_lines(owner))
             log, zone = self.services.activation_log, self.services.zone_of(owner)
             recalled = [
-                f"- {at.astimezone(zone):%Y-%m-%d}: {in_line(text)}"
-                for at, text in (await log.recalled(call.session.id))[:MAX_RECALLED_MESSAGES]
+                f"- {at.astimezone(zone):%Y-%m-%d}: {shorten_to_line(text)}"
+                for at, text in (await log.read_recalled(call.session.id))[:MAX_RECALLED_MESSAGES]
             ]
-            reasons, notes = await log.last(call.session.id), await log.recalled_notes(call.session.id)
+            reasons, notes = await log.read_last(call.session.id), await log.read_recalled_entries(call.session.id)
             return format_reasons(reasons, of_file, recalled, notes) + hint
         if call.argument.lower() == UNSURE:
-            unsure = await self.services.entries.unconfirmed(owner, PAGE_SIZE + 1)
-            choices = rows_of(Notice("", (right_or_wrong(entry.id, entry.content),)) for entry in unsure[:PAGE_SIZE])
+            unsure = await self.services.entries.list_unconfirmed(owner, PAGE_SIZE + 1)
+            choices = collect_rows(
+                Notice("", (create_review_buttons(entry.id, entry.content),)) for entry in unsure[:PAGE_SIZE]
+            )
             return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
-            lines = await self.services.lookup.lines(owner)
+            lines = await self.services.lookup.read_lines(owner)
             return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE_SIZE]), (_all_kinds(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._search(owner, searched["words"], hint)
         subject, page = _split_page(call.argument)
-        counts = await self.services.entries.counts(owner)
+        counts = await self.services.entries.count_by_kind(owner)
         kinds = (*Kind, *counts)
         kind = {label.lower(): option for option in kinds for label in (_(option), option)}.get(subject.lower())
         # If the kind has no such page, the argument can only be the name of an entry
@@ -120,19 +122,19 @@ class MemoryQueries:
         entry = await self.services.entries.get(owner, name)
         is_own_alone = entry.unconfirmed is None and entry.shared_at is None
         may_share = is_own_alone and await self.services.sharing.includes(owner)
-        rows = ((share_button(entry.id, entry.content),),) if may_share else ()
+        rows = ((create_share_button(entry.id, entry.content),),) if may_share else ()
         added = [button for buttons_of in self.buttons for button in buttons_of(entry)]
         return Answer(format_entry(entry), (*rows, *entry_keyboard(entry, added)))
 
     async def _search(self, owner: str, argument: str, hint: str) -> CommandResult:
         """Return a page of entries that match the words. A trailing number that is no page belongs to the words."""
-        kinds = tuple(await self.services.entries.counts(owner))
+        kinds = tuple(await self.services.entries.count_by_kind(owner))
         words, page = _split_page(argument)
         hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MAX_RESULTS) if kinds else []
         if page > _pages(len(hits)):
             words, page = argument, 1
             hits = await self.services.search.find(words, owner, only=Filter(kinds), limit=MAX_RESULTS)
-        of_file = [memory for memory in await self.services.lookup.meant_by(words, owner) if memory.is_line]
+        of_file = [memory for memory in await self.services.lookup.find_meant(words, owner) if memory.is_line]
         if not hits:
             if of_file:
                 return Answer(format_lines(of_file) + hint, forget_keyboard(of_file))
@@ -144,18 +146,18 @@ class MemoryQueries:
         return _page(head, f"{SEARCH} {words}", (page, pages), shown_hits, labels, after)
 
     async def _overview(self, owner: str, page: str | None) -> CommandResult:
-        counts = await self.services.entries.counts(owner)
-        of_file = len(await self.services.lookup.lines(owner))
+        counts = await self.services.entries.count_by_kind(owner)
+        of_file = len(await self.services.lookup.read_lines(owner))
         if not counts and not of_file:
             return _("I remember nothing yet: tell me something, or send /remember TEXT.")
-        newest = await self.services.entries.newest(owner, PAGE_SIZE)
+        newest = await self.services.entries.list_newest(owner, PAGE_SIZE)
         parts = ["\n".join([_("What I remember, newest first:"), *map(_line, newest)])] if newest else []
         kinds = [f"{_(kind)}: {count}" for kind, count in counts.items()]
         kinds += [f"{FILE}: {of_file}"] if of_file else []
         parts += [", ".join(kinds), _("/memory KIND lists one kind, /memory search WORDS finds the rest.")]
-        unsure = bool(await self.services.entries.unconfirmed(owner, 1))
+        unsure = bool(await self.services.entries.list_unconfirmed(owner, 1))
         rows = (*_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
-        rows = rows if page is None else (*rows, (page_button(page),))
+        rows = rows if page is None else (*rows, (create_page_button(page),))
         return Answer("\n\n".join(parts), rows)
 
     async def _list_kind(self, owner: str, kind: str, page: int, count: int, hint: str) -> CommandResult:
@@ -194,12 +196,14 @@ class MemoryQueries:
         result_page: ResultPage | None = None
         if page > 1:
             with contextlib.suppress(NoSuchPage):
-                result_page = await self.services.reading.every(
+                result_page = await self.services.reading.find_every(
                     [subject], owner, ReadRequest(Filter(), page, PAGE_TOKENS)
                 )
         if result_page is None:
             subject = argument
-            result_page = await self.services.reading.every([subject], owner, ReadRequest(Filter(), 1, PAGE_TOKENS))
+            result_page = await self.services.reading.find_every(
+                [subject], owner, ReadRequest(Filter(), 1, PAGE_TOKENS)
+            )
         if result_page is None:
             return _(NOTHING_FOUND)
         more = ngettext(
@@ -214,7 +218,7 @@ class MemoryQueries:
 async def parse_quoted_name(entries: EntryStore, owner: str, argument: str) -> str | None:
     """Return the name in quotes, or None if there are no quotes or they are part of an entry's name."""
     match = re.fullmatch(r"[\"'“„«‘](?P<name>.+)[\"'”“»’]", argument)
-    return None if match is None or await entries.holder(owner, argument) else match["name"]
+    return None if match is None or await entries.find(owner, argument) else match["name"]
 
 
 async def hint_at_entry(entries: EntryStore, owner: str, name: str, hint: str) -> str:
@@ -223,7 +227,7 @@ async def hint_at_entry(entries: EntryStore, owner: str, name: str, hint: str) -
     Args:
         hint: the untranslated text with a placeholder `name`.
     """
-    entry = await entries.holder(owner, name)
+    entry = await entries.find(owner, name)
     return "" if entry is None else "\n\n" + _(hint, name=entry.name)
 
 
@@ -267,22 +271,23 @@ def format_reasons(
 
 def _with_source(entry: Entry) -> str:
     """Return the content with its source, and with the quote if its wording differs."""
-    is_same = entry.quote is None or same_words(entry.quote, entry.content)
-    quote = "" if is_same or entry.quote is None else f': "{in_line(entry.quote)}"'
-    return f"{in_line(entry.content)} ({format_source(entry)}{quote})"
+    is_same = entry.quote is None or has_same_words(entry.quote, entry.content)
+    quote = "" if is_same or entry.quote is None else f': "{shorten_to_line(entry.quote)}"'
+    return f"{shorten_to_line(entry.content)} ({format_source(entry)}{quote})"
 
 
 def format_lines(lines: Sequence[NamedMemory]) -> str:
     if not lines:
         return _("MEMORY.md says nothing besides the entries.")
-    shown = [f"- {in_line(line.content)} (`{line.forget}`)" for line in lines[:PAGE_SIZE]]
+    shown = [f"- {shorten_to_line(line.content)} (`{line.forget_command}`)" for line in lines[:PAGE_SIZE]]
     more = [_("... and more.")] if len(lines) > PAGE_SIZE else []
     return "\n".join([_("In MEMORY.md, which is part of every request:"), *shown, *more])
 
 
 def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
     return tuple(
-        (Button(f"{_('Forget')}: {in_line(memory.content, MAX_LABEL_CHARS)}", memory.forget),) for memory in memories
+        (Button(f"{_('Forget')}: {shorten_to_line(memory.content, MAX_LABEL_CHARS)}", memory.forget_command),)
+        for memory in memories
     )
 
 
@@ -290,7 +295,7 @@ def format_unsure(entries: Sequence[Entry]) -> str:
     if not entries:
         return _("Nothing is waiting for your word.")
     lines = [
-        f"- {in_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
+        f"- {shorten_to_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
         for entry in entries[:PAGE_SIZE]
     ]
     more = [_("... and more.")] if len(entries) > PAGE_SIZE else []
@@ -310,7 +315,7 @@ def format_entry(entry: Entry) -> str:
     if entry.steps:
         content += f"\n\n{format_record(entry.success_count, entry.failure_count)}"
     if entry.quote:
-        content += "\n\n" + _('Said: "{quote}"', quote=in_line(entry.quote))
+        content += "\n\n" + _('Said: "{quote}"', quote=shorten_to_line(entry.quote))
     if entry.outcome:
         content += "\n\n" + _("Outcome: {outcome}", outcome=entry.outcome)
     facts = [format_source(entry)]
@@ -336,7 +341,7 @@ def _split_page(argument: str) -> tuple[str, int]:
 def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
     kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
     kinds += [Button(f"{FILE} ({of_file})", f"/memory {FILE}", in_place=True)] if of_file else []
-    rows = in_rows(kinds, KINDS_PER_ROW)
+    rows = arrange_in_rows(kinds, KINDS_PER_ROW)
     return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
 
 
@@ -370,13 +375,13 @@ def _page(
 def _line(memory: Entry | Hit) -> str:
     """Return a memory as a line: its content, a mark if it was replaced, and the command that shows it."""
     history = f" ({_('replaced')})" if memory.superseded_by is not None else ""
-    return f"- {in_line(memory.content)}{history} /memory_{memory.id}"
+    return f"- {shorten_to_line(memory.content)}{history} /memory_{memory.id}"
 
 
 def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
-    return in_rows(
+    return arrange_in_rows(
         [
-            Button(in_line(memory.content, MAX_LABEL_CHARS), f"/memory_{memory.id}", in_place=True)
+            Button(shorten_to_line(memory.content, MAX_LABEL_CHARS), f"/memory_{memory.id}", in_place=True)
             for memory in memories
         ],
         ENTRIES_PER_ROW,
@@ -386,9 +391,9 @@ def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
 def entry_keyboard(entry: Entry, buttons: Sequence[Button] = ()) -> Keyboard:
     back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
     if entry.unconfirmed is not None:
-        unsure = (*right_or_wrong(entry.id, entry.content), edit_button(entry.id, entry.content))
+        unsure = (*create_review_buttons(entry.id, entry.content), create_edit_button(entry.id, entry.content))
         return unsure, (back, _all_kinds())
-    edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (edit_button(entry.id, entry.content),)
+    edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (create_edit_button(entry.id, entry.content),)
     return (
         (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)),
         *([tuple(buttons)] if buttons else []),

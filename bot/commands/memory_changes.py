@@ -10,12 +10,12 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.commands.memory_browser import forget_keyboard, hint_at_entry, parse_quoted_name
 from bot.services import MemoryServices
 from config.numbers import NUMBER
-from config.texts import N_, _, in_line, ngettext
-from memory.buttons import Button, edit_button, undo_button
+from config.texts import N_, _, ngettext, shorten_to_line
+from memory.buttons import Button, create_edit_button, create_undo_button
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.forgetting import Extent
-from memory.ledger.undo import UNDO_PERIOD, Undone
+from memory.ledger.undo import UNDO_PERIOD, UndoResult
 from memory.messages import Document
 from memory.search.named_memories import is_proper_name
 from memory.store.entry import Author, Entry, NewEntry
@@ -94,7 +94,7 @@ class MemoryCommands:
             raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
         owner = call.session.owner
         # Entries with the name "imported" take precedence
-        if call.argument.lower() == IMPORTED and await self.services.entries.holder(owner, IMPORTED) is None:
+        if call.argument.lower() == IMPORTED and await self.services.entries.find(owner, IMPORTED) is None:
             count, change = await self.services.entries.confirm_imported(owner)
             if change is None:
                 return _("Nothing that was imported is waiting for your word.")
@@ -103,7 +103,7 @@ class MemoryCommands:
                 "{n} memories are confirmed (/undo takes it back)",
                 count,
             )
-            return Answer(text, ((undo_button(change, ""),),))
+            return Answer(text, ((create_undo_button(change, ""),),))
         name = await parse_quoted_name(self.services.entries, owner, call.argument) or call.argument
         entry = await self.services.entries.confirm(owner, name)
         return await self._undoable(_("Confirmed: {content} (/undo takes it back)", content=entry.content), entry)
@@ -117,7 +117,7 @@ class MemoryCommands:
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
             return await self._forget_one(owner, call.argument)
         if words == [ALL]:
-            extent = format_extent(await self.services.forgetting.extent(owner))
+            extent = format_extent(await self.services.forgetting.measure_extent(owner))
             warning = _(
                 "This deletes {extent} for good, and can't be undone. To go ahead, send: {command}",
                 extent=extent,
@@ -142,30 +142,30 @@ class MemoryCommands:
         """Forget the entry with a name, or offer memories that match the words."""
         if (line := _LINE.fullmatch(argument)) is not None:
             content, change = await self.services.long_term.remove_line(owner, line["digest"], Author.USER)
-            text = _("Forgotten: {content} (/undo brings it back).", content=in_line(content))
-            return Answer(text, ((undo_button(change, content),),)) if change is not None else text
+            text = _("Forgotten: {content} (/undo brings it back).", content=shorten_to_line(content))
+            return Answer(text, ((create_undo_button(change, content),),)) if change is not None else text
         quoted = await parse_quoted_name(self.services.entries, owner, argument)
         if quoted is None and not argument.startswith("#") and (offer := await self._offer_named(owner, argument)):
             return offer
         if (
             quoted is None
             and not argument.startswith("#")
-            and await self.services.entries.holder(owner, argument) is None
+            and await self.services.entries.find(owner, argument) is None
         ):
-            matches = await self.services.lookup.meant_by(argument, owner)
+            matches = await self.services.lookup.find_meant(argument, owner)
             if matches:
-                lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in matches]
+                lines = [f"- {shorten_to_line(memory.content)} ({memory.forget_command})" for memory in matches]
                 return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(matches))
         entry = await self.services.entries.remove(owner, quoted or argument)
-        text = _("Forgotten: {content} (/undo brings it back).", content=in_line(entry.content))
+        text = _("Forgotten: {content} (/undo brings it back).", content=shorten_to_line(entry.content))
         return await self._undoable(text, entry, editable=False)
 
     async def _offer_named(self, owner: str, name: str) -> Answer | None:
         """Offer all memories that mention a name. Return None for the name of an entry, or if fewer than two match."""
         if _NAME_OF_ENTRY.search(name):
             return None
-        named = await self.services.lookup.naming(name, owner)
-        is_entry = await self.services.entries.holder(owner, name) is not None
+        named = await self.services.lookup.find_naming(name, owner)
+        is_entry = await self.services.entries.find(owner, name) is not None
         # A name that is also an entry's only counts as a person's if memories write it with a capital letter
         if len(named) < 2 or (is_entry and sum(is_proper_name(name, memory.content) for memory in named) < 2):
             return None
@@ -176,7 +176,9 @@ class MemoryCommands:
             count,
             name=name,
         )
-        lines = [f"- {in_line(memory.content)} ({memory.forget})" for memory in named[:MAX_NAMED_LISTED]]
+        lines = [
+            f"- {shorten_to_line(memory.content)} ({memory.forget_command})" for memory in named[:MAX_NAMED_LISTED]
+        ]
         lines += [_("and {n} more", n=count - MAX_NAMED_LISTED)] if count > MAX_NAMED_LISTED else []
         everything = Button(ngettext("Forget all {n}", "Forget all {n}", count), f"/forgetnamed {name}", in_place=True)
         keyboard = ((everything,), *forget_keyboard(named[:MAX_NAMED_BUTTONS]))
@@ -186,10 +188,10 @@ class MemoryCommands:
     async def forget_named(self, call: CommandCall) -> CommandResult:
         """Forget all memories that mention a name, after a click on the button below /forget NAME."""
         owner, name = call.session.owner, call.argument
-        named = await self.services.lookup.naming(name, owner) if name else []
+        named = await self.services.lookup.find_naming(name, owner) if name else []
         if not named:
             return _("No memory names {name}.", name=name or "?")
-        entries = [memory.entry for memory in named if memory.entry is not None]
+        entries = [memory.entry_id for memory in named if memory.entry_id is not None]
         digests = [memory.reference.removeprefix("line:") for memory in named if memory.is_line]
         change = await self.services.entries.remove_all(owner, entries, digests)
         text = ngettext(
@@ -198,7 +200,7 @@ class MemoryCommands:
             len(named),
             name=name,
         )
-        rows = ((undo_button(change, name),),) if change is not None else ()
+        rows = ((create_undo_button(change, name),),) if change is not None else ()
         remaining = await self.services.naming_traces.count(owner, name)
         if not remaining:
             return Answer(text, rows)
@@ -226,11 +228,11 @@ class MemoryCommands:
         )
 
     async def _undoable(self, text: str, entry: Entry, *, editable: bool = True) -> CommandResult:
-        change = await self.services.undo.newest_of(entry)
+        change = await self.services.undo.find_newest(entry)
         if change is None:
             return text
-        edit = (edit_button(entry.id, entry.content),) if editable else ()
-        return Answer(text, ((undo_button(change, entry.content, entry.id), *edit),))
+        edit = (create_edit_button(entry.id, entry.content),) if editable else ()
+        return Answer(text, ((create_undo_button(change, entry.content, entry.id), *edit),))
 
     @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
     async def undo(self, call: CommandCall) -> str:
@@ -254,7 +256,7 @@ class MemoryCommands:
         """Return how to change a memory that can no longer be restored by /undo."""
         if entry is not None:
             with contextlib.suppress(MemoryRefused):
-                content = in_line((await self.services.entries.get(owner, f"#{entry}")).content)
+                content = shorten_to_line((await self.services.entries.get(owner, f"#{entry}")).content)
                 return _(
                     "This memory can still be changed by {edit} or deleted by {forget}: {content}",
                     edit=f"/edit_{entry}",
@@ -266,11 +268,11 @@ class MemoryCommands:
     @command("export", N_("Download everything that I remember"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:
         owner = call.session.owner
-        extent = await self.services.forgetting.extent(owner)
+        extent = await self.services.forgetting.measure_extent(owner)
         if not (extent.messages or extent.entries or extent.files or extent.reminders):
             return _("There is nothing to export: nothing was said or remembered here yet.")
         try:
-            packed = await self.services.portable.zipped(owner, MAX_EXPORT_BYTES)
+            packed = await self.services.portable.export_zip(owner, MAX_EXPORT_BYTES)
         except TooLarge:
             return _(
                 "What I remember is more than the {megabytes} MB that can be sent: run "
@@ -305,8 +307,8 @@ def format_extent(extent: Extent) -> str:
     return _("{some} and {last}", some=", ".join(parts[:-1]), last=parts[-1])
 
 
-def format_undo(undone: Undone) -> str:
-    lines = [f"{_(outcome.effect)}: {in_line(outcome.text)}" for outcome in undone.outcomes]
+def format_undo(undone: UndoResult) -> str:
+    lines = [f"{_(outcome.effect)}: {shorten_to_line(outcome.text)}" for outcome in undone.outcomes]
     lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
     if len(lines) <= 1:
         return lines[0] if lines else _("Undone: the changes to {names}.", names=", ".join(undone.names))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.commands.status import format_cost
 from config.numbers import parse_number, parse_reference
-from config.texts import N_, _, number
+from config.texts import N_, _, format_number
 from memory.access import AccessList
 from memory.buttons import Button
 from memory.facts.sharing import Sharing
@@ -27,10 +27,10 @@ class AccessCommands:
     @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
     async def show_usage(self, call: CommandCall) -> str:
         lines = []
-        for chat in await self.usage.chats_today():
-            spent = await self.usage.today(chat)
+        for chat in await self.usage.list_chats_today():
+            spent = await self.usage.sum_today(chat)
             cost = f", {format_cost(spent.cost)}" if spent.priced else ""
-            lines.append(f"- {chat}: {number(spent.tokens)}{cost}")
+            lines.append(f"- {chat}: {format_number(spent.tokens)}{cost}")
         return "\n".join([_("Tokens of today by chat:"), *lines]) if lines else _("Nobody has used anything today.")
 
     @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
@@ -51,7 +51,7 @@ class AccessCommands:
         user = -group if group else _parse_user(replace(call, argument=number))
         if user > 0:
             await self.access.let_in(user)
-        owner = self.access.owner_of(user)
+        owner = self.access.get_owner(user)
         await (self.sharing.admit(owner) if role == FAMILY else self.sharing.expel(owner))
         if group:
             return (

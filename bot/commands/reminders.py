@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.commands.command import CommandCall, WrongArgument, command
-from config.texts import N_, _, in_line
+from config.texts import N_, _, shorten_to_line
 from memory.reminders.reminder import Reminder, ReminderState
 from memory.reminders.reminders import Reminders, parse_snooze
-from memory.reminders.wording import day_and_hour
+from memory.reminders.wording import format_day_and_hour
 
 MAX_LISTED = 20
 
@@ -24,12 +24,14 @@ class ReminderCommands:
 
     @command("done", N_("A reminder is done"), "NUMBER", listed=False)
     async def done(self, call: CommandCall) -> str:
-        reminder = await self.service.done(call.session.owner, _parse_number(call))
+        reminder = await self.service.complete(call.session.owner, _parse_number(call))
         if reminder.next_at:
             return _(
-                "Done: {text}. It comes again on {hour}.", text=in_line(reminder.text), hour=_format_time(reminder)
+                "Done: {text}. It comes again on {hour}.",
+                text=shorten_to_line(reminder.text),
+                hour=_format_time(reminder),
             )
-        return _("Done: {text}", text=in_line(reminder.text))
+        return _("Done: {text}", text=shorten_to_line(reminder.text))
 
     @command("snooze", N_("Remind again later"), "NUMBER [10m|2h|1d]", listed=False)
     async def snooze(self, call: CommandCall) -> str:
@@ -37,13 +39,19 @@ class ReminderCommands:
         length = parse_snooze(call.argument.partition(" ")[2])
         reminder = await self.service.snooze(call.session.owner, number, length)
         if reminder.task is not None:
-            return _("I will do this on {hour}: {text}", hour=_format_time(reminder), text=in_line(reminder.text))
-        return _("I will remind you again on {hour}: {text}", hour=_format_time(reminder), text=in_line(reminder.text))
+            return _(
+                "I will do this on {hour}: {text}", hour=_format_time(reminder), text=shorten_to_line(reminder.text)
+            )
+        return _(
+            "I will remind you again on {hour}: {text}",
+            hour=_format_time(reminder),
+            text=shorten_to_line(reminder.text),
+        )
 
     @command("cancel", N_("End a reminder"), "NUMBER", listed=False)
     async def cancel(self, call: CommandCall) -> str:
         reminder = await self.service.cancel(call.session.owner, _parse_number(call))
-        return _("Cancelled: {text}", text=in_line(reminder.text))
+        return _("Cancelled: {text}", text=shorten_to_line(reminder.text))
 
     @command("remind", N_("Accept a reminder that I offered"), "NUMBER", listed=False)
     async def remind(self, call: CommandCall) -> str:
@@ -57,13 +65,13 @@ class ReminderCommands:
             return _(
                 "I will do this on {hour}: {text} ({command})",
                 hour=f"{_format_time(reminder)}{repetition}",
-                text=in_line(reminder.text),
+                text=shorten_to_line(reminder.text),
                 command=f"/cancel_{reminder.id}",
             )
         return _(
             "I will remind you on {hour}: {text} ({command})",
             hour=f"{_format_time(reminder)}{repetition}",
-            text=in_line(reminder.text),
+            text=shorten_to_line(reminder.text),
             command=f"/cancel_{reminder.id}",
         )
 
@@ -96,11 +104,11 @@ def _format_reminder(reminder: Reminder, *, zoned: bool) -> str:
     suffix = f" ({', '.join(marks)})" if marks else ""
     number = reminder.id
     taps = f"/remind_{number}" if reminder.state is ReminderState.OFFERED else f"/done_{number} /snooze_{number}"
-    return f"- {hour}{in_line(reminder.text)}{suffix} {taps} /cancel_{number}"
+    return f"- {hour}{shorten_to_line(reminder.text)}{suffix} {taps} /cancel_{number}"
 
 
 def _format_time(reminder: Reminder) -> str:
-    return day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no day")
+    return format_day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no day")
 
 
 def _parse_number(call: CommandCall) -> str:

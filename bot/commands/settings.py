@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
-from config.texts import LANGUAGES, N_, _, dollars, known_language, number, spoken, use_language
-from memory.buttons import Button, Keyboard, in_rows
+from config.texts import LANGUAGES, N_, _, find_language, format_dollars, format_number, get_language, use_language
+from memory.buttons import Button, Keyboard, arrange_in_rows
 from memory.clock import Clock
 from memory.log.sessions import Session
-from memory.reminders.wording import day_and_hour
+from memory.reminders.wording import format_day_and_hour
 from memory.runtime.preferences import Notices, PreferenceStore, VoiceReplies
 from memory.runtime.usage import PriceOf
 from pipeline.models.model import ChatModel
@@ -83,18 +83,18 @@ class SettingsCommands:
         # A private talk ends with /new, so it has no button here
         offered = [setting for setting in settings if not (setting[0] == "private" and call.session.private)]
         buttons = [Button(label, f"/{name}", in_place=True) for name, label, _present in offered]
-        return Answer("\n".join([_("Settings of this chat:"), *lines]), in_rows(buttons, BUTTONS_PER_ROW))
+        return Answer("\n".join([_("Settings of this chat:"), *lines]), arrange_in_rows(buttons, BUTTONS_PER_ROW))
 
     async def _settings(self, session: Session) -> list[tuple[str, str, str]]:
-        zone, model = self.services.zone_of(session.id), await self.models.of(session.address.owner)
-        chosen = self.services.preferences.known(session.address.owner)
-        hour, notices = day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
-        language = LANGUAGES[spoken()]
+        zone, model = self.services.zone_of(session.id), await self.models.get(session.address.owner)
+        chosen = self.services.preferences.get_cached(session.address.owner)
+        hour, notices = format_day_and_hour(self.clock(), zone), _(NOTICES[self.services.notices_of(session.id)])
+        language = LANGUAGES[get_language()]
         if chosen.language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, as your app is set.", language=language)
-        is_rich = self.services.preferences.known(session.address.owner).rich
+        is_rich = self.services.preferences.get_cached(session.address.owner).rich
         privacy = _("This talk is private.") if session.private else _("This talk is kept.")
         return [
             ("language", _("Language"), speaks),
@@ -121,14 +121,14 @@ class SettingsCommands:
                 )
             )
         await self.services.preferences.change(chat, language=code)
-        with use_language(await self.services.preferences.language(chat)):
+        with use_language(await self.services.preferences.get_language(chat)):
             return Answer(_present_language(), await self._language_buttons(chat))
 
     async def _language_buttons(self, chat: str) -> Keyboard:
         current = (await self.services.preferences.get(chat)).language
         named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
         auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
-        return (*in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
+        return (*arrange_in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
     @command("timezone", N_("Time zone of this chat"), "[CITY]", repeatable=True, access=Access.MANAGERS)
     async def timezone(self, call: CommandCall) -> CommandResult:
@@ -145,7 +145,8 @@ class SettingsCommands:
             raise WrongArgument(_no_single_zone(call.argument[:40], len(zones)))
         choice = [Button(zone, f"/timezone {zone}", in_place=True) for zone in zones]
         return Answer(
-            _("Which one: {zones}?", zones=", ".join(zones)), (*in_rows(choice, ZONES_PER_ROW), (all_settings(),))
+            _("Which one: {zones}?", zones=", ".join(zones)),
+            (*arrange_in_rows(choice, ZONES_PER_ROW), (all_settings(),)),
         )
 
     async def _set_zone(self, call: CommandCall, zone: str) -> str:
@@ -156,7 +157,7 @@ class SettingsCommands:
         )
 
     def _now(self, zone: ZoneInfo) -> dict[str, str]:
-        return {"zone": f"**{zone.key}**", "hour": day_and_hour(self.clock(), zone)}
+        return {"zone": f"**{zone.key}**", "hour": format_day_and_hour(self.clock(), zone)}
 
     @command("notices", N_("What I say without being asked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
     async def notices(self, call: CommandCall) -> CommandResult:
@@ -193,9 +194,9 @@ class SettingsCommands:
         chat = call.session.address.owner
         if call.argument:
             await self.models.choose(chat, self._find_model(call.argument))
-        present = await self.models.of(chat)
+        present = await self.models.get(chat)
         # Asks the endpoint for the context window of its models, which the lines below include
-        await asyncio.gather(*(model.get_to_know() for model in self.models.models.values()))
+        await asyncio.gather(*(model.learn_facts() for model in self.models.models.values()))
         lines = [_("This chat uses **{model}**.", model=present.name), ""]
         lines += [self._model_line(model, chosen=model is present) for model in self.models.models.values()]
         lines += ["", self._other_models()]
@@ -217,7 +218,7 @@ class SettingsCommands:
 
     def _model_line(self, model: ChatModel, *, chosen: bool) -> str:
         price = self.price_of(model.name)
-        window = number(model.window.max_input_tokens)
+        window = format_number(model.window.max_input_tokens)
         if price is None:
             text = _("**{model}** reads {window} tokens; I don't know its price.", model=model.name, window=window)
         elif not price.usual.input and not price.usual.output:
@@ -227,8 +228,8 @@ class SettingsCommands:
                 "**{model}** reads {window} tokens; a million cost {input} to read and {output} to write.",
                 model=model.name,
                 window=window,
-                input=dollars(price.usual.input),
-                output=dollars(price.usual.output),
+                input=format_dollars(price.usual.input),
+                output=format_dollars(price.usual.output),
             )
         return f"- ✓ {text}" if chosen else f"- {text}"
 
@@ -252,14 +253,14 @@ class VoiceCommands:
             raise WrongArgument(_("/voice takes auto, always or never."))
         if value:
             await self.preferences.change(chat, voice=VoiceReplies(value))
-        present = self.preferences.known(chat).voice
+        present = self.preferences.get_cached(chat).voice
         choice = [_choice(_(label), f"/voice {name}", chosen=name is present) for name, label in VOICE.items()]
         return Answer(_(_PRESENT_VOICE[present]), (tuple(choice), (all_settings(),)))
 
 
 def find_language_code(name: str) -> str | None:
     """Return the code of an interface language by its name in any of them, or None."""
-    if (code := known_language(name.strip())) is not None:
+    if (code := find_language(name.strip())) is not None:
         return code
     from babel import Locale  # Slow to import: a tenth of a second
 
@@ -274,7 +275,7 @@ def _present_language() -> str:
     return _(
         "This chat is in {language}. To change it, name one of {languages}, such as /language "
         "Deutsch, or send /language auto for that of your app.",
-        language=f"**{LANGUAGES[spoken()]}**",
+        language=f"**{LANGUAGES[get_language()]}**",
         languages=_all_languages(),
     )
 

@@ -8,8 +8,8 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.commands.memory_browser import parse_quoted_name
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
-from config.texts import N_, _, in_line
-from memory.buttons import Button, undo_button
+from config.texts import N_, _, shorten_to_line
+from memory.buttons import Button, create_undo_button
 from memory.store.entry import Entry
 
 MAX_LISTED = 30
@@ -24,8 +24,8 @@ class SharingCommands:
         entry, change = await self.services.sharing.share(
             call.session.owner, await self._parse_name(call), call.sender or call.asker or ""
         )
-        text = _("The family knows now: {content} (/undo takes it back)", content=in_line(entry.content))
-        return Answer(text, ((undo_button(change, entry.content),),) if change is not None else ())
+        text = _("The family knows now: {content} (/undo takes it back)", content=shorten_to_line(entry.content))
+        return Answer(text, ((create_undo_button(change, entry.content),),) if change is not None else ())
 
     @command("unshare", N_("Keep a memory to yourself again"), "NAME", access=Access.MANAGERS)
     async def unshare(self, call: CommandCall) -> str:
@@ -44,14 +44,14 @@ class SharingCommands:
 
     @command("shared", N_("What the family knows"), access=Access.MANAGERS, alone=True)
     async def shared(self, call: CommandCall) -> str:
-        entries = await self.services.sharing.shared(call.session.owner)
+        entries = await self.services.sharing.list_shared(call.session.owner)
         if not entries:
             return _("Nothing is shared yet: /share NAME does it, or: remember for all: the spare key is at Ann's.")
         own = call.session.owner
         lines = [
             _(
                 "{content} ({name}, {date}; {command})",
-                content=in_line(entry.content),
+                content=shorten_to_line(entry.content),
                 name=entry.shared_by,
                 date=f"{entry.shared_at:%Y-%m-%d}",
                 command=f"/{'unshare' if entry.owner == own else 'withdraw'}_{entry.id}",
@@ -71,4 +71,4 @@ class SharingCommands:
 
 
 def _format_unshared(entry: Entry) -> str:
-    return _("No longer shared: {content}", content=in_line(entry.content))
+    return _("No longer shared: {content}", content=shorten_to_line(entry.content))

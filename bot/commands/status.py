@@ -12,13 +12,13 @@ from bot.commands.figures import Group, StatusReport
 from bot.jobs.background import BackgroundEmbedding
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
-from config.texts import _, in_line, ngettext, number, unstopped
-from config.texts import dollars as in_dollars
+from config.texts import _, format_number, ngettext, shorten_to_line, strip_full_stop
+from config.texts import format_dollars as in_dollars
 from memory.clock import Clock
 from memory.condition import Condition
 from memory.log.compaction import CompactionService
 from memory.log.sessions import Session
-from memory.runtime.usage import Quota, Spent, UsageLog
+from memory.runtime.usage import Quota, UsageLog, UsageTotal
 from memory.search.activation import Layer
 from memory.store.entry import Kind
 from pipeline.models.routing import ModelChoice
@@ -61,21 +61,24 @@ class Status:
 
     async def _conversation(self, session: Session) -> list[Group]:
         """Report the length of the conversation and its prompt. Tokens are estimates until the model reports usage."""
-        transcript = await self.services.sessions.transcript(session.id)
-        messages = await self.services.sessions.message_count(session.id)
+        transcript = await self.services.sessions.read_transcript(session.id)
+        messages = await self.services.sessions.count_messages(session.id)
         compacted = messages - len(transcript.messages)
-        model = await self.models.of(session.address.owner)
+        model = await self.models.get(session.address.owner)
         window = model.window.max_input_tokens
         tokens = await self.builder.tokens(session, transcript, model)
         rows = [
             (_("model"), model.name),
             (_("tokens"), _format_estimate(tokens, window)),
-            (_("messages"), number(messages)),
+            (_("messages"), format_number(messages)),
         ]
-        rows += [(_("summarised"), number(compacted))] if compacted else []
+        rows += [(_("summarised"), format_number(compacted))] if compacted else []
         share = min(1.0, tokens / max(1, window))
         private = Group(_("Private"), notes=(_("Nothing of this talk is kept; /new ends and deletes it."),))
-        progress, next_summary = self.compaction.progress(transcript, model.name, window), _("Until the next summary")
+        progress, next_summary = (
+            self.compaction.measure_progress(transcript, model.name, window),
+            _("Until the next summary"),
+        )
         if progress is None:
             until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
         else:
@@ -88,8 +91,8 @@ class Status:
         """Report today's cost of all models, in all chats or within the limits of this chat."""
         quota = self.usage.quota
         is_limited = quota != Quota()
-        spent = await self.usage.today(session.address.owner if is_limited else None)
-        tokens, cost = number(spent.tokens), format_cost(spent.cost)
+        spent = await self.usage.sum_today(session.address.owner if is_limited else None)
+        tokens, cost = format_number(spent.tokens), format_cost(spent.cost)
         rows = [(_("tokens"), tokens if quota.tokens is None else _format_part(spent.tokens, quota.tokens))]
         if quota.cost is not None:
             rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
@@ -103,14 +106,14 @@ class Status:
         title, meaning = _("Found by meaning"), self.services.meaning
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
-        progress = await self.embedding.progress(owner)
-        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.of)))
+        progress = await self.embedding.measure_progress(owner)
+        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.total)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
         if self.replication is None:
             return []
-        age = self.replication.age
+        age = self.replication.sync_age
         rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
         notes = (_("It can't be written now: see `mneme doctor`."),) if self.replication.is_behind else ()
         return [Group(_("Replica"), rows, notes=notes)]
@@ -118,19 +121,19 @@ class Status:
     async def _memory(self, session: Session) -> list[Group]:
         if not self.enabled:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
-        today, recent = await self.services.files.note_counts(session.owner, self.clock())
-        counts = await self.services.entries.counts(session.owner)
+        today, recent = await self.services.files.count_notes(session.owner, self.clock())
+        counts = await self.services.entries.count_by_kind(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
-        condition = await self.services.condition.of(session.owner)
+        condition = await self.services.condition.inspect(session.owner)
         rows = [
             ("MEMORY.md", ngettext("{n} byte", "{n} bytes", condition.size)),
-            (_("memories"), number(sum(counts.values()))),
-            (_("notes of today"), number(today)),
-            (_("notes of recent days"), number(recent)),
-            (_("archives"), number(archives)),
+            (_("memories"), format_number(sum(counts.values()))),
+            (_("notes of today"), format_number(today)),
+            (_("notes of recent days"), format_number(recent)),
+            (_("archives"), format_number(archives)),
         ]
-        rows += [(_("faded"), number(condition.faded))] if condition.faded else []
-        rows += [(_("archived"), number(condition.archived))] if condition.archived else []
+        rows += [(_("faded"), format_number(condition.faded))] if condition.faded else []
+        rows += [(_("archived"), format_number(condition.archived))] if condition.archived else []
         return [Group(_("Memory"), tuple(rows), notes=_worth_knowing(condition)), await self._activation(session)]
 
     def retention_note(self) -> str:
@@ -138,22 +141,25 @@ class Status:
 
     async def _activation(self, session: Session) -> Group:
         """Report the number of memories in the last request by layer, and their tokens."""
-        reasons = await self.services.activation_log.last(session.id)
-        baseline = await self.services.activation.baseline_count(session.owner)
+        reasons = await self.services.activation_log.read_last(session.id)
+        baseline = await self.services.activation.count_baseline(session.owner)
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (
-            (_("rules"), _format_part(rules, baseline) if baseline > rules else number(rules)),
-            (_("memories"), number(layers[Layer.CONTEXT])),
-            (_("workflows"), number(layers[Layer.PROCEDURES])),
-            (_("tokens"), f"≈ {number(sum(reason.tokens for reason in reasons))}"),
+            (_("rules"), _format_part(rules, baseline) if baseline > rules else format_number(rules)),
+            (_("memories"), format_number(layers[Layer.CONTEXT])),
+            (_("workflows"), format_number(layers[Layer.PROCEDURES])),
+            (_("tokens"), f"≈ {format_number(sum(reason.tokens for reason in reasons))}"),
         )
         return Group(_("Used for the last answer"), rows, notes=(_("/memory why shows which, and why."),))
 
     def _queue(self, session_id: str) -> Group:
         uptime = int((self.clock() - self.started).total_seconds())
-        rows = ((_("waiting"), number(self.queues.waiting(session_id))), (_("uptime"), _format_duration(uptime)))
-        writes = self.queues.running(session_id)
+        rows = (
+            (_("waiting"), format_number(self.queues.count_waiting(session_id))),
+            (_("uptime"), _format_duration(uptime)),
+        )
+        writes = self.queues.is_running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
 
 
@@ -164,8 +170,8 @@ def _worth_knowing(condition: Condition) -> tuple[str, ...]:
         notes.append(
             _(
                 "MEMORY.md is full ({size} of {limit} bytes): shorten the lines that you typed into it.",
-                size=number(condition.size),
-                limit=number(condition.limit),
+                size=format_number(condition.size),
+                limit=format_number(condition.limit),
             )
         )
     if condition.contradicting:
@@ -173,8 +179,8 @@ def _worth_knowing(condition: Condition) -> tuple[str, ...]:
         notes.append(
             _(
                 'These rules may contradict each other: "{one}" and "{other}". Remove one with /forget_{id}.',
-                one=in_line(unstopped(other.content), MAX_RULE_CHARS),
-                other=in_line(unstopped(one.content), MAX_RULE_CHARS),
+                one=shorten_to_line(strip_full_stop(other.content), MAX_RULE_CHARS),
+                other=shorten_to_line(strip_full_stop(one.content), MAX_RULE_CHARS),
                 id=other.id,
             )
         )
@@ -192,7 +198,7 @@ def format_cost(cost: float) -> str:
     )
 
 
-def _price_notes(spent: Spent) -> tuple[str, ...]:
+def _price_notes(spent: UsageTotal) -> tuple[str, ...]:
     if not spent.unpriced:
         return ()
     models, many = ", ".join(f"`{name}`" for name in spent.unpriced), len(spent.unpriced)
@@ -214,7 +220,7 @@ def _price_notes(spent: Spent) -> tuple[str, ...]:
 
 
 def _format_part(part: int, whole: int) -> str:
-    return _("{part} of {whole}", part=number(part), whole=number(whole))
+    return _("{part} of {whole}", part=format_number(part), whole=format_number(whole))
 
 
 def _format_estimate(part: int, whole: int) -> str:

@@ -20,7 +20,7 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Document, Provenance
-from pipeline.arrival import Arrival, Channel, ReplyChannel, task_arrival
+from pipeline.arrival import Arrival, Channel, ReplyChannel, create_task_arrival
 
 CHANNEL = "console"
 MAX_JUDGING_SECONDS = 10.0
@@ -31,7 +31,7 @@ class InvalidChatName(MnemeError):
     """`--session` got an invalid name."""
 
 
-def console_address(chat: str) -> Address:
+def create_console_address(chat: str) -> Address:
     """Return the address of the console chat with a name. Raises InvalidChatName."""
     if not chat or len(chat) > 64 or not all(c.isalnum() or c in "-_." for c in chat):
         raise InvalidChatName("--session takes up to 64 letters, digits, '-', '_' and '.', such as: work.")
@@ -56,12 +56,12 @@ class ConsoleChannel(Channel, ReplyChannel):
         """Answer without a turn. A file is saved in the current directory."""
         with use_language(arrival.language):
             lines = [] if document is None else [await asyncio.to_thread(_save, document)]
-        self.show_aside("\n\n".join([text, *lines]))
+        self.add_reply("\n\n".join([text, *lines]))
 
-    def show_aside(self, text: str) -> None:
+    def add_reply(self, text: str) -> None:
         self.replies.append(text)
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         return True
 
     async def is_owner(self, arrival: Arrival) -> bool:
@@ -88,7 +88,7 @@ def _save(document: Document) -> str:
     raise AssertionError("there is always another name")
 
 
-def typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
+def create_typed_arrival(app: App, address: Address, text: str, channel: ConsoleChannel) -> Arrival:
     """Create an arrival from typed text, in the language of the POSIX locale."""
     # Invalid UTF-8 arrives as lone surrogates
     decodable = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -101,9 +101,11 @@ async def take_due_tasks(app: App, address: Address, channel: ConsoleChannel) ->
     async def is_here(session_id: str) -> bool:
         return session_id == address.session_id
 
-    await app.memory.tasks.put_in(address.session_id, is_here)
-    waiting = await app.memory.tasks.waiting(address.session_id)
-    arrivals = [task_arrival(run, channel, number) for number, run in waiting if number not in channel.tasks_taken]
+    await app.memory.tasks.enqueue_due(address.session_id, is_here)
+    waiting = await app.memory.tasks.list_waiting(address.session_id)
+    arrivals = [
+        create_task_arrival(run, channel, number) for number, run in waiting if number not in channel.tasks_taken
+    ]
     channel.tasks_taken |= {number for number, _run in waiting}
     return arrivals
 
@@ -112,12 +114,12 @@ async def run_due_tasks(app: App, address: Address) -> None:
     channel = ConsoleChannel()
     if arrivals := await take_due_tasks(app, address, channel):
         await app.runner.submit(*arrivals)
-        await app.runner.idle(address.session_id)
+        await app.runner.wait_until_idle(address.session_id)
     _print(channel.replies, sys.stdout)
 
 
 async def find_language(app: App, address: Address) -> str:
-    return await app.runner.languages.of(typed_arrival(app, address, "", ConsoleChannel()))
+    return await app.runner.languages.choose(create_typed_arrival(app, address, "", ConsoleChannel()))
 
 
 async def chat_once(app: App, address: Address, text: str) -> int:
@@ -134,11 +136,11 @@ async def chat_pipe(app: App, address: Address) -> int:
 
 async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
     """Answer all messages, then consolidate what earlier runs left of this memory. Return the exit status."""
-    due = await app.jobs.consolidation.find_pending_ids(app.sessions.owner_of(address))
+    due = await app.jobs.consolidation.find_pending_ids(app.sessions.get_owner(address))
     failures = [await answer_plain_text(app, address, text) for text in texts]
     with contextlib.suppress(TimeoutError):  # Facts not verified by then are left to the consolidation
         async with asyncio.timeout(MAX_JUDGING_SECONDS):
-            await app.jobs.capture.idle()
+            await app.jobs.capture.wait_until_idle()
     if not any(failures):  # The model would fail again, and this might be the last attempt
         await app.jobs.consolidation.run_pending(due)
     return 1 if any(failures) else 0
@@ -160,11 +162,11 @@ def _print(replies: Iterable[str], file: TextIO) -> None:
 
 async def _exchange(app: App, address: Address, channel: ConsoleChannel, text: str) -> bool:
     """Submit a message and wait for its turn. Return True if that failed or could not be stored."""
-    before = await app.memory.turns.last(address.session_id)
-    arrival = typed_arrival(app, address, text, channel)
+    before = await app.memory.turns.find_last(address.session_id)
+    arrival = create_typed_arrival(app, address, text, channel)
     await app.runner.submit(arrival)
-    await app.runner.idle(address.session_id)
-    after = await app.memory.turns.last(address.session_id)
+    await app.runner.wait_until_idle(address.session_id)
+    after = await app.memory.turns.find_last(address.session_id)
     # Without a new turn the message was a command, or could not be stored
     if after is None or (before is not None and before.id == after.id):
         return not parse_command(arrival.text)[0]

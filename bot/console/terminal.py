@@ -20,7 +20,7 @@ from rich.console import Console
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
-from bot.console.console import answer_plain_text, find_language, run_due_tasks, take_due_tasks, typed_arrival
+from bot.console.console import answer_plain_text, create_typed_arrival, find_language, run_due_tasks, take_due_tasks
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
 from bot.jobs.scheduled import start_reminders
 from bot.kernel import App
@@ -51,10 +51,10 @@ async def chat_redirected(app: App, address: Address) -> int:
     app.start_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
-        for due, reminder in await app.memory.telling.due_in(address.session_id):
+        for due, reminder in await app.memory.telling.list_due(address.session_id):
             # Marked after printing: an interruption may repeat a reminder, but never loses one
             sys.stderr.write(f"{reminder}\n\n")
-            await app.memory.telling.shown(due)
+            await app.memory.telling.mark_shown(due)
         await run_due_tasks(app, address)
         try:
             text = await prompt.prompt_async(PROMPT)
@@ -121,11 +121,11 @@ class _Chat:
             complete_while_typing=False,
             multiline=True,
             prompt_continuation=CONTINUATION,
-            key_bindings=self._keys(),
+            key_bindings=self._create_key_bindings(),
         )
 
     async def run(self) -> int:
-        model = await self._app.models.of(self._address.owner)
+        model = await self._app.models.get(self._address.owner)
         greeting = _(
             "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"
             " leaves.",
@@ -133,13 +133,13 @@ class _Chat:
         )
         self._console.print(f"{greeting}\n", highlight=False)
         self._tasks.start(model.load(), "loading")
-        start_reminders(self._tell_due, self._app.jobs.offers, self._tasks)
+        start_reminders(self._show_due, self._app.jobs.offers, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # Also between two prompts, where the terminal would echo typed text
         with self._prompt.app.input.raw_mode():
             while True:
                 try:
-                    text = await self._prompt.prompt_async(self._message)
+                    text = await self._prompt.prompt_async(self._build_prompt)
                 except KeyboardInterrupt:
                     self._print(_("Ctrl-D leaves."), style="dim")
                     continue
@@ -147,12 +147,12 @@ class _Chat:
                     await self._leave()
                     return 0
                 if text.strip():
-                    self._answering = asyncio.create_task(self._answer([self._arrival(text)]))
+                    self._answering = asyncio.create_task(self._answer([self._create_arrival(text)]))
 
-    async def _tell_due(self) -> None:
-        for due, text in await self._app.memory.telling.due_in(self._address.session_id):
-            self._channel.show_aside(text)
-            await self._app.memory.telling.shown(due)
+    async def _show_due(self) -> None:
+        for due, text in await self._app.memory.telling.list_due(self._address.session_id):
+            self._channel.add_reply(text)
+            await self._app.memory.telling.mark_shown(due)
         if tasks := await take_due_tasks(self._app, self._address, self._channel):
             while self._answering is not None and not self._answering.done():
                 await asyncio.wait([self._answering])
@@ -167,19 +167,19 @@ class _Chat:
         try:
             while arrivals:
                 await self._app.runner.submit(*arrivals)
-                await self._app.runner.idle(self._address.session_id)
+                await self._app.runner.wait_until_idle(self._address.session_id)
                 private = await self._app.sessions.is_private(self._address.session_id)
                 # A waiting /private counts already, so that text typed after it isn't saved in the history
                 self._history.private = private or any(map(_makes_private, self._queued))
                 texts, self._queued = self._queued, []
                 for text in texts:
                     self._echo(text)
-                arrivals = [self._arrival(text) for text in texts]
+                arrivals = [self._create_arrival(text) for text in texts]
         finally:
             redrawing.cancel()
 
-    def _arrival(self, text: str) -> Arrival:
-        return typed_arrival(self._app, self._address, text, self._channel)
+    def _create_arrival(self, text: str) -> Arrival:
+        return create_typed_arrival(self._app, self._address, text, self._channel)
 
     async def _redraw(self) -> None:
         while True:
@@ -194,17 +194,17 @@ class _Chat:
             self._console.print(text, style=style, markup=False, highlight=False)
         print_above(captured.get(), self._console)
 
-    def _message(self) -> AnyFormattedText:
+    def _build_prompt(self) -> AnyFormattedText:
         if self._prompt.app.is_done or not self._busy:
             return PROMPT
         typed = self._prompt.default_buffer.document.line_count
         room = self._prompt.app.output.get_size().rows - typed - 1
         waiting = [" ".join(text.split())[: self._console.width - 4] for text in self._queued]
-        live = self._channel.live(max(1, room - len(waiting)))
+        live = self._channel.render_live(max(1, room - len(waiting)))
         above = [*to_formatted_text(ANSI("".join(f"{line}\n" for line in live)))]
         return [*above, *(("dim", f"{PROMPT}{line}\n") for line in waiting), ("", PROMPT)]
 
-    def _keys(self) -> KeyBindings:
+    def _create_key_bindings(self) -> KeyBindings:
         keys = KeyBindings()
         busy, typing = Condition(lambda: self._busy), has_focus(DEFAULT_BUFFER)
 
@@ -239,7 +239,7 @@ class _Chat:
 
     async def _run_now(self, command: str) -> None:
         self._echo(command)
-        await self._app.runner.submit(self._arrival(command))
+        await self._app.runner.submit(self._create_arrival(command))
 
     async def _leave(self) -> None:
         if self._answering is not None:

@@ -41,36 +41,36 @@ class MarkdownStream:
         self.tail = ""
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         return bool(self._finished)
 
     def continues(self, text: str) -> bool:
         return text.startswith(self._finished)
 
-    def take(self, text: str) -> str:
+    def take_completed(self, text: str) -> str:
         """Return the blocks that were completed since the last call, possibly none."""
         rest = text[len(self._finished) :].lstrip("\n")
-        cut = _finished_length(rest)
+        cut = _measure_finished(rest)
         self.tail = rest[cut:]
         if not cut:
             return ""
         self._finished = text[: len(text) - len(self.tail)].rstrip()
         return rest[:cut].rstrip()
 
-    def rest(self, text: str) -> str:
+    def take_rest(self, text: str) -> str:
         """Return everything after the completed blocks of the complete answer."""
         remaining = text[len(self._finished) :].lstrip("\n")
         self._finished, self.tail = text, ""
         return remaining
 
 
-def _finished_length(text: str) -> int:
+def _measure_finished(text: str) -> int:
     """Return the length of the blocks at the start that later text can't change: all but the last one."""
     # Only whole lines: `2` after a list is a paragraph until a full stop makes it the next item
     complete_lines = text[: text.rfind("\n") + 1]
     starts = [
         token.map[0]
-        for token in _parser().parse(complete_lines)
+        for token in _load_parser().parse(complete_lines)
         if token.level == 0 and token.map and token.nesting >= 0
     ]
     if len(starts) < 2:
@@ -79,7 +79,7 @@ def _finished_length(text: str) -> int:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _load_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     return MarkdownIt().enable(["table", "strikethrough"]).disable("inline")
@@ -109,7 +109,7 @@ def print_above(text: str, console: Console) -> None:
 
 
 class TerminalChannel(ConsoleChannel):
-    """Prints each completed block of an answer once, above the prompt. The rest is redrawn in `live`.
+    """Prints each completed block of an answer once, above the prompt. The rest is redrawn by `render_live`.
 
     Printed blocks are never redrawn, so an answer may be taller than the window.
     """
@@ -122,10 +122,10 @@ class TerminalChannel(ConsoleChannel):
         self._busy = False
         self._rendered: tuple[str, int, list[str]] = ("", 0, [])
 
-    def live(self, height: int) -> list[str]:
+    def render_live(self, height: int) -> list[str]:
         """Return at most `height` coloured lines to show above the prompt: the end of the text being written."""
         lines = self._render_lines(self._stream.tail) if self._stream.tail else []
-        wait = [self._capture(_dim(self._wait))[0]] if self._wait is not None else []
+        wait = [self._capture(_render_dim(self._wait))[0]] if self._wait is not None else []
         return (lines + wait)[-height:]
 
     @contextlib.asynccontextmanager
@@ -148,45 +148,45 @@ class TerminalChannel(ConsoleChannel):
 
     async def show_tool(self, name: str) -> None:
         """Show the name of the running tool. The text before it is dropped unless its start was printed already."""
-        if self._stream.begun:
+        if self._stream.has_begun:
             self._print_rest(self._stream.tail)
         self._stream = MarkdownStream()
         self._wait = _Wait(name)
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         answers = [f"- `{button.text.partition('_')[0]}`: {button.label}" for row in keyboard for button in row]
-        self.show_aside("\n".join([question, "", *answers]))
+        self.add_reply("\n".join([question, "", *answers]))
         self._wait = _Wait(_("waiting for your answer"))
         return True
 
     async def show_text(self, text: str) -> None:
-        text = _printable(text)
+        text = _clean(text)
         if not self._stream.continues(text):
             self._give_up()
-        finished = self._stream.take(text)
+        finished = self._stream.take_completed(text)
         self._wait = None
         if finished:
-            self._print(_markdown(finished))
+            self._print(_render_markdown(finished))
 
     async def deliver(self, text: str) -> None:
-        text = _printable(text)
+        text = _clean(text)
         if not self._stream.continues(text):
             self._give_up()
-        self._print_rest(self._stream.rest(text))
+        self._print_rest(self._stream.take_rest(text))
 
-    def show_aside(self, text: str) -> None:
-        self._print(_markdown(_printable(text)))
+    def add_reply(self, text: str) -> None:
+        self._print(_render_markdown(_clean(text)))
 
     def _give_up(self) -> None:
         """Mark the text so far as unfinished, since the next text doesn't continue it."""
-        started, self._stream = self._stream.begun, MarkdownStream()
+        started, self._stream = self._stream.has_begun, MarkdownStream()
         if started:
-            self._print(_dim(_("(This was not finished.)")))
+            self._print(_render_dim(_("(This was not finished.)")))
 
     def _print_rest(self, text: str) -> None:
         self._stream, self._wait = MarkdownStream(), None
         if text.strip():
-            self._print(_markdown(text))
+            self._print(_render_markdown(text))
 
     def _print(self, content: RenderableType) -> None:
         # Nothing suspends between this and the change of the stream, so the prompt is redrawn after both
@@ -196,7 +196,7 @@ class TerminalChannel(ConsoleChannel):
         width = self._console.width
         if self._rendered[:2] != (markdown, width):
             # Links become text, since the prompt's renderer doesn't know the escape sequences of links
-            self._rendered = (markdown, width, self._capture(_markdown(markdown, hyperlinks=False)))
+            self._rendered = (markdown, width, self._capture(_render_markdown(markdown, hyperlinks=False)))
         return self._rendered[2]
 
     def _capture(self, content: RenderableType) -> list[str]:
@@ -206,18 +206,18 @@ class TerminalChannel(ConsoleChannel):
         return captured.get().strip("\n").split("\n")
 
 
-def _markdown(text: str, *, hyperlinks: bool = True) -> RenderableType:
+def _render_markdown(text: str, *, hyperlinks: bool = True) -> RenderableType:
     from rich.markdown import Markdown
 
     return Markdown(text, hyperlinks=hyperlinks)
 
 
-def _dim(content: object) -> RenderableType:
+def _render_dim(content: object) -> RenderableType:
     from rich.text import Text
 
     return Text(str(content), style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _printable(text: str) -> str:
+def _clean(text: str) -> str:
     """Remove control characters, and the blank lines at the start that would separate the answer from its stream."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip()

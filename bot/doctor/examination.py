@@ -11,10 +11,10 @@ import structlog
 from pydantic import SecretStr
 
 from bot.doctor import installation, memory, services
-from bot.doctor.finding import Check, DoctorContext, Finding, failed, failed_with_error, note
+from bot.doctor.finding import Check, DoctorContext, Finding, create_failed, create_failed_from_error, create_note
 from bot.feature import Feature
 from config.errors import ConfigurationError
-from config.secrets import without_shapes
+from config.secrets import mask_in_log_line
 from config.settings import Settings, load_settings
 from memory.clock import system_clock
 from memory.store.integrity import inspect_database
@@ -50,19 +50,19 @@ async def examine(backups: Path | None = None, features: Iterable[Feature] = ())
     try:
         settings = load_settings()
     except ConfigurationError as error:
-        unseen = [note(subject, "Not looked at, since the settings can't be read") for subject in [*checks][1:]]
-        return [failed_with_error("settings", error), *unseen, installation.versions()]
+        unseen = [create_note(subject, "Not looked at, since the settings can't be read") for subject in [*checks][1:]]
+        return [create_failed_from_error("settings", error), *unseen, installation.report_versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
     context = DoctorContext(settings, database, state, system_clock, backups)
     groups = await asyncio.gather(*(_run_check(*check, context) for check in checks.items()))
     lines = [finding for findings in groups for finding in findings]
-    return [*(_without_secrets(finding, settings) for finding in lines), installation.versions()]
+    return [*(_mask_secrets(finding, settings) for finding in lines), installation.report_versions()]
 
 
-def _without_secrets(finding: Finding, settings: Settings) -> Finding:
+def _mask_secrets(finding: Finding, settings: Settings) -> Finding:
     """Mask the configured secrets in a finding, since servers and libraries may quote them."""
-    text = without_shapes(finding.found)
+    text = mask_in_log_line(finding.found)
     values = [getattr(settings, name) for name in Settings.model_fields]
     for value in [*values, *(endpoint.key for endpoint in settings.llm_endpoints)]:
         if isinstance(value, SecretStr) and len(value.get_secret_value()) >= MIN_SECRET_CHARS:
@@ -75,4 +75,4 @@ async def _run_check(subject: str, check: Check, context: DoctorContext) -> list
         return await check(context)
     except Exception as error:  # A failed check must not hide the results of others
         log.debug("check_failed", check=subject, exc_info=True)
-        return [failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]
+        return [create_failed(subject, f"The check itself failed ({type(error).__name__}: {error})", REPORT)]

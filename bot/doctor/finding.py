@@ -54,28 +54,32 @@ Check = Callable[[DoctorContext], Awaitable[list[Finding]]]
 """A check of `mneme doctor`. It never raises for a broken installation."""
 
 
-def ok(name: str, text: str) -> Finding:
+def create_ok(name: str, text: str) -> Finding:
     return Finding(name, Verdict.OK, text)
 
 
-def note(name: str, text: str, remedy: str = "") -> Finding:
+def create_note(name: str, text: str, remedy: str = "") -> Finding:
     return Finding(name, Verdict.NOTE, text, remedy)
 
 
-def warning(name: str, text: str, remedy: str) -> Finding:
+def create_warning(name: str, text: str, remedy: str) -> Finding:
     return Finding(name, Verdict.WARNING, text, remedy)
 
 
-def failed(name: str, text: str, remedy: str) -> Finding:
+def create_failed(name: str, text: str, remedy: str) -> Finding:
     return Finding(name, Verdict.FAILED, text, remedy)
 
 
-def failed_with_error(name: str, error: Exception) -> Finding:
+def create_failed_from_error(name: str, error: Exception) -> Finding:
     """Create a failed finding from an error with the text "PROBLEM: REMEDY"."""
     text = " ".join(str(error).split())
     finding, colon, remedy = text.rpartition(": ")
-    return failed(name, finding, sentence(remedy)) if colon else failed(name, text, "Correct it, then run this again.")
+    return (
+        create_failed(name, finding, to_sentence(remedy))
+        if colon
+        else create_failed(name, text, "Correct it, then run this again.")
+    )
 
 
-def sentence(remedy: str) -> str:
+def to_sentence(remedy: str) -> str:
     return f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."

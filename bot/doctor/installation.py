@@ -12,13 +12,21 @@ from importlib.metadata import version
 from pathlib import Path
 from zoneinfo import available_timezones
 
-from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, warning
-from config.process import program_version
-from config.settings import settings_file, system_zone
+from bot.doctor.finding import (
+    DoctorContext,
+    Finding,
+    create_failed,
+    create_failed_from_error,
+    create_note,
+    create_ok,
+    create_warning,
+)
+from config.process import get_program_version
+from config.settings import find_settings_file, find_system_zone
 from memory.clock import from_text
 from memory.errors import StoreError
-from memory.store.integrity import sqlite_version
-from memory.transfer.backup import PREFIX, SUFFIX, manifest_of
+from memory.store.integrity import get_sqlite_version
+from memory.transfer.backup import PREFIX, SUFFIX, read_backup_manifest
 
 MAX_BACKUP_AGE = timedelta(days=3)
 """Maximum age of the last backup. A nightly backup may miss a night or two if the machine is off."""
@@ -39,12 +47,12 @@ LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 
 async def check_settings(context: DoctorContext) -> list[Finding]:
     """Check who can read the settings. That they are valid is already known."""
-    file = settings_file()
+    file = find_settings_file()
     names = context.settings.model_fields_set
     text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
-    return [ok("settings", text)]
+        return [create_warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
+    return [create_ok("settings", text)]
 
 
 async def check_data_directory(context: DoctorContext) -> list[Finding]:
@@ -52,38 +60,38 @@ async def check_data_directory(context: DoctorContext) -> list[Finding]:
     if not folder.exists():
         parent = nearest_existing(folder)
         if not parent.is_dir():
-            return [failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
+            return [create_failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
         if not os.access(parent, os.W_OK | os.X_OK):
-            return [failed(name, f"{folder} can't be made, since {parent} can't be written to", WRITABLE)]
-        return [note(name, f"{folder} is not there yet; the first start makes it")]
+            return [create_failed(name, f"{folder} can't be made, since {parent} can't be written to", WRITABLE)]
+        return [create_note(name, f"{folder} is not there yet; the first start makes it")]
     if not folder.is_dir():
-        return [failed(name, f"{folder} is a file", A_FOLDER)]
+        return [create_failed(name, f"{folder} is a file", A_FOLDER)]
     needed = (folder, context.database, folder / "memory")
     use = os.R_OK | os.W_OK
     locked = [path for path in needed if path.exists() and not os.access(path, use | (os.X_OK if path.is_dir() else 0))]
     if locked:
-        return [failed(name, f"{locked[0]} can't be written to", WRITABLE)]
+        return [create_failed(name, f"{locked[0]} can't be written to", WRITABLE)]
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        return [warning(name, f"{folder} is open to others on this machine", PRIVATE_DATA)]
-    return [ok(name, str(folder))]
+        return [create_warning(name, f"{folder} is open to others on this machine", PRIVATE_DATA)]
+    return [create_ok(name, str(folder))]
 
 
 async def check_database(context: DoctorContext) -> list[Finding]:
     state = context.state
     if not state.exists:
-        return [note("database", "There is none yet; the first start makes it")]
+        return [create_note("database", "There is none yet; the first start makes it")]
     if state.trouble is not None:
-        return [failed_with_error("database", state.trouble)]
-    if state.behind:
+        return [create_failed_from_error("database", state.trouble)]
+    if state.is_outdated:
         older = f"{context.database} is whole, of the older format {state.schema}; the next start brings it up to date"
-        return [note("database", older)]
-    whole = ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
-    if state.in_step is None:
-        index = note("search index", "There is no room for the copy that it is compared in")
-    elif state.in_step:
-        index = ok("search index", "It fits what it indexes")
+        return [create_note("database", older)]
+    whole = create_ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
+    if state.index_matches is None:
+        index = create_note("search index", "There is no room for the copy that it is compared in")
+    elif state.index_matches:
+        index = create_ok("search index", "It fits what it indexes")
     else:
-        index = failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
+        index = create_failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
     return [whole, index]
 
 
@@ -94,14 +102,14 @@ async def check_last_backup(context: DoctorContext) -> list[Finding]:
     places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
     name, newest = "last backup", _newest(places)
     if newest is None:
-        return [warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
+        return [create_warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
     try:
-        age = context.clock() - from_text(manifest_of(newest).made_at or "")
+        age = context.clock() - from_text(read_backup_manifest(newest).made_at or "")
     except StoreError:
-        return [warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
+        return [create_warning(name, f"{newest} is damaged", BACK_UP_AGAIN)]
     if age > MAX_BACKUP_AGE:
-        return [warning(name, f"{newest} is {age.days} days old", BACK_UP_AGAIN)]
-    return [ok(name, f"{newest} is {age.total_seconds() / 3600:.0f} hours old")]
+        return [create_warning(name, f"{newest} is {age.days} days old", BACK_UP_AGAIN)]
+    return [create_ok(name, f"{newest} is {age.total_seconds() / 3600:.0f} hours old")]
 
 
 def backup_places(data: Path) -> list[Path]:
@@ -126,27 +134,29 @@ async def check_disk(context: DoctorContext) -> list[Finding]:
     free = shutil.disk_usage(folder).free / 1e6
     text = f"{free:,.0f} MB are free in {folder}"
     if free < MIN_FREE_MB:
-        return [failed("disk", text, MAKE_ROOM)]
+        return [create_failed("disk", text, MAKE_ROOM)]
     if free < LOW_FREE_MB:
-        return [warning("disk", text, MAKE_ROOM)]
-    return [ok("disk", text)]
+        return [create_warning("disk", text, MAKE_ROOM)]
+    return [create_ok("disk", text)]
 
 
 async def check_time_zone(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:
-        if system_zone() is None:
+        if find_system_zone() is None:
             unknown = "This machine's zone is not known, so days and times are those of UTC"
-            return [warning("time zone", unknown, NAME_THE_ZONE)]
+            return [create_warning("time zone", unknown, NAME_THE_ZONE)]
         if target and not target.startswith("/") and target not in available_timezones():
             unknown = f"TZ={target} names no zone that is known here, so days and times are those of"
-            return [warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
+            return [create_warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
     now = context.clock().astimezone(settings.zone)
-    return [ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]
+    return [create_ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]
 
 
-def versions() -> Finding:
+def report_versions() -> Finding:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    text = f"mneme {program_version()}, Python {platform.python_version()}, SQLite {sqlite_version()}, {libraries}"
-    return ok("versions", text)
+    text = (
+        f"mneme {get_program_version()}, Python {platform.python_version()}, SQLite {get_sqlite_version()}, {libraries}"
+    )
+    return create_ok("versions", text)

@@ -13,12 +13,21 @@ from urllib.parse import urlsplit
 
 from telegram.error import Forbidden, InvalidToken, TelegramError
 
-from bot.doctor.finding import DoctorContext, Finding, failed, failed_with_error, note, ok, sentence, warning
+from bot.doctor.finding import (
+    DoctorContext,
+    Finding,
+    create_failed,
+    create_failed_from_error,
+    create_note,
+    create_ok,
+    create_warning,
+    to_sentence,
+)
 from bot.jobs.replication import MAX_AGE
 from bot.local_choice import choose_local
-from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, endpoint_and_model
+from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, find_endpoint_and_model
 from bot.services import create_replica
-from bot.telegram.service import telegram_bot
+from bot.telegram.service import create_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, ModelCatalogue, load_catalogue
 from config.settings import Settings
@@ -30,7 +39,7 @@ from memory.store.database import Database
 from pipeline.local.engine import EmbeddedModelError, check_engine
 from pipeline.local.model_files import is_present
 from pipeline.models.capabilities import EndpointCapabilities, Part
-from pipeline.models.chat_completions import tool_name
+from pipeline.models.chat_completions import parse_tool_name
 from pipeline.models.model import ModelError
 from pipeline.models.probe import ProbeResult, Trial, probe
 
@@ -80,17 +89,17 @@ async def check_replica(context: DoctorContext) -> list[Finding]:
     if replica is None:
         return []
     try:
-        lease = await replica.lease()
-        newest = await replica.newest(lease.number) if lease is not None else None
+        lease = await replica.read_lease()
+        newest = await replica.find_newest_write(lease.number) if lease is not None else None
     except StoreError as error:
-        return [failed_with_error(name, error)]
+        return [create_failed_from_error(name, error)]
     if lease is not None and not replica.holds(lease):
-        return [failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
+        return [create_failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
     if newest is None:
-        return [note(name, f"There is none at {replica.place.url} yet; the next start of the bot makes it")]
+        return [create_note(name, f"There is none at {replica.place.url} yet; the next start of the bot makes it")]
     age = max(timedelta(), context.clock() - newest)
     text = f"{replica.place.url} is {age.total_seconds() / 60:.0f} minutes old"
-    return [warning(name, text, REPLICATE)] if age > MAX_AGE else [ok(name, text)]
+    return [create_warning(name, text, REPLICATE)] if age > MAX_AGE else [create_ok(name, text)]
 
 
 class _ClockCheck:
@@ -107,30 +116,30 @@ class _ClockCheck:
 
     def finding(self) -> Finding:
         if self.ahead is None:
-            return note("clock", "Nothing answered that could tell the time")
+            return create_note("clock", "Nothing answered that could tell the time")
         off = f"It is {abs(self.ahead):.0f} seconds {'ahead' if self.ahead > 0 else 'behind'}"
         if abs(self.ahead) > MAX_CLOCK_OFFSET_SECONDS:
-            return warning("clock", off, SET_CLOCK)
-        return ok("clock", off)
+            return create_warning("clock", off, SET_CLOCK)
+        return create_ok("clock", off)
 
 
 async def check_telegram(context: DoctorContext) -> list[Finding]:
     if context.settings.telegram_bot_token is None:
-        return [note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
+        return [create_note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
     watch = _ClockCheck(context.clock)
     try:
-        bot = telegram_bot(context.settings, timeout=TELEGRAM_TIMEOUT_SECONDS, on_response=watch.read)
+        bot = create_bot(context.settings, timeout=TELEGRAM_TIMEOUT_SECONDS, on_response=watch.read)
         async with bot:
             findings = [
-                ok("token", f"Telegram knows the bot as @{bot.username}"),
+                create_ok("token", f"Telegram knows the bot as @{bot.username}"),
                 await _webhook(bot, context.settings),
             ]
     except (InvalidToken, Forbidden):
-        findings = [failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
+        findings = [create_failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
     except ConfigurationError as error:
-        findings = [failed_with_error("token", error)]
+        findings = [create_failed_from_error("token", error)]
     except TelegramError as error:
-        findings = [failed("token", f"Telegram can't be reached ({error.message})", UNREACHABLE)]
+        findings = [create_failed("token", f"Telegram can't be reached ({error.message})", UNREACHABLE)]
     return [*findings, watch.finding()]
 
 
@@ -139,25 +148,27 @@ async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
     if settings.telegram_webhook_url is not None:
         return _configured_webhook(info, str(settings.telegram_webhook_url))
     if info.url:
-        return failed(
+        return create_failed(
             "webhook", f"Telegram sends the bot's messages to {_host(info.url)} and refuses polling", TAKE_BACK
         )
     waiting = f"; {info.pending_update_count} messages wait to be fetched" if info.pending_update_count else ""
-    return ok("webhook", f"There is none, so polling works{waiting}")
+    return create_ok("webhook", f"There is none, so polling works{waiting}")
 
 
 def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
     host = _host(url)
     if not info.url:
-        return warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
+        return create_warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
     if info.url != url:
         target = "another path there" if _host(info.url) == host else _host(info.url)
-        return failed("webhook", f"Telegram sends the bot's messages to {target}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT)
+        return create_failed(
+            "webhook", f"Telegram sends the bot's messages to {target}, not to TELEGRAM_WEBHOOK_URL", TAKE_IT
+        )
     waiting = info.pending_update_count
     if waiting and info.last_error_message:
         text = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
-        return failed("webhook", text, LET_IN)
-    return ok("webhook", f"Telegram sends the bot's messages to {host}")
+        return create_failed("webhook", text, LET_IN)
+    return create_ok("webhook", f"Telegram sends the bot's messages to {host}")
 
 
 def _host(url: str) -> str:
@@ -185,33 +196,33 @@ async def check_models(context: DoctorContext) -> list[Finding]:
     findings = [finding for findings in groups for finding in findings]
     if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
         found, _, remedy = trouble.rpartition(": ")
-        findings.append(warning("cost limit", found, sentence(remedy)))
+        findings.append(create_warning("cost limit", found, to_sentence(remedy)))
     return findings
 
 
 async def check_embeddings(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.embedding_model is None:
-        return [ok("embedder", "None is configured: what is remembered is found by its words")]
+        return [create_ok("embedder", "None is configured: what is remembered is found by its words")]
     async with contextlib.AsyncExitStack() as stack:
         started = time.monotonic()
         models = await check_embedder(create_meaning_models(settings, stack))
         if models.embedder is None:
-            return [warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
+            return [create_warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
         text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
-        if not context.state.usable:
-            return [ok("embedder", text)]
+        if not context.state.is_usable:
+            return [create_ok("embedder", text)]
         database = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
-        progress = await Vectors(database).progress(models.embedder.name)
-        return [ok("embedder", f"{text}; {progress.done:,} of {progress.of:,} texts have their vectors")]
+        progress = await Vectors(database).measure_progress(models.embedder.name)
+        return [create_ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have their vectors")]
 
 
 @contextlib.asynccontextmanager
 async def _endpoint_store(context: DoctorContext) -> AsyncIterator[EndpointStore | None]:
     """Open the store of findings about endpoints. Yield None if the database is not usable."""
     opened = None
-    if context.state.usable:
+    if context.state.is_usable:
         with contextlib.suppress(StoreError):  # For example, the disk is full, which is another finding
             opened = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
     try:
@@ -225,34 +236,34 @@ async def _check_endpoint(
     context: DoctorContext, part: str, name: str, catalogue: ModelCatalogue, store: EndpointStore | None
 ) -> list[Finding]:
     settings = context.settings
-    endpoint, served_name = endpoint_and_model(settings, name)
-    window = catalogue.window(served_name)
+    endpoint, served_name = find_endpoint_and_model(settings, name)
+    window = catalogue.get_window(served_name)
     patience = min(settings.llm_timeout, MODEL_TIMEOUT_SECONDS)
     asks = settings.llm_context_tokens is None
     # Before the probe, which deletes these findings to test them again
     known = EndpointCapabilities(served_name, store)
-    await known.recall(endpoint)
-    tools = [tool_name(key) for key in known.adjustments.bad_tools]
+    await known.load_facts(endpoint)
+    tools = [parse_tool_name(key) for key in known.adjustments.bad_tools]
     try:
         probed = await probe(endpoint, served_name, window, patience, store, asks=asks)
     except ModelError as error:
-        finding = failed_with_error(part, error)
+        finding = create_failed_from_error(part, error)
         # A remedy with a chat command is no help in a shell
-        return [failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
+        return [create_failed(part, finding.found, CHOOSE_ANOTHER) if "/" in finding.remedy else finding]
     judged = _report_model(part, name, probed, settings.llm_context_tokens, tools)
     return [judged, *(_report_trial(part, trial) for trial in probed.trials)]
 
 
 def _report_trial(part: str, trial: Trial) -> Finding:
     found = str(trial).partition(": ")[2]
-    return ok(f"{part}: {trial.name}", found) if trial.works else note(f"{part}: {trial.name}", found)
+    return create_ok(f"{part}: {trial.name}", found) if trial.works else create_note(f"{part}: {trial.name}", found)
 
 
 def _report_model(
     part: str, name: str, probed: ProbeResult, configured: int | None, refused_tools: Collection[str]
 ) -> Finding:
     tokens = configured or probed.window.max_input_tokens
-    source = "as configured" if configured else "as it says" if probed.told else "as its name suggests"
+    source = "as configured" if configured else "as it says" if probed.has_stated_window else "as its name suggests"
     text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
     refused = sorted(probed.refused - {Part.SECOND_LOOK})
     if refused:
@@ -262,12 +273,12 @@ def _report_model(
     if Part.SECOND_LOOK in probed.refused:
         text += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
     if not probed.streams:
-        return failed(part, f"{name} does not stream its answers", STREAMLESS)
+        return create_failed(part, f"{name} does not stream its answers", STREAMLESS)
     if Part.TOOLS in probed.refused:
-        return warning(part, text, NO_TOOLS)
+        return create_warning(part, text, NO_TOOLS)
     if tokens < MIN_WINDOW_TOKENS:
-        return warning(part, text, LARGER_WINDOW)
-    return ok(part, text)
+        return create_warning(part, text, LARGER_WINDOW)
+    return create_ok(part, text)
 
 
 def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
@@ -275,16 +286,16 @@ def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Findin
     try:
         choice = choose_local(settings, catalogue)
     except CatalogueError as error:
-        return failed("model", str(error).rstrip("."), CATALOGUED)
+        return create_failed("model", str(error).rstrip("."), CATALOGUED)
     try:
         check_engine()
     except EmbeddedModelError as error:
-        return failed_with_error("model", error)
+        return create_failed_from_error("model", error)
     local, weights = choice.model, choice.weights
     if not isinstance(local, LocalModel):
-        return ok("model", f"The embedded model is {weights}; its engine loads")
+        return create_ok("model", f"The embedded model is {weights}; its engine loads")
     if not is_present(local, settings.models_dir):
         state = "damaged or not whole" if weights.exists() else "not here yet"
-        return failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
+        return create_failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
     measured = "" if local.is_measured else ", which was not measured with this bot,"
-    return ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")
+    return create_ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")

@@ -15,13 +15,13 @@ from config.texts import N_, _, ngettext, use_language
 from config.waiting import Backoff, wait_at_most
 from memory.buttons import Button, Notice
 from memory.consolidation.consolidation import ConsolidationService
-from memory.consolidation.outcome import Consolidated
+from memory.consolidation.outcome import ConsolidationResult
 from memory.errors import MnemeError, Postponed
 from memory.imports.learning import ImportLearning, request_learning
-from memory.log.compaction import Compacted
+from memory.log.compaction import CompactionResult
 from memory.log.sessions import Session
 from memory.runtime.jobs import JobLog
-from memory.search.vectors import Embedded, Embedding
+from memory.search.vectors import Embedding, EmbeddingProgress
 from memory.store.database import Database
 from memory.store.notices import PendingNotices
 
@@ -44,12 +44,12 @@ FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10.0, 600.0
 """Seconds between attempts while the embedder fails, doubled each time."""
 
 
-async def always_quiet() -> None:
+async def return_at_once() -> None:
     """Return at once, for models that handle many requests at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndResult:
     messages: int
     learned: tuple[Notice, ...] = ()
     continues: bool = False  # Whether learning goes on in the background
@@ -74,25 +74,25 @@ class BackgroundConsolidation:
         self._is_running = True
         self.tasks.start(self._run(), "consolidation")
 
-    async def compacted(self, done: Compacted) -> None:
+    async def mark_compacted(self, done: CompactionResult) -> None:
         await self.consolidation.mark_due(done.conversation_id, done.first_kept_message_id)
         self._due.set()
 
-    async def end_conversation(self, session: Session) -> Ended:
+    async def end_conversation(self, session: Session) -> EndResult:
         """Consolidate the current conversation of a session and end it.
 
         The running bot waits ANSWER_SECONDS for the result, then goes on in the background and announces the result
         later. A one-off command waits to the end.
         """
         due = await self.consolidation.mark_current_due(session)
-        done, continues = (None, False) if due is None else await self._first_try(due, session.owner)
+        done, continues = (None, False) if due is None else await self._try_now(due, session.owner)
         messages = await self.consolidation.end_conversation(session)
         learned = done.notices if done is not None and self.notices.tells(session.id) else []
-        return Ended(messages, tuple(learned), continues)
+        return EndResult(messages, tuple(learned), continues)
 
-    async def _first_try(self, conversation_id: int, owner: str) -> tuple[Consolidated | None, bool]:
+    async def _try_now(self, conversation_id: int, owner: str) -> tuple[ConsolidationResult | None, bool]:
         """Consolidate a conversation that is about to end. Return the result so far, and whether it still runs."""
-        work = asyncio.create_task(self.consolidation.first_try(conversation_id), name="first try")
+        work = asyncio.create_task(self.consolidation.try_now(conversation_id), name="first try")
         try:
             await asyncio.wait([work], timeout=ANSWER_SECONDS if self._is_running else None)
         except asyncio.CancelledError:
@@ -107,7 +107,7 @@ class BackgroundConsolidation:
             self._due.set()
         return done, False
 
-    async def _finish(self, work: asyncio.Task[Consolidated | None], owner: str) -> None:
+    async def _finish(self, work: asyncio.Task[ConsolidationResult | None], owner: str) -> None:
         try:
             done = await work
         except Exception:
@@ -148,11 +148,13 @@ class BackgroundConsolidation:
     async def find_pending_ids(self, owner: str) -> frozenset[int]:
         """Return the conversations of an owner that are due, for a one-off command."""
         # Those of other owners may be in progress in a running bot
-        return frozenset(number for number, owner_name in await self.consolidation.pending() if owner_name == owner)
+        return frozenset(
+            number for number, owner_name in await self.consolidation.list_pending() if owner_name == owner
+        )
 
     async def run_pending(self, only: frozenset[int] | None = None) -> None:
         """Consolidate all due conversations, or those in `only`."""
-        for conversation_id, owner in await self.consolidation.pending():
+        for conversation_id, owner in await self.consolidation.list_pending():
             if only is not None and conversation_id not in only:
                 continue
             try:
@@ -161,7 +163,7 @@ class BackgroundConsolidation:
                 # It stays due for the next start. Go on with the others
                 log.exception("background_consolidation_failed", conversation=conversation_id)
 
-    async def _run_when_quiet(self, conversation_id: int, owner: str) -> Consolidated | None:
+    async def _run_when_quiet(self, conversation_id: int, owner: str) -> ConsolidationResult | None:
         while True:
             await self.quiet()
             try:
@@ -178,14 +180,14 @@ class BackgroundConsolidation:
     async def _give_up(self, conversation_id: int, owner: str) -> None:
         """Give up on a conversation that crashed the program repeatedly, and notify its owner."""
         log.error("consolidation_given_up", conversation=conversation_id)
-        await self.consolidation.leave(conversation_id)
-        with use_language(await self.languages.of_chat(owner)):
+        await self.consolidation.copy_to_history(conversation_id)
+        with use_language(await self.languages.get_for_chat(owner)):
             await self.notices.add(owner, Notice(_(_GIVEN_UP)))
 
-    async def _announce(self, owner: str, done: Consolidated | None) -> None:
+    async def _announce(self, owner: str, done: ConsolidationResult | None) -> None:
         if done is not None:
             # In the language of the owner's chat. A shared memory has none
-            with use_language(await self.languages.of_chat(owner)):
+            with use_language(await self.languages.get_for_chat(owner)):
                 await self.notices.add(owner, *done.notices)
 
 
@@ -205,8 +207,8 @@ class BackgroundEmbedding:
     def wake(self) -> None:
         self._due.set()
 
-    async def progress(self, owner: str | None = None) -> Embedded:
-        return await self._embedding.progress(owner)
+    async def measure_progress(self, owner: str | None = None) -> EmbeddingProgress:
+        return await self._embedding.measure_progress(owner)
 
     async def _run(self) -> None:
         while True:
@@ -225,7 +227,7 @@ class BackgroundEmbedding:
         """Create all missing vectors. Raises MnemeError, which `trouble` describes until the next success."""
         try:
             await self._quiet()
-            while await self._embedding.some():
+            while await self._embedding.embed_batch():
                 self.trouble = None
                 await self._quiet()
         except MnemeError as error:
@@ -287,11 +289,11 @@ class BackgroundImportLearning:
             # Even after a failure, since the facts learned so far await confirmation
             for owner, count in learned.items():
                 if count:
-                    with use_language(await self.languages.of_chat(owner)):
-                        await self.notices.add(owner, _notice(count))
+                    with use_language(await self.languages.get_for_chat(owner)):
+                        await self.notices.add(owner, _create_notice(count))
 
 
-def _notice(count: int) -> Notice:
+def _create_notice(count: int) -> Notice:
     text = ngettext(
         "I learned {n} memory from your imported conversations. It is not used before you confirm it.",
         "I learned {n} memories from your imported conversations. They are not used before you confirm them.",

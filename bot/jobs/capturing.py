@@ -13,7 +13,7 @@ from bot.languages import Languages
 from bot.tasks import BackgroundTasks
 from config.texts import use_language
 from config.waiting import Backoff
-from memory.consolidation.capture_review import CaptureReview, Heard
+from memory.consolidation.capture_review import CaptureReview, MessageCaptures
 from memory.errors import Postponed
 from memory.store.notices import PendingNotices
 
@@ -33,20 +33,22 @@ class BackgroundCapture:
     languages: Languages
     quiet: Quiet
     tasks: BackgroundTasks
-    _waiting: deque[tuple[Heard, int | None]] = field(default_factory=lambda: deque(maxlen=MAX_WAITING), init=False)
+    _waiting: deque[tuple[MessageCaptures, int | None]] = field(
+        default_factory=lambda: deque(maxlen=MAX_WAITING), init=False
+    )
     _work: asyncio.Task[None] | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Start with the corrections that an earlier run left. One-off commands don't call this."""
         self.tasks.start(self._retry(), "corrections")
 
-    def hear(self, heard: Heard, turn_id: int) -> None:
-        if heard.is_empty:
+    def add(self, captures: MessageCaptures, turn_id: int) -> None:
+        if captures.is_empty:
             return
-        self._waiting.append((heard, turn_id))
+        self._waiting.append((captures, turn_id))
         self._begin()
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         while self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
 
@@ -56,19 +58,19 @@ class BackgroundCapture:
 
     async def _run(self) -> None:
         while self._waiting:
-            heard, turn_id = self._waiting.popleft()
+            captures, turn_id = self._waiting.popleft()
             try:
-                await self._judge(heard, turn_id)
+                await self._judge(captures, turn_id)
             except Exception:
                 log.exception("capture_not_judged")
 
-    async def _judge(self, heard: Heard, turn_id: int | None) -> None:
+    async def _judge(self, captures: MessageCaptures, turn_id: int | None) -> None:
         while True:
             await self.quiet()
             try:
-                with use_language(await self.languages.of_chat(heard.owner)):
-                    notices = await self.review.judge(heard, turn_id)
-                    await self.notices.add(heard.owner, *notices)
+                with use_language(await self.languages.get_for_chat(captures.owner)):
+                    notices = await self.review.judge(captures, turn_id)
+                    await self.notices.add(captures.owner, *notices)
             except Postponed:
                 continue
             return
@@ -77,8 +79,8 @@ class BackgroundCapture:
         pause = Backoff(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS)
         while True:
             try:
-                waiting = await self.review.pending()
-                self._waiting.extend((heard, None) for heard in waiting[:MAX_WAITING])
+                waiting = await self.review.list_pending()
+                self._waiting.extend((captures, None) for captures in waiting[:MAX_WAITING])
                 if waiting:
                     self._begin()
                 else:

@@ -23,8 +23,8 @@ from memory.errors import StoreError
 from memory.runtime.jobs import JobLog
 from memory.store.database import Database
 from memory.store.file_copies import FileCopies
-from memory.store.snapshots import litestream_folder
-from memory.transfer.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, litestream
+from memory.store.snapshots import get_litestream_folder
+from memory.transfer.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, find_litestream
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +86,7 @@ class Replication:
         """Replicate until the context ends, and send pending data then. This machine must hold the lease."""
         # Litestream replicates the write-ahead log, so no other process may checkpoint it
         await self._database.leave_checkpoints()
-        self._synced_at = await self._jobs.ran_at(JOB)
+        self._synced_at = await self._jobs.find_last_run(JOB)
         with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # The path of a socket has to be short
             socket = Path(name) / "litestream"
             transport = httpx.AsyncHTTPTransport(uds=str(socket))
@@ -101,7 +101,7 @@ class Replication:
                     # While Litestream still runs, so that the last edits are replicated
                     if self._copies is not None:
                         with contextlib.suppress(StoreError):
-                            await self._copies.look()
+                            await self._copies.update()
                     # Before the process, which _keep_alive would start again
                     await self._tasks.close()
                     async with self._changing:
@@ -109,7 +109,7 @@ class Replication:
                     self._client = None
 
     @property
-    def age(self) -> timedelta | None:
+    def sync_age(self) -> timedelta | None:
         """Return the time since the replica was complete, or None if it never was."""
         return None if self._synced_at is None else max(timedelta(), self._clock() - self._synced_at)
 
@@ -152,12 +152,12 @@ class Replication:
         # Ignore the pause after a timeout
         self._paused_until = 0.0
         await self.wait_for_sync(CHECK_TIMEOUT_SECONDS)
-        if self.age is not None and self.age > MAX_AGE and not self._has_warned and self.tell is not None:
-            await self.tell(self.age)
+        if self.sync_age is not None and self.sync_age > MAX_AGE and not self._has_warned and self.tell is not None:
+            await self.tell(self.sync_age)
             self._has_warned = True
         # Only another machine's lease ends this bot, not an unreachable replica
         with contextlib.suppress(ReplicaUnreachable):
-            lease = await self._replica.lease()
+            lease = await self._replica.read_lease()
             if lease is not None and not self._replica.holds(lease):
                 self._taken_by = f"{lease.machine} since {lease.at}"
 
@@ -185,7 +185,7 @@ class Replication:
             finally:
                 # The folder itself stays, since it shows other processes that Litestream does the checkpoints
                 await asyncio.to_thread(
-                    shutil.rmtree, litestream_folder(self._database.path) / "ltx", ignore_errors=True
+                    shutil.rmtree, get_litestream_folder(self._database.path) / "ltx", ignore_errors=True
                 )
 
     async def _keep_alive(self, socket: Path) -> None:
@@ -204,7 +204,7 @@ class Replication:
 
     async def _begin(self, socket: Path) -> asyncio.subprocess.Process:
         control = {"enabled": True, "path": str(socket)}
-        command = (sys.executable, "-I", "-S", "-c", _CHILD, litestream(), "replicate", *SETTINGS_ON_STDIN)
+        command = (sys.executable, "-I", "-S", "-c", _CHILD, find_litestream(), "replicate", *SETTINGS_ON_STDIN)
         self._process = process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -213,7 +213,9 @@ class Replication:
         )
         assert process.stdin is not None, "it was asked for"  # noqa: S101  # Guaranteed by asyncio
         # On standard input, since the settings contain keys, which must not appear in files or process lists
-        process.stdin.write(self._replica.settings(self._database.path, str(self._replica.number), socket=control))
+        process.stdin.write(
+            self._replica.build_settings(self._database.path, str(self._replica.number), socket=control)
+        )
         process.stdin.close()
         self._ready.set()
         return process
@@ -237,5 +239,5 @@ class Replication:
         if self._copies is None or time.monotonic() < self._files_due:
             return
         began = time.monotonic()
-        await self._copies.look()
+        await self._copies.update()
         self._files_due = began + (time.monotonic() - began) * _FILES_SHARE

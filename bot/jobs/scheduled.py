@@ -39,7 +39,7 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _GIVEN_UP = N_("I couldn't tidy the memory: I crashed on it twice. I'll try again in a week.")
 
 
-def weekly_hour(day: str, hour: int, zone: ZoneInfo) -> Rule:
+def create_weekly_rule(day: str, hour: int, zone: ZoneInfo) -> Rule:
     return Rule(Repeat.WEEKLY, datetime.combine(date.min, time(hour)), zone, (_DAYS.index(day),))
 
 
@@ -56,18 +56,18 @@ class WeeklySchedule:
 
     def start(self, tasks: BackgroundTasks) -> None:
         """Start with a run that was missed. One-off commands don't call this."""
-        log.info("weekly_consolidation_scheduled", at=self.at.after(self.clock()))
+        log.info("weekly_consolidation_scheduled", at=self.at.find_next(self.clock()))
         tasks.every(MINUTE_SECONDS, self.run_if_due, WEEKLY)
 
     async def run_if_due(self) -> bool:
         """Consolidate the memory of all owners if a run is due. Return True if it was."""
         now = self.clock()
-        ran_at = await self.jobs.ran_at(WEEKLY)
-        if ran_at is None or ran_at > now:
+        last_run = await self.jobs.find_last_run(WEEKLY)
+        if last_run is None or last_run > now:
             # At the first start, or after the clock was set back, wait for the next hour
             await self.jobs.mark(WEEKLY, now)
             return False
-        due = self.at.after(ran_at)
+        due = self.at.find_next(last_run)
         if due is None or due > now:
             return False
         await self._tidy()
@@ -77,13 +77,13 @@ class WeeklySchedule:
         return True
 
     async def _tidy(self) -> None:
-        for owner in await self.weekly.owners():
+        for owner in await self.weekly.list_owners():
             try:
                 async with self.jobs.attempt(f"{WEEKLY} of {owner}") as is_allowed:
                     done = await self.weekly.run(owner) if is_allowed else None
                 if done is None:
                     log.error("weekly_consolidation_given_up", owner=owner)
-                with use_language(await self.languages.of_chat(owner)):
+                with use_language(await self.languages.get_for_chat(owner)):
                     summary = _(_GIVEN_UP) if done is None else done.summary
                     if summary:
                         await self.notices.add(owner, Notice(summary))
@@ -93,7 +93,7 @@ class WeeklySchedule:
 
 
 @dataclass(eq=False)
-class DateOffers:
+class DateOfferJob:
     """Searches once a day for dates in memory to offer a reminder for, no matter how often the program starts."""
 
     near: NearDates
@@ -104,9 +104,9 @@ class DateOffers:
     async def run_if_due(self) -> bool:
         """Search if that wasn't done today. Return True if it was done now."""
         now = self.clock()
-        ran_at = await self.jobs.ran_at(DATES)
+        last_run = await self.jobs.find_last_run(DATES)
         # If the clock was set back, a search is due
-        if ran_at is not None and ran_at <= now < ran_at + DATES_INTERVAL:
+        if last_run is not None and last_run <= now < last_run + DATES_INTERVAL:
             return False
         async with self.jobs.attempt(DATES) as is_allowed:
             if is_allowed:
@@ -120,7 +120,7 @@ class DateOffers:
         return True
 
 
-def start_reminders(tell: Callable[[], Awaitable[None]], offers: DateOffers | None, tasks: BackgroundTasks) -> None:
+def start_reminders(tell: Callable[[], Awaitable[None]], offers: DateOfferJob | None, tasks: BackgroundTasks) -> None:
     """Check for due reminders now and repeatedly.
 
     Args:
@@ -167,10 +167,10 @@ class Maintenance:
     def start(self, tasks: BackgroundTasks) -> None:
         """Run daily, and remove traces every minute. One-off commands don't call this."""
         at_once = not self.integrity.is_quick
-        tasks.every(DAY_SECONDS, self._daily, "housekeeping", at_once=at_once)
+        tasks.every(DAY_SECONDS, self._run_daily, "housekeeping", at_once=at_once)
         tasks.every(MINUTE_SECONDS, self.remove_traces, "traces", at_once=False)
 
-    async def _daily(self) -> None:
+    async def _run_daily(self) -> None:
         try:
             await self.integrity.examine()
         except StoreError as error:

@@ -11,7 +11,7 @@ MAX_WAIT_SECONDS = 60.0
 """Maximum number of seconds before the scheduler reads the clock again."""
 
 
-class Again(BaseTrigger):  # type: ignore[misc]  # The library has no types
+class RepeatTrigger(BaseTrigger):  # type: ignore[misc]  # The library has no types
     """Fires some seconds after the last check.
 
     APScheduler's IntervalTrigger counts from a start time. After the clock is set back, that lies in the future, and

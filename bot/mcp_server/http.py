@@ -16,9 +16,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.kernel import App
-from bot.mcp_server.server import memory_server, served_owner
+from bot.mcp_server.server import create_memory_server, find_served_owner
 from bot.mcp_server.tools import MemoryTools
-from bot.web import host_header
+from bot.web import build_host_header
 from bot.web.limits import admit, allow_body
 from bot.web.server import HOST
 
@@ -57,7 +57,7 @@ class BearerToken:
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
 
-def mcp_app(server: Server[Any], token: str, url: HttpUrl | None, others: Sequence[BaseRoute] = ()) -> Starlette:
+def build_mcp_app(server: Server[Any], token: str, url: HttpUrl | None, others: Sequence[BaseRoute] = ()) -> Starlette:
     """Create the MCP application.
 
     Each request is independent of others, in the protocol of 2026-07-28 and earlier ones, so nothing is stored
@@ -83,10 +83,10 @@ def create_mcp_app(app: App, token: str, others: Sequence[BaseRoute]) -> Starlet
     settings = app.settings
 
     async def owner_of() -> str:
-        return await served_owner(settings, app.memory)
+        return await find_served_owner(settings, app.memory)
 
-    server = memory_server(MemoryTools(app.memory, app.checker), owner_of)
-    return mcp_app(server, token, settings.web_url, others)
+    server = create_memory_server(MemoryTools(app.memory, app.checker), owner_of)
+    return build_mcp_app(server, token, settings.web_url, others)
 
 
 def _security_settings(url: HttpUrl | None) -> TransportSecuritySettings:
@@ -95,6 +95,6 @@ def _security_settings(url: HttpUrl | None) -> TransportSecuritySettings:
     local_hosts = [f"{name}:*" for name in (HOST, "localhost", "[::1]")]
     hosts, origins = [*local_hosts], [f"http://{name}" for name in local_hosts]
     if url is not None:
-        hosts.append(host_header(url))
-        origins.append(f"{url.scheme}://{host_header(url)}")
+        hosts.append(build_host_header(url))
+        origins.append(f"{url.scheme}://{build_host_header(url)}")
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

@@ -28,13 +28,13 @@ from mcp.types import (
 )
 from mcp.types import Tool as ListedTool
 
-from bot.console.console import console_address
+from bot.console.console import create_console_address
 from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES, MemoryTools
 from bot.services import MemoryServices
 from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError
 from config.numbers import parse_number
-from config.process import program_version
+from config.process import get_program_version
 from config.settings import MemoryScope, Settings
 from config.texts import SOURCE, use_language
 from memory.access import AccessList
@@ -85,11 +85,11 @@ _TEMPLATES = [
 ]
 
 
-def memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
+def create_memory_server(tools: MemoryTools, owner_of: OwnerLookup) -> Server[Any]:
     serving = _Serving(tools, owner_of)
     return Server(
         "mneme",
-        version=program_version(),
+        version=get_program_version(),
         title="Mneme",
         instructions=INSTRUCTIONS,
         on_list_tools=serving.list_tools,
@@ -146,14 +146,14 @@ class _Serving:
 
     async def _read(self, uri: str, owner: str) -> tuple[str, str]:
         if uri == LONG_TERM:
-            return await self._memory.long_term(owner), "text/markdown"
+            return await self._memory.read_long_term(owner), "text/markdown"
         number = parse_number(uri.removeprefix(MESSAGES)) if uri.startswith(MESSAGES) else None
         if number is not None:
-            return await self._memory.conversation(owner, number), "text/plain"
+            return await self._memory.read_conversation(owner, number), "text/plain"
         name = unquote(uri.removeprefix(ENTRIES))
         if name == uri:
             raise MnemeError(f"There is no {uri[:80]}: there is {LONG_TERM}, {ENTRIES}NAME and {MESSAGES}NUMBER.")
-        return await self._memory.entry(owner, name), "application/json"
+        return await self._memory.read_entry(owner, name), "application/json"
 
     def _describe_tool(self, tool: Tool) -> ListedTool:
         spec = tool.spec
@@ -171,12 +171,12 @@ class _Serving:
         )
 
 
-async def served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
+async def find_served_owner(settings: Settings, memory: MemoryServices, named: str | None = None) -> str:
     """Return the owner `named` or MCP_OWNER, else the only owner, else the bot owner's chat.
 
     Raises ConfigurationError if that is unclear.
     """
-    owners = await memory.stats.owners()
+    owners = await memory.stats.list_owners()
     named = named or settings.mcp_owner
     if named is not None:
         if named not in owners:
@@ -186,13 +186,13 @@ async def served_owner(settings: Settings, memory: MemoryServices, named: str | 
         return SHARED_OWNER
     if len(owners) == 1:
         return owners[0]
-    claimed = await AccessList(memory.database, TELEGRAM, system_clock).owners()
+    claimed = await AccessList(memory.database, TELEGRAM, system_clock).list_owner_ids()
     # Ids of groups are negative
     people = claimed or [user for user in settings.telegram_allowed_ids if user > 0]
     if len(people) == 1:
         return Address(TELEGRAM, str(people[0])).owner
     if not owners and settings.telegram_bot_token is None:  # Without a Telegram bot, `mneme chat` is the only chat
-        return console_address("local").owner
+        return create_console_address("local").owner
     raise ConfigurationError(
         f"It is not clear whose memory is meant: {_describe_owners(owners)}; name one with --owner or MCP_OWNER."
     )

@@ -9,7 +9,7 @@ import typer
 from mcp.server.stdio import stdio_server
 
 from bot.cli.memory_cli import open_memory
-from bot.mcp_server.server import memory_server, served_owner
+from bot.mcp_server.server import create_memory_server, find_served_owner
 from bot.mcp_server.tools import MemoryTools
 from config.errors import ConfigurationError
 from memory.facts.checker import FactChecker
@@ -33,11 +33,11 @@ async def serve_stdio(named: str | None) -> None:
     async with open_memory(by_meaning=True) as opened:
         if not opened.settings.memory_enabled:
             raise ConfigurationError("Memory is off: set MEMORY_ENABLED=true to have other programs ask it.")
-        owner = await served_owner(opened.settings, opened.memory, named)
+        owner = await find_served_owner(opened.settings, opened.memory, named)
 
         async def owner_of() -> str:
             return owner
 
-        server = memory_server(MemoryTools(opened.memory, FactChecker(None)), owner_of)
+        server = create_memory_server(MemoryTools(opened.memory, FactChecker(None)), owner_of)
         async with stdio_server() as (requests, answers):
             await server.run(requests, answers, server.create_initialization_options())

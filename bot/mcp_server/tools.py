@@ -15,16 +15,16 @@ from urllib.parse import quote as percent_encoded
 
 from pydantic import AliasChoices, Field
 
-from bot.cli.memory_cli import entry_json
+from bot.cli.memory_cli import entry_to_json
 from bot.services import MemoryServices
 from config.numbers import NUMBER
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from memory.errors import MnemeError, Postponed
 from memory.facts.checker import FactChecker
 from memory.facts.fact import CheckedFact, Citation, Doubt, Fact, KnownMemory
-from memory.facts.fact_learner import Learned
+from memory.facts.fact_learner import LearnedMemory
 from memory.log.quoted import QuotedMessages
-from memory.search.formatting import excerpt
+from memory.search.formatting import cut_excerpt
 from memory.search.memory_reader import MAX_RESULTS, ReadRequest
 from memory.search.recall import RecallResult
 from memory.search.types import Filter, Hit
@@ -92,11 +92,11 @@ class MemoryTools:
         """
         shortened = [query[:MAX_QUERY_CHARS] for query in queries]
         page = await self._memory.reading.search(shortened, context.owner, ReadRequest(Filter(), 1, MAX_ANSWER_TOKENS))
-        return without_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
+        return mask_secrets("\n".join(page.lines[:limit])) if page is not None else "nothing found"
 
     async def memory_get(self, context: ToolContext, name: Query) -> str:
         """Read one memory whole, by its name: what it says, since when, where it came from, whether it is confirmed."""
-        return await self.entry(context.owner, name)
+        return await self.read_entry(context.owner, name)
 
     async def memory_learn(
         self,
@@ -116,10 +116,10 @@ class MemoryTools:
         # Before it is used in a search or shown to a model
         refuse_secret(f"{text}\n{quote}")
         checked = await self._check_fact(context, text, quote)
-        repeated = _first(checked.repeats)
+        repeated = _find_first_typed(checked.repeats)
         if checked.doubt is None and repeated is not None:
-            return without_secrets(f"known already as {repeated.name}: {repeated.content}")
-        replaced = _first(checked.replaces) if checked.doubt is None and not checked.is_past else None
+            return mask_secrets(f"known already as {repeated.name}: {repeated.content}")
+        replaced = _find_first_typed(checked.replaces) if checked.doubt is None and not checked.is_past else None
         new = NewEntry(
             text,
             stem=Kind.FACT,
@@ -132,17 +132,17 @@ class MemoryTools:
         )
         # By its id, since another change may have given the name to its successor
         learned = await self._memory.learning.learn(context.owner, new, f"#{replaced.id}" if replaced else None)
-        return without_secrets(_outcome(learned))
+        return mask_secrets(_describe_outcome(learned))
 
     async def memory_forget(self, context: ToolContext, name: Query) -> str:
         """Delete one memory by its name. The user can take that back with /undo."""
         removed = await self._memory.entries.remove(context.owner, name, Author.MCP)
-        return f"forgotten: {removed.name}: {without_secrets(removed.content)}"
+        return f"forgotten: {removed.name}: {mask_secrets(removed.content)}"
 
     async def search(self, context: ToolContext, query: Query) -> str:
         """Search the user's memories and conversations; gives ids, titles and addresses, to be read with fetch."""
         results = await self._memory.recall.recall(query, context.owner, Filter(), MAX_SEARCH_RESULTS)
-        return _as_json({"results": [_result(result, query) for result in results]})
+        return _to_json({"results": [_result_to_json(result, query) for result in results]})
 
     async def fetch(self, context: ToolContext, id: Query) -> str:  # noqa: A002  # The name that OpenAI's clients use
         """Read one result of search whole, by its id."""
@@ -154,13 +154,13 @@ class MemoryTools:
         if match["kind"] == "message":
             document = {
                 "title": f"Conversation around message {number}",
-                "text": await self.conversation(context.owner, number),
+                "text": await self.read_conversation(context.owner, number),
                 "url": f"{MESSAGES}{number}",
                 "metadata": {"kind": "message"},
             }
         else:
             entry = await self._memory.entries.get(context.owner, f"#{number}")
-            values = _mask_secrets(entry_json(entry))
+            values = _mask_secrets(entry_to_json(entry))
             metadata = {key: str(value) for key, value in values.items() if value and key not in ("content", "name")}
             document = {
                 "title": _mark_title(entry.name, entry),
@@ -168,39 +168,39 @@ class MemoryTools:
                 "url": f"{ENTRIES}{percent_encoded(entry.name, safe='')}",
                 "metadata": metadata,
             }
-        return _as_json({"id": id, **document})
+        return _to_json({"id": id, **document})
 
-    async def entry(self, owner: str, name: str) -> str:
+    async def read_entry(self, owner: str, name: str) -> str:
         """Return an entry as JSON. Raises MemoryRefused if there is no such name."""
-        return _as_json(_mask_secrets(entry_json(await self._memory.entries.get(owner, name))))
+        return _to_json(_mask_secrets(entry_to_json(await self._memory.entries.get(owner, name))))
 
-    async def conversation(self, owner: str, message: int) -> str:
+    async def read_conversation(self, owner: str, message: int) -> str:
         """Return a message with its context. Raises NoSuchMessage."""
-        passage = await self._memory.reading.around(message, owner, MAX_ANSWER_TOKENS)
-        return without_secrets(passage.text)
+        passage = await self._memory.reading.read_around(message, owner, MAX_ANSWER_TOKENS)
+        return mask_secrets(passage.text)
 
-    async def long_term(self, owner: str) -> str:
-        return without_secrets(await self._memory.long_term.read(owner))
+    async def read_long_term(self, owner: str) -> str:
+        return mask_secrets(await self._memory.long_term.read(owner))
 
     async def _check_fact(self, context: ToolContext, text: str, quote: str) -> CheckedFact:
-        messages = await self._quoted.around(quote, context.owner)
+        messages = await self._quoted.find_around(quote, context.owner)
         context = replace(context, messages=tuple(messages))
         memories: list[KnownMemory] = []
         if messages:
             fact = Fact("", text, Kind.FACT, citation=Citation(None, quote))
-            memories = await self._memory.facts.related(context.owner, [fact], messages[0].id or 0)
+            memories = await self._memory.facts.find_related(context.owner, [fact], messages[0].id or 0)
         try:
             return await self._writes.check(context, text, quote, memories)
         except Postponed:  # A user is waiting for the model
             return await self._unchecked_writes.check(context, text, quote, memories)
 
 
-def _first(memories: Sequence[KnownMemory]) -> Entry | None:
+def _find_first_typed(memories: Sequence[KnownMemory]) -> Entry | None:
     """Return the first typed memory that a fact repeats or replaces. Notes and lines of MEMORY.md are not changed."""
     return next((m.entry for m in memories if m.entry is not None and m.entry.kind in TYPED_KINDS), None)
 
 
-def _outcome(learned: Learned) -> str:
+def _describe_outcome(learned: LearnedMemory) -> str:
     entry = learned.entry
     known = "known already" if learned.known else "saved"
     if entry.unconfirmed is None:
@@ -221,20 +221,20 @@ def _mark_title(name: str, memory: Hit | Entry) -> str:
     return f"[superseded] {name}" if memory.superseded_by is not None else name
 
 
-def _result(result: RecallResult, query: str) -> dict[str, str]:
+def _result_to_json(result: RecallResult, query: str) -> dict[str, str]:
     hit = result.hit
     if hit.name is None:
-        title = excerpt(result.text, QueryTerms(query), MAX_TITLE_CHARS)
-        return {"id": f"message:{hit.id}", "title": without_secrets(title), "url": f"{MESSAGES}{hit.id}"}
-    title = f"{_mark_title(hit.name, hit)}: {excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
+        title = cut_excerpt(result.text, QueryTerms(query), MAX_TITLE_CHARS)
+        return {"id": f"message:{hit.id}", "title": mask_secrets(title), "url": f"{MESSAGES}{hit.id}"}
+    title = f"{_mark_title(hit.name, hit)}: {cut_excerpt(hit.content, QueryTerms(query), MAX_TITLE_CHARS)}"
     url = f"{ENTRIES}{percent_encoded(hit.name, safe='')}"
-    return {"id": f"entry:{hit.id}", "title": without_secrets(title), "url": url}
+    return {"id": f"entry:{hit.id}", "title": mask_secrets(title), "url": url}
 
 
 def _mask_secrets(values: dict[str, object]) -> dict[str, object]:
     # Before the conversion to JSON: secrets are recognized by the words around them
-    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
+    return {key: mask_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
-def _as_json(value: object) -> str:
+def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -20,11 +20,11 @@ from rich.text import Text
 
 from bot.cli.start import load_settings_with_logging
 from bot.feature import Feature
-from bot.local_choice import memory_bytes
-from bot.models import describe_uncounted_cost, endpoint_and_model
+from bot.local_choice import get_memory_bytes
+from bot.models import describe_uncounted_cost, find_endpoint_and_model
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.models import LocalModel, load_catalogue
-from config.settings import Settings, load_settings, settings_file
+from config.settings import Settings, find_settings_file, load_settings
 from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
 from memory.errors import MnemeError, StoreError
@@ -39,7 +39,7 @@ MAX_UNMEASURED_MODELS = 3
 MAX_NAMED_MODELS = 3
 
 
-Chosen = tuple[Endpoint, str]
+ChosenEndpoint = tuple[Endpoint, str]
 
 
 def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
@@ -52,7 +52,7 @@ def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None
 def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
     settings = load_settings(env_file)
     if settings.has_endpoint:
-        if _check_model(endpoint_and_model(settings, settings.llm_model or ""), settings):
+        if _check_model(find_endpoint_and_model(settings, settings.llm_model or ""), settings):
             return
         if not typer.confirm("Choose another model?", default=True):
             return
@@ -73,8 +73,8 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
             return
 
 
-def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalModel:
-    fitting = load_catalogue().fitting(memory_bytes())
+def _choose(servers: list[LocalServer], settings: Settings) -> ChosenEndpoint | LocalModel:
+    fitting = load_catalogue().list_fitting(get_memory_bytes())
     embedded = [model for model in fitting if model.is_measured]
     embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]
     lines = [
@@ -92,7 +92,7 @@ def _choose(servers: list[LocalServer], settings: Settings) -> Chosen | LocalMod
     ]
     say("\nWhich model is to answer? For real use take a hosted or a larger one.")
     if not embedded:
-        say(f"This machine has {memory_bytes() / 1e9:.1f} GB of memory: too little for an embedded model.")
+        say(f"This machine has {get_memory_bytes() / 1e9:.1f} GB of memory: too little for an embedded model.")
     for number, line in enumerate(lines, 1):
         say(f"  {number}  {line}")
     number = ask_number("Number", len(lines))
@@ -108,7 +108,7 @@ def _describe_quality(local: LocalModel) -> str:
     return f"for trying: {local.quality} answers" if local.is_measured else f"{local.quality}, from the hub"
 
 
-def _ask_endpoint() -> Chosen:
+def _ask_endpoint() -> ChosenEndpoint:
     url = ask_url("Base URL, such as localhost:1234 (empty: OpenAI's own)") or None
     key = ask_secret("API key (not shown; empty: none)" if url else "API key of OpenAI (not shown)")
     while not key and url is None:
@@ -125,7 +125,7 @@ def _ask_endpoint() -> Chosen:
     return endpoint, ask_one_of("Model", names or [])
 
 
-def _check_model(chosen: Chosen, settings: Settings) -> bool:
+def _check_model(chosen: ChosenEndpoint, settings: Settings) -> bool:
     """Test a model and print what works, or why it doesn't. Return True if it answers."""
     endpoint, model = chosen
 
@@ -133,7 +133,7 @@ def _check_model(chosen: Chosen, settings: Settings) -> bool:
         database = await Database.open(settings.database_file)
         try:
             store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
-            assumed = load_catalogue().window(model)
+            assumed = load_catalogue().get_window(model)
             return await probe(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)
         finally:
             await database.close()
@@ -165,7 +165,7 @@ class NotReached(MnemeError):
 def run_setup(features: Iterable[Feature]) -> None:
     """Configure a bot interactively. Raises typer's Abort if the user leaves."""
     load_settings_with_logging(quiet=True)  # Keep the log out of the questions
-    env_file = settings_file()
+    env_file = find_settings_file()
     say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
     bot = _set_up_telegram(env_file)
     set_up_model(env_file)
@@ -173,11 +173,11 @@ def run_setup(features: Iterable[Feature]) -> None:
         feature.set_up(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
     if bot is None:
-        server = _bot_on_server(env_file)
+        server = _find_bot_on_server(env_file)
         command = "mneme chat" if server is None else f"sudo mneme {'' if server == 'mneme' else f'@{server} '}chat"
         say(f"Talk with `{command}`.")
     else:
-        asyncio.run(_show_claim(load_settings(env_file), bot, _bot_on_server(env_file)))
+        asyncio.run(_show_claim(load_settings(env_file), bot, _find_bot_on_server(env_file)))
 
 
 def _set_up_telegram(env_file: Path) -> str | None:
@@ -191,7 +191,7 @@ def _set_up_telegram(env_file: Path) -> str | None:
         if not token:
             return None
         try:
-            name = asyncio.run(_bot_name(settings, token))
+            name = asyncio.run(_fetch_bot_name(settings, token))
         except NotReached as error:
             say(str(error))
             if not typer.confirm("Try again?", default=True):
@@ -206,15 +206,15 @@ def _set_up_telegram(env_file: Path) -> str | None:
             return name
 
 
-async def _bot_name(settings: Settings, token: str) -> str:
+async def _fetch_bot_name(settings: Settings, token: str) -> str:
     from telegram.error import Forbidden, InvalidToken, NetworkError, TelegramError
 
-    from bot.telegram.service import telegram_bot
+    from bot.telegram.service import create_bot
 
     if not _TOKEN.fullmatch(token):
         raise NotAccepted("That is no bot token: it is a number, a colon and 35 letters, such as 123456789:AAE...")
     try:
-        async with telegram_bot(settings.model_copy(update={"telegram_bot_token": SecretStr(token)})) as bot:
+        async with create_bot(settings.model_copy(update={"telegram_bot_token": SecretStr(token)})) as bot:
             return bot.username
     except (InvalidToken, Forbidden) as error:
         raise NotAccepted("Telegram does not know this token: copy it again from @BotFather.") from error
@@ -224,7 +224,7 @@ async def _bot_name(settings: Settings, token: str) -> str:
         raise NotReached(f"Telegram does not say who the bot is ({error}).") from error
 
 
-def _bot_on_server(env_file: Path) -> str | None:
+def _find_bot_on_server(env_file: Path) -> str | None:
     """Return the name of a bot that was installed on a server, or None in a checkout."""
     server = _SERVER.fullmatch(str(env_file))
     return server[1] if server is not None else None
@@ -238,27 +238,27 @@ async def _show_claim(settings: Settings, bot: str, server: str | None) -> None:
         code = await AccessList(database, CHANNEL, system_clock).new_claim_code()
     finally:
         await database.close()
-    link = claim_link(bot, code)
+    link = build_claim_link(bot, code)
     hours = int(CODE_LIFETIME.total_seconds() // 3600)
     unit = "mneme" if server == "mneme" else f"mneme@{server}"
     command = "mneme run" if server is None else f"sudo systemctl restart {unit}"
     say(f"Start the bot with `{command}`. To make it yours, open this within {hours} hours:\n")
     typer.echo(f"    {link}\n")  # Not through rich, which would wrap the link
     console = Console()
-    picture = qr_code(link)
+    picture = render_qr_code(link)
     if console.is_terminal and console.width >= len(picture[0]):
         # With fixed colours, since on a light terminal it would be inverted
         console.print(Text("\n".join(picture), style="bright_white on black"))
     say(f"\nOr send @{bot}: /start {code}")
 
 
-def claim_link(bot: str, code: str) -> str:
+def build_claim_link(bot: str, code: str) -> str:
     """Return the link that opens a bot (its name without @) in Telegram and sends `/start CODE`."""
     # Telegram accepts codes of up to 64 characters A-Z, a-z, 0-9, `_` and `-`
     return f"https://t.me/{bot}?start={code}"
 
 
-def qr_code(text: str) -> list[str]:
+def render_qr_code(text: str) -> list[str]:
     """Render a QR code as lines of half blocks, with the quiet zone around it that cameras need."""
     import segno
 

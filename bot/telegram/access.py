@@ -20,7 +20,7 @@ from bot.languages import Languages
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.calls import PollingBot, SendFailed, describe_error, get_chat_id, readable, send_part
+from bot.telegram.calls import PollingBot, SendFailed, describe_error, get_chat_id, parsing_answer, send_part
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from bot.telegram.updates import IncomingMessage
@@ -46,7 +46,7 @@ _INTRODUCTION = N_(
 _MEMORY = N_(", and the facts and wishes that I learn from them")
 
 
-def introduction(me: User, *, remembers: bool) -> str:
+def format_introduction(me: User, *, remembers: bool) -> str:
     """Return the bot's introduction to a group. With `remembers` it mentions that the bot learns facts."""
     return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
@@ -93,7 +93,7 @@ class ChatMigrations:
         self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
-        migrations = await self._moving.known(CHANNEL)
+        migrations = await self._moving.read_new_ids(CHANNEL)
         self._present = {int(former): int(present) for former, present in migrations.items()}
 
     def find_former_ids(self, chat: int) -> set[int]:
@@ -188,7 +188,7 @@ class Strangers:
 
     def tell(self, user_id: int, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
         """Queue a message to a stranger who got fewer than `max_times` before. Return True if it will be sent."""
-        if self._waiting.full() or self._counts.of(user_id) >= max_times:
+        if self._waiting.full() or self._counts.get(user_id) >= max_times:
             return False
         self._counts.add(user_id)
         self._waiting.put_nowait(say)
@@ -258,7 +258,7 @@ class AccessControl:
 
     async def serves(self, session_id: str) -> bool:
         """Return True if a chat is still admitted. Access may have been revoked since."""
-        chat = get_chat_id(Address.of(session_id))
+        chat = get_chat_id(Address.parse(session_id))
         return self._is_allowed(chat) or (chat > 0 and await self.access.is_member(chat))
 
     def _is_allowed(self, chat: int) -> bool:
@@ -266,7 +266,7 @@ class AccessControl:
         is_known = chat in self.allowed or self.migrations.is_moving(chat)
         return is_known or not self.allowed.isdisjoint(self.migrations.find_former_ids(chat))
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         """Return True for the user of a private chat, administrators of a group, and the owner. Raises GroupUnknown."""
         if arrival.speaker is None:
             return True
@@ -274,7 +274,7 @@ class AccessControl:
         if await self.is_owner(user):
             return True
         try:
-            with readable():
+            with parsing_answer():
                 member = await self.bot.get_chat_member(get_chat_id(arrival.address), user)
         except TelegramError as error:
             log.warning("group_unknown", reason=describe_error(error))
@@ -282,7 +282,7 @@ class AccessControl:
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
     async def is_owner(self, user: int) -> bool:
-        return user in self.allowed or user in await self.access.owners()
+        return user in self.allowed or user in await self.access.list_owner_ids()
 
     async def reject(self, message: IncomingMessage) -> None:
         """Answer a stranger once, or a limited number of wrong codes. The right code makes the stranger the owner.
@@ -309,19 +309,19 @@ class AccessControl:
     async def _greet(self, message: IncomingMessage) -> None:
         """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
         await self._tell(message.arrival, _STRANGER, user_id=message.user_id)
-        owners, user = await self._owners(), message.user_id
-        if not owners or not await self.access.is_to_be_asked_about(user):
+        owners, user = await self._list_owners(), message.user_id
+        if not owners or not await self.access.should_ask_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
-            with use_language(await self.languages.of_chat(address.owner)):
+            with use_language(await self.languages.get_for_chat(address.owner)):
                 row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
                 text = _("{name} (id {user}) would like to use this bot.", name=message.name, user=user)
             await self._answer(address, text, (row,), unasked=True)
 
-    async def _owners(self) -> list[int]:
+    async def _list_owners(self) -> list[int]:
         # Ids in the settings belong to the owner or were added by the owner
-        claimed = (await self.access.owners())[:1]
+        claimed = (await self.access.list_owner_ids())[:1]
         return claimed or sorted(user for user in self.allowed if user > 0)[:MAX_ASKED_OWNERS]
 
     async def handle_group_update(self, update: Update) -> None:
@@ -336,7 +336,7 @@ class AccessControl:
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
             with use_language(by.language_code):
-                text = introduction(self.bot.bot, remembers=self.remembers)
+                text = format_introduction(self.bot.bot, remembers=self.remembers)
             await self._answer(address, text)
         elif by.id in self.allowed or await self.access.is_member(by.id):
             self.strangers.tell(group, lambda: self._say(address, by.language_code, _NOT_LET_IN, group=group))
@@ -368,9 +368,9 @@ class AccessControl:
 
     async def _notify_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
         """Send a notice about the whole bot to each owner, or without an owner to the chat `or_else`."""
-        owners = await self._owners() or ([] if or_else is None else [or_else])
+        owners = await self._list_owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:
-            with use_language(await self.languages.of_chat(address.owner)):
+            with use_language(await self.languages.get_for_chat(address.owner)):
                 await self._answer(address, text(), unasked=True)
 
     async def _answer(self, address: Address, text: str, keyboard: Keyboard = (), *, unasked: bool = False) -> None:

@@ -78,29 +78,31 @@ class CallbackHandler:
         typed = arrival.provenance is Provenance.TYPED and arrival.text and not arrival.files
         if message.quoted_reply is None or not typed or parse_command(arrival.text)[0]:
             return arrival
-        pressed_button = await self._buttons.asked(arrival.address.session_id, message.quoted_reply, arrival.message_id)
+        pressed_button = await self._buttons.find_question(
+            arrival.address.session_id, message.quoted_reply, arrival.message_id
+        )
         if pressed_button is None or (not message.private and pressed_button.asker != arrival.speaker_id):
             return arrival
         if not message.edited and await self._buttons.press(pressed_button, item.id) is not ClaimResult.NOW:
             return arrival
         return replace(arrival, text=f"{pressed_button.said} {arrival.text}", quoted=None)
 
-    def active_inbox_ids(self) -> set[int]:
+    def list_active_inbox_ids(self) -> set[int]:
         return set(self._active)
 
     async def _take(self, item: InboxItem, message: IncomingMessage) -> None:
-        with use_language(await self._runner.languages.of(message.arrival)):
+        with use_language(await self._runner.languages.choose(message.arrival)):
             await self._press(item, message)
 
     async def _press(self, item: InboxItem, message: IncomingMessage) -> None:
-        button = await self._button(message)
+        button = await self._find_button(message)
         if button is None:
             await self._refuse(item, message, _(_GONE))
             await self._show(message, ())
             return
         arrival = replace(
             message.arrival,
-            address=Address.of(button.session_id),
+            address=Address.parse(button.session_id),
             text=button.said,
             inbox_id=item.id,
             held=item.held,
@@ -108,7 +110,7 @@ class CallbackHandler:
             replaces=message.arrival.message_id if button.in_place else None,
         )
         try:
-            allowed = message.private or self._may_press(button, arrival) or await self._access.may_manage(arrival)
+            allowed = message.private or self._can_press(button, arrival) or await self._access.can_manage(arrival)
         except GroupUnknown as error:
             await self._refuse(item, message, str(error))
             return
@@ -123,17 +125,17 @@ class CallbackHandler:
             await self._refuse(item, message, _(_BEFORE if pressed is ClaimResult.BEFORE else _TOO_LATE))
         # A message that the command edits gets its buttons from the answer, and reusable buttons stay
         if pressed is ClaimResult.TOO_LATE or not (button.in_place or button.again):
-            await self._show(message, await self._buttons.left(button.reply))
+            await self._show(message, await self._buttons.list_remaining(button.reply))
 
-    async def _button(self, message: IncomingMessage) -> PressedButton | None:
+    async def _find_button(self, message: IncomingMessage) -> PressedButton | None:
         """Return the pressed button if it belongs to that chat. A client may send any id."""
         assert message.press is not None, "only presses come here"  # noqa: S101  # Ensured by the inbox
         button = await self._buttons.find(message.press.button)
         chat_id = get_chat_id(message.arrival.address)
-        return button if button is not None and get_chat_id(Address.of(button.session_id)) == chat_id else None
+        return button if button is not None and get_chat_id(Address.parse(button.session_id)) == chat_id else None
 
     async def _refuse(self, item: InboxItem, message: IncomingMessage, why: str) -> None:
-        await self._mailbox.done([item.id])
+        await self._mailbox.finish([item.id])
         await self._answer(message, why)
 
     async def _answer(self, message: IncomingMessage, text: str | None = None) -> None:
@@ -161,7 +163,7 @@ class CallbackHandler:
             self._shown.pop(shown_in, None)
             log.info("buttons_not_taken_away", reason=str(error))
 
-    def _may_press(self, button: PressedButton, arrival: Arrival) -> bool:
+    def _can_press(self, button: PressedButton, arrival: Arrival) -> bool:
         """Return True if the button was shown to this user and its command needs no administrator."""
         command = self._runner.commands.get(parse_command(button.said)[0])
         return button.asker == arrival.speaker_id and (command is None or command.access is Access.EVERYBODY)

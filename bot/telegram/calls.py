@@ -36,10 +36,10 @@ from telegram.error import (
 from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
-from bot.telegram.features import edit_ephemeral, ephemeral_parameters, is_ephemeral, message_key
+from bot.telegram.features import build_ephemeral_parameters, edit_ephemeral, is_ephemeral, make_message_key
 from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED, RawUpdate
-from config.texts import _, in_line
+from config.texts import _, shorten_to_line
 from config.waiting import Backoff
 from memory.buttons import PlacedButton, PlacedKeyboard
 from memory.log.sessions import Address
@@ -77,7 +77,7 @@ class Unreadable(TelegramError):
 
 
 @contextlib.contextmanager
-def readable() -> Iterator[None]:
+def parsing_answer() -> Iterator[None]:
     """Convert unexpected exceptions of the library to Unreadable."""
     try:
         yield
@@ -110,7 +110,7 @@ class PollingBot(ExtBot[int]):
     async def poll(self, offset: int | None, seconds: int, limit: int = MAX_UPDATES) -> list[RawUpdate]:
         """Return the updates from `offset` on, after at most `seconds`. Raises TelegramError."""
         parameters = {"offset": offset, "timeout": seconds, "limit": limit, "allowed_updates": ALLOWED_UPDATES}
-        with readable():
+        with parsing_answer():
             result = await self._post("getUpdates", parameters, read_timeout=seconds + READ_TIMEOUT_SECONDS)
         if not isinstance(result, list):
             raise Unreadable("there is no list of updates in it")
@@ -179,7 +179,7 @@ def get_thread_id(address: Address) -> int | None:
     return int(address.thread_id) if address.thread_id else None
 
 
-def message_parameters(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
+def build_message_parameters(address: Address, reply_to: str | None, markup: Markup, *, silent: bool) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "chat_id": get_chat_id(address),
         "message_thread_id": get_thread_id(address),
@@ -204,12 +204,12 @@ async def send_part(
     """Send one part of a reply. Return the id of the message. Raises SendFailed.
 
     Args:
-        receiver: the only user who may see it, as for `ephemeral_parameters`. The id shows whether that worked.
+        receiver: the only user who may see it, as for `build_ephemeral_parameters`. The id shows whether that worked.
     """
     silent = silent or isinstance(part, VoiceNote)  # Its text already made a sound
-    parameters = message_parameters(address, None if receiver is not None else reply_to, markup, silent=silent)
+    parameters = build_message_parameters(address, None if receiver is not None else reply_to, markup, silent=silent)
     if receiver is not None:
-        parameters["api_kwargs"] = ephemeral_parameters(receiver, reply_to)
+        parameters["api_kwargs"] = build_ephemeral_parameters(receiver, reply_to)
     caption = part if isinstance(part, Chunk) else part.caption if isinstance(part, File) else Chunk("")
 
     async def send(what: Chunk) -> str:
@@ -227,10 +227,10 @@ async def send_part(
                 read_timeout=UPLOAD_TIMEOUT_SECONDS,
                 **parameters,
             )
-        return message_key(message, int(receiver.partition(" ")[0]) if receiver is not None else None)
+        return make_message_key(message, int(receiver.partition(" ")[0]) if receiver is not None else None)
 
     try:
-        return await entities_or_plain(send, caption)
+        return await call_with_entities(send, caption)
     except SendFailed as failure:
         if not isinstance(part, File) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
@@ -261,7 +261,7 @@ async def edit_chunk(
         return message_id
 
     try:
-        await entities_or_plain(edit, chunk)
+        await call_with_entities(edit, chunk)
     except SendFailed as failure:
         if "not modified" not in failure.reason:
             raise
@@ -274,7 +274,7 @@ async def edit_markup(bot: Bot, address: Address, message_id: str, markup: Inlin
         await bot.edit_message_reply_markup(get_chat_id(address), int(message_id), reply_markup=markup)
 
 
-def in_doubt(error: TelegramError | SendFailed) -> bool:
+def is_doubtful(error: TelegramError | SendFailed) -> bool:
     failure = error if isinstance(error, SendFailed) else to_send_failure(error)
     return failure.trouble is Trouble.IN_DOUBT
 
@@ -283,7 +283,7 @@ def to_send_failure(error: TelegramError) -> SendFailed:
     """Convert an error of the Bot API to SendFailed, which says how to proceed."""
     reason = describe_error(error)
     if isinstance(error, RetryAfter):
-        return SendFailed(Trouble.LATER, min(_seconds(error.retry_after), MAX_FLOOD_PAUSE_SECONDS), reason)
+        return SendFailed(Trouble.LATER, min(_to_seconds(error.retry_after), MAX_FLOOD_PAUSE_SECONDS), reason)
     if isinstance(error, Unreadable):
         return SendFailed(Trouble.IN_DOUBT, 1, reason, unreadable=not error.foreign)
     if isinstance(error, ChatMigrated):
@@ -297,7 +297,7 @@ def describe_error(error: TelegramError) -> str:
     """Return the text of an error in one line and without the token, for log and user."""
     if isinstance(error, InvalidToken):
         return "the token is refused"
-    return in_line(str(error), MAX_REASON_CHARS)
+    return shorten_to_line(str(error), MAX_REASON_CHARS)
 
 
 def _may_have_arrived(error: TelegramError) -> bool:
@@ -311,10 +311,10 @@ def _may_have_arrived(error: TelegramError) -> bool:
     )
 
 
-async def entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
+async def call_with_entities(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
     """Run a call, with plain text if Telegram rejects the entities. Raises SendFailed."""
     try:
-        with readable():
+        with parsing_answer():
             try:
                 return await call(chunk)
             except BadRequest as error:
@@ -326,22 +326,22 @@ async def entities_or_plain(call: Callable[[Chunk], Awaitable[str]], chunk: Chun
         raise to_send_failure(error) from error
 
 
-def _seconds(pause: int | timedelta) -> float:
+def _to_seconds(pause: int | timedelta) -> float:
     return float(pause) if isinstance(pause, int) else pause.total_seconds()
 
 
 def build_markup(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
-    rows = [[_button(button) for button in row] for row in keyboard]
+    rows = [[_build_button(button) for button in row] for row in keyboard]
     return InlineKeyboardMarkup(rows) if rows else None
 
 
-def _button(button: PlacedButton) -> InlineKeyboardButton:
+def _build_button(button: PlacedButton) -> InlineKeyboardButton:
     if button.page is not None:
         return InlineKeyboardButton(button.label, web_app=WebAppInfo(button.page))
     return InlineKeyboardButton(button.label, callback_data=button.id)
 
 
-def force_reply(label: str) -> ForceReply:
+def build_force_reply(label: str) -> ForceReply:
     """Return markup that opens a reply in the app of the addressed user, with `label` as placeholder."""
     return ForceReply(selective=True, input_field_placeholder=label)
 
@@ -353,7 +353,7 @@ class TelegramFiles:
 
     async def fetch(self, media: Media) -> bytes:
         if (media.file.size or 0) > MAX_FILE_BYTES:
-            raise _too_large(media)
+            raise _create_too_large_error(media)
         backoff = Backoff(MAX_FETCH_PAUSE_SECONDS)
         async with self._free:
             for attempt in range(1, MAX_FETCH_ATTEMPTS + 1):
@@ -363,7 +363,7 @@ class TelegramFiles:
                 except BadRequest as error:
                     log.warning("file_refused", kind=media.file.kind, reason=error.message)
                     if "too big" in error.message.lower():
-                        raise _too_large(media) from None
+                        raise _create_too_large_error(media) from None
                     raise MediaUnreadable(
                         _("Telegram no longer has {name}: send it again.", name=_(media.name))
                     ) from None
@@ -379,11 +379,11 @@ class TelegramFiles:
     async def _download(self, media: Media) -> bytes:
         file = await self._bot.get_file(media.file.file_id)
         if (file.file_size or 0) > MAX_FILE_BYTES:
-            raise _too_large(media)
+            raise _create_too_large_error(media)
         return bytes(await file.download_as_bytearray())
 
 
-def _too_large(media: Media) -> MediaUnreadable:
+def _create_too_large_error(media: Media) -> MediaUnreadable:
     size = f" ({media.file.size / 1024 / 1024:.0f} MB)" if media.file.size else ""
     return MediaUnreadable(
         _(

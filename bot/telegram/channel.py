@@ -21,14 +21,14 @@ from bot.telegram.features import ServerFeatures, is_ephemeral
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, Part, render, split_reply, with_caption
-from bot.telegram.speech import VoiceMessages
+from bot.telegram.speech import VoiceSender
 from config.texts import N_, _, use_language
 from memory.buttons import Keyboard
 from memory.errors import StoreError
 from memory.mail.mailbox import Mailbox
 from memory.messages import Document
 from memory.store.button_rows import OutgoingReply
-from pipeline.arrival import Arrival, ReplyChannel, inbox_ids
+from pipeline.arrival import Arrival, ReplyChannel, collect_inbox_ids
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ class TelegramChannel:
         outbox: OutboxSender,
         access: AccessControl,
         features: ServerFeatures,
-        voice: VoiceMessages,
+        voice: VoiceSender,
         tasks: BackgroundTasks,
     ) -> None:
         self._bot = bot
@@ -69,7 +69,7 @@ class TelegramChannel:
 
     async def start(self) -> None:
         """Load the previews that an earlier run left in the chats, so that new answers replace them."""
-        self._leftover_previews = await self.mailbox.previews()
+        self._leftover_previews = await self.mailbox.list_previews()
         await self._reactions.start()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
@@ -79,7 +79,7 @@ class TelegramChannel:
         async def keep(message_id: str) -> None:
             # Without this record, a crash before the end of the turn leaves a second copy in the chat
             with contextlib.suppress(StoreError):
-                await self.mailbox.keep_preview(session_id, message_id)
+                await self.mailbox.store_preview(session_id, message_id)
 
         # The reply replaces the message with the pressed button, or the preview of an interrupted run
         remaining = arrival.replaces or self._leftover_previews.pop(session_id, None)
@@ -89,7 +89,7 @@ class TelegramChannel:
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer an arrival without a turn: through the outbox, or directly if that can't be written."""
-        if not await self._enqueue(arrival, text, keyboard, document, inbox_ids=inbox_ids([arrival])):
+        if not await self._enqueue(arrival, text, keyboard, document, inbox_ids=collect_inbox_ids([arrival])):
             parts = await split_reply(text) if document is None else await with_caption(text, document)
             await self.show_uncommitted([arrival], parts, arrival.replaces)
 
@@ -123,8 +123,8 @@ class TelegramChannel:
         self.outbox.hurry(session_id)
         return True
 
-    async def may_manage(self, arrival: Arrival) -> bool:
-        return await self._access.may_manage(arrival)
+    async def can_manage(self, arrival: Arrival) -> bool:
+        return await self._access.can_manage(arrival)
 
     async def is_owner(self, arrival: Arrival) -> bool:
         return await self._access.is_owner(int(arrival.speaker_id or 0))
@@ -137,22 +137,22 @@ class TelegramChannel:
         self._reactions.hide_waiting(arrival)
 
     def speak(self, arrivals: list[Arrival], answer: str) -> None:
-        if self._voice.wants(arrivals):
+        if self._voice.is_wanted(arrivals):
             self._tasks.start(self._voice.send(arrivals[-1], answer), "speech")
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
         # A full disk must not keep the message from being answered
         with contextlib.suppress(StoreError):
-            await self.mailbox.count_attempt(inbox_ids(arrivals))
+            await self.mailbox.count_attempt(collect_inbox_ids(arrivals))
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        await self.mailbox.hold(inbox_ids(arrivals))
+        await self.mailbox.hold(collect_inbox_ids(arrivals))
 
     async def notify_interrupted(self, arrivals: list[Arrival]) -> None:
         """Notify users with messages in the inbox. This bypasses the outbox: after a restart the notice is outdated."""
         try:
             async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
-                waiting_ids = {item.id for item in await self.mailbox.waiting()}
+                waiting_ids = {item.id for item in await self.mailbox.list_waiting()}
                 waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
                 await asyncio.gather(*map(self._tell_interrupted, waiting), return_exceptions=True)
         except (TimeoutError, StoreError) as error:
@@ -178,7 +178,7 @@ class TelegramChannel:
         await asyncio.sleep(TYPING_DELAY_SECONDS)
         while True:
             preview = self._previews.get(arrival.address.session_id)
-            if (preview is None or not preview.shown_within(TYPING_INTERVAL_SECONDS)) and self._pace.allows():
+            if (preview is None or not preview.was_shown_within(TYPING_INTERVAL_SECONDS)) and self._pace.allows():
                 with contextlib.suppress(TelegramError):
                     await self._bot.send_chat_action(
                         get_chat_id(arrival.address),
@@ -201,7 +201,7 @@ class TelegramChannel:
         except SendFailed as failure:
             log.warning("reply_not_shown", reason=failure.reason)
             return False
-        self.shown.update(inbox_ids(arrivals))
+        self.shown.update(collect_inbox_ids(arrivals))
         return True
 
 
@@ -251,7 +251,7 @@ class _TelegramReply(ReplyChannel):
         await self._preview.close()
         with contextlib.suppress(StoreError):
             # Store received messages that could not be written earlier, before they are marked as answered
-            await self._channel.mailbox.keep()
+            await self._channel.mailbox.store_waiting()
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
@@ -274,7 +274,7 @@ class _TelegramReply(ReplyChannel):
         return await self._channel.show_uncommitted(self._arrivals, await split_reply(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
-        self._channel.mailbox.finished(inbox_ids(self._arrivals))
+        self._channel.mailbox.finish_in_memory(collect_inbox_ids(self._arrivals))
         self._channel.outbox.kick(self._arrivals[-1].address.session_id)
 
     async def speak(self, answer: str) -> None:

@@ -41,16 +41,16 @@ class ServerFeatures:
 
     async def start(self) -> None:
         for feature in Feature:
-            if await self._published.is_shown(self._key(feature), True):
+            if await self._published.is_shown(self._make_key(feature), True):
                 self._known[feature] = True
-            elif await self._published.is_shown(self._key(feature), self._week()):
+            elif await self._published.is_shown(self._make_key(feature), self._get_week()):
                 self._known[feature] = False
 
     def supports(self, feature: Feature) -> bool | None:
         """Return whether the server supports a feature, or None if it wasn't tried."""
         return self._known.get(feature)
 
-    def may_use(self, feature: Feature) -> bool:
+    def can_use(self, feature: Feature) -> bool:
         return self._known.get(feature) is not False and feature not in self._doubted
 
     async def record(self, feature: Feature, *, supported: bool) -> None:
@@ -59,7 +59,7 @@ class ServerFeatures:
             return
         self._known[feature] = supported
         self._doubted.discard(feature)
-        await self._store(self._key(feature), supported or self._week())
+        await self._store(self._make_key(feature), supported or self._get_week())
 
     async def has_method(self, bot: Bot, feature: Feature, method: str) -> bool:
         """Return True if the server has a method. If that is unknown, find out by a call without a chat."""
@@ -85,10 +85,10 @@ class ServerFeatures:
 
         Groups accept those if the bot is an administrator. From then on, personal messages never go to the whole group.
         """
-        return await self._published.is_any(self._key(Feature.EPHEMERAL, chat))
+        return await self._published.has_any(self._make_key(Feature.EPHEMERAL, chat))
 
-    def may_try_ephemeral(self, chat: int) -> bool:
-        return self.may_use(Feature.EPHEMERAL) and chat not in self._refusing_chats
+    def can_try_ephemeral(self, chat: int) -> bool:
+        return self.can_use(Feature.EPHEMERAL) and chat not in self._refusing_chats
 
     async def record_sent(self, chat: int, *, alone: bool, unasked: bool) -> None:
         """Record that a personal message was sent.
@@ -99,7 +99,7 @@ class ServerFeatures:
         """
         await self.record(Feature.EPHEMERAL, supported=alone)
         if alone and unasked and not await self.accepts_ephemeral(chat):
-            await self._store(self._key(Feature.EPHEMERAL, chat), True)
+            await self._store(self._make_key(Feature.EPHEMERAL, chat), True)
 
     def record_refused(self, chat: int, *, unasked: bool) -> None:
         """Remember a refusal in this run: the server is too old, or the bot lacks the right in this group."""
@@ -110,18 +110,18 @@ class ServerFeatures:
 
     async def _store(self, key: str, content: object) -> None:
         try:
-            await self._published.keep(key, content)
+            await self._published.store(key, content)
         except StoreError:
             return
 
-    def _week(self) -> list[int]:
+    def _get_week(self) -> list[int]:
         return list(self._clock().isocalendar()[:2])
 
-    def _key(self, *parts: object) -> str:
+    def _make_key(self, *parts: object) -> str:
         return "/".join(map(str, (self._bot_id, *parts)))
 
 
-def message_key(message: Message, user: int | None = None) -> str:
+def make_message_key(message: Message, user: int | None = None) -> str:
     """Return the stored id of a message: its number, or for an ephemeral message all ids needed to edit it."""
     number = message.api_kwargs.get("ephemeral_message_id")
     if not isinstance(number, int):
@@ -145,7 +145,7 @@ async def edit_ephemeral(bot: Bot, what: str, chat: int, key: str, shown: dict[s
     await bot.do_api_request(f"editEphemeralMessage{what}", api_kwargs=target | content)
 
 
-def ephemeral_parameters(receiver: str, reply_to: str | None = None) -> dict[str, Any]:
+def build_ephemeral_parameters(receiver: str, reply_to: str | None = None) -> dict[str, Any]:
     """Return the parameters that make a message ephemeral.
 
     A bot that is no administrator has to name what it answers: a button press or an ephemeral message.

@@ -12,7 +12,7 @@ from bot.commands.command import parse_command
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl
-from bot.telegram.calls import SendFailed, Trouble, entities_or_plain
+from bot.telegram.calls import SendFailed, Trouble, call_with_entities
 from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, render
 from bot.telegram.updates import IncomingMessage
 from config.texts import N_, _, use_language
@@ -89,7 +89,7 @@ class GuestMode:
             await self._private.begin(session_id)
             try:
                 await self._runner.submit(arrival)
-                await self._runner.idle(session_id)
+                await self._runner.wait_until_idle(session_id)
             finally:
                 await self._private.end(session_id)
                 await sessions.delete(session_id)
@@ -109,7 +109,7 @@ class _GuestChannel(Channel):
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         await self.reply_channel([arrival]).deliver(text)
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         """Return False, since commands don't run in guest mode."""
         return False
 
@@ -132,7 +132,7 @@ class _GuestReply(ReplyChannel):
         backoff = Backoff()
         for _attempt in range(MAX_ATTEMPTS):
             try:
-                await entities_or_plain(self._answer, chunk)
+                await call_with_entities(self._answer, chunk)
             except SendFailed as failure:
                 log.warning("guest_query_not_answered", reason=failure.reason)
                 if failure.trouble is Trouble.NEVER:

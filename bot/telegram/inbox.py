@@ -20,7 +20,7 @@ from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import get_chat_id
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.receiving import Albums
-from bot.telegram.updates import IncomingMessage, UpdateParser, as_new_message
+from bot.telegram.updates import IncomingMessage, UpdateParser, convert_edit
 from config.texts import N_, _, use_language
 from config.waiting import wait_at_most
 from memory.buttons import Button, Keyboard
@@ -32,7 +32,7 @@ from memory.mail.mailbox import InboxItem, Mailbox
 from memory.messages import Provenance
 from memory.reminders.delivery import Tasks, is_task
 from memory.runtime.jobs import MAX_ATTEMPTS
-from pipeline.arrival import Arrival, explain_given_up, inbox_ids, task_arrival
+from pipeline.arrival import Arrival, collect_inbox_ids, create_task_arrival, explain_given_up
 from pipeline.models.client import load_sdk
 
 log = structlog.get_logger(__name__)
@@ -102,9 +102,9 @@ class InboxWorker:
         try:
             self.albums.drop_expired()
             # Before reading the inbox, so that items finished in between are excluded
-            active = self.runner.active_inbox_ids() | self.callbacks.active_inbox_ids() | self.channel.shown
+            active = self.runner.list_active_inbox_ids() | self.callbacks.list_active_inbox_ids() | self.channel.shown
             active = active.union(*(ids for _, ids in self._handovers.values()))
-            waiting = await self.mailbox.waiting(but=active)
+            waiting = await self.mailbox.list_waiting(but=active)
         except Exception:
             log.exception("inbox_unreadable")
             return
@@ -123,8 +123,8 @@ class InboxWorker:
             log.exception("sessions_not_opened")
         # Concurrently and in the background, so that /stop in one chat doesn't wait for the sessions of others
         for session_id, arrivals in by_session.items():
-            task = self.tasks.start(self._hand_over(arrivals, self._running_handovers(session_id)), "arrivals")
-            self._handovers[task] = session_id, set(inbox_ids(arrivals))
+            task = self.tasks.start(self._hand_over(arrivals, self._list_running_handovers(session_id)), "arrivals")
+            self._handovers[task] = session_id, set(collect_inbox_ids(arrivals))
             task.add_done_callback(self._handovers.pop)
 
     def _hold_incomplete_albums(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
@@ -139,7 +139,7 @@ class InboxWorker:
             if not by_session[session_id]:
                 del by_session[session_id]
 
-    def _running_handovers(self, session_id: str) -> list[asyncio.Task[None]]:
+    def _list_running_handovers(self, session_id: str) -> list[asyncio.Task[None]]:
         return [task for task, (session, _) in self._handovers.items() if session == session_id]
 
     async def _hand_over(self, arrivals: list[Arrival], before: list[asyncio.Task[None]]) -> None:
@@ -156,10 +156,10 @@ class InboxWorker:
 
     async def _write_pending(self) -> None:
         """Write received updates and answers that could not be written earlier, then mark their items as done."""
-        await self.mailbox.keep()
+        await self.mailbox.store_waiting()
         await self.runner.write_pending()
         if visible := set(self.channel.shown):
-            await self.mailbox.done(visible)
+            await self.mailbox.finish(visible)
             self.channel.shown -= visible
 
     def _is_due(self, item: InboxItem) -> bool:
@@ -190,11 +190,11 @@ class InboxWorker:
 
     async def _take_task(self, item: InboxItem, arrivals: dict[int, Arrival]) -> None:
         """Add a due task to the arrivals, if it still exists and its chat still has access."""
-        run = await self.scheduled.run_of(item.payload, item.received_at)
+        run = await self.scheduled.find_run(item.payload, item.received_at)
         if run is None or not await self.access.serves(run.reminder.session_id):
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
         else:
-            arrival = task_arrival(run, self.channel, item.id, item.attempts)
+            arrival = create_task_arrival(run, self.channel, item.id, item.attempts)
             arrivals[item.id] = replace(arrival, held=item.held)
 
     async def _route(self, item: InboxItem) -> IncomingMessage | None:
@@ -209,7 +209,7 @@ class InboxWorker:
             return None
         # Access may have been revoked since
         if message is None or not await self.access.is_allowed(message):
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
         elif item.attempts >= MAX_ATTEMPTS and _starts_no_turn(message):
             await self._give_up(item, message)
         elif message.press is not None:
@@ -222,7 +222,7 @@ class InboxWorker:
 
     async def _tell_lost(self, item: InboxItem) -> None:
         arrival = Arrival(
-            address=Address.of(item.session_id),
+            address=Address.parse(item.session_id),
             text="",
             provenance=Provenance.TYPED,
             received_at=item.received_at,
@@ -233,12 +233,12 @@ class InboxWorker:
 
     async def _reject_anonymous(self, item: InboxItem, message: IncomingMessage) -> None:
         if message.edited:
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
         else:
             await self._tell(replace(message.arrival, inbox_id=item.id), _ANONYMOUS)
 
     async def _tell(self, arrival: Arrival, text: str) -> None:
-        with use_language(await self.runner.languages.of(arrival)):
+        with use_language(await self.runner.languages.choose(arrival)):
             await self.channel.say(arrival, _(text))
 
     async def _take(self, item: InboxItem, message: IncomingMessage, arrivals: dict[int, Arrival]) -> None:
@@ -246,10 +246,10 @@ class InboxWorker:
         arrival = replace(message.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
         if arrival.speaker is not None and arrival.speaker_id is not None:
             # Within the group this name is unique
-            name = await self.speakers.name_of(arrival.address.owner, arrival.speaker_id, arrival.speaker)
+            name = await self.speakers.choose_name(arrival.address.owner, arrival.speaker_id, arrival.speaker)
             arrival = replace(arrival, speaker=name)
         if arrival.quoted is not None and message.quoted_reply is not None:
-            made_of = await self.mailbox.provenance_of(item.session_id, message.quoted_reply)
+            made_of = await self.mailbox.find_provenance(item.session_id, message.quoted_reply)
             arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
         if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
             self.channel.outbox.stop(arrival.address.session_id)
@@ -264,7 +264,7 @@ class InboxWorker:
     async def _give_up(self, item: InboxItem, message: IncomingMessage) -> None:
         """Give up on an update that crashed the program repeatedly, and tell its sender."""
         log.error("update_given_up", update=item.update_id, killed=item.attempts)
-        with use_language(await self.runner.languages.of(message.arrival)):
+        with use_language(await self.runner.languages.choose(message.arrival)):
             await self.channel.say(replace(message.arrival, inbox_id=item.id), explain_given_up([message.arrival]))
 
     async def _handle_edit(
@@ -279,34 +279,34 @@ class InboxWorker:
         """
         # The update of a live location, or a message of a group that has another id now
         if (not edit.text and not edit.files) or edit.message_id is None:
-            await self.mailbox.done([item.id])
+            await self.mailbox.finish([item.id])
             return None
-        await asyncio.gather(*self._running_handovers(item.session_id), return_exceptions=True)
+        await asyncio.gather(*self._list_running_handovers(item.session_id), return_exceptions=True)
         before = next(
             (a for a in pending.values() if (a.address, a.message_id) == (edit.address, edit.message_id)), None
         )
         waiting = before or self.runner.queues.replace_waiting(meaning)
         if waiting is not None and waiting.inbox_id is not None:
-            await self.mailbox.correct(item, waiting.inbox_id, as_new_message(item.payload))
+            await self.mailbox.correct(item, waiting.inbox_id, convert_edit(item.payload))
             return None if before is None else replace(before, text=meaning.text, files=meaning.files)
-        former = await self.mailbox.said_before(item, edit.message_id)
+        former = await self.mailbox.find_earlier_payload(item, edit.message_id)
         if former is None:
             return meaning  # The former version was not addressed to the bot, so it was never read
         read = self._parse_former(former)
-        if _same_content(edit, read):
-            await self.mailbox.done([item.id])  # For example, a link got its preview
+        if _has_same_content(edit, read):
+            await self.mailbox.finish([item.id])  # For example, a link got its preview
         elif read is not None and await self._is_remembered(edit, read):
             return replace(meaning, corrects=read.text)  # The memory has to follow the edit, so it gets an answer
         else:
-            with use_language(await self.runner.languages.of(edit)):
+            with use_language(await self.runner.languages.choose(edit)):
                 # For a private talk that has ended there is no button, since it would store the words
-                await self.channel.say(edit, _(_TOO_LATE), _answer_button(edit) if read is not None else ())
+                await self.channel.say(edit, _(_TOO_LATE), _create_answer_button(edit) if read is not None else ())
         return None
 
     async def _is_remembered(self, edit: Arrival, read: Arrival) -> bool:
         """Return True if something was learned from the message, and the edit consists of typed words only."""
         is_typed = bool(edit.text) and not edit.files and edit.provenance is Provenance.TYPED
-        return is_typed and bool(await self.corrections.from_message(edit.address.session_id, read.text))
+        return is_typed and bool(await self.corrections.find_captures(edit.address.session_id, read.text))
 
     def _parse_former(self, payload: str) -> Arrival | None:
         """Return the message in an earlier update, or None if its payload was deleted."""
@@ -316,18 +316,18 @@ class InboxWorker:
         return None
 
 
-def _answer_button(edit: Arrival) -> Keyboard:
+def _create_answer_button(edit: Arrival) -> Keyboard:
     """Return a button that sends the edited text again, if it consists of typed words only."""
     if not edit.text or edit.files or edit.provenance is not Provenance.TYPED:
         return ()
     return ((Button(_("Answer it now"), edit.text),),)
 
 
-def _same_content(arrival: Arrival, other: Arrival | None) -> bool:
-    return other is not None and (arrival.text, _file_ids(arrival)) == (other.text, _file_ids(other))
+def _has_same_content(arrival: Arrival, other: Arrival | None) -> bool:
+    return other is not None and (arrival.text, _list_file_ids(arrival)) == (other.text, _list_file_ids(other))
 
 
-def _file_ids(arrival: Arrival) -> set[str]:
+def _list_file_ids(arrival: Arrival) -> set[str]:
     return {file.unique_id for file in arrival.files if not file.quoted}
 
 

@@ -38,7 +38,7 @@ from telegram import (
 from telegram.ext import filters
 
 from bot.telegram import CHANNEL
-from config.texts import N_, in_line
+from config.texts import N_, shorten_to_line
 from memory.media.media import MediaFile, MediaKind
 
 MAX_SIDE_PIXELS = 1600
@@ -63,11 +63,11 @@ _UNREADABLE: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a message. It is `worded` if someone other than the sender chose the words."""
+    """The content of a message. `has_words_of_others` means that the sender did not choose the words."""
 
     text: str
     files: tuple[MediaFile, ...] = ()
-    worded: bool = False
+    has_words_of_others: bool = False
 
 
 def parse_content(update: Update) -> Content | None:
@@ -81,17 +81,17 @@ def parse_content(update: Update) -> Content | None:
     if (described := _describe(message, is_new=update.edited_message is None)) is not None:
         return described
     # An unknown field is probably a new kind of content
-    return Content("", (_other(N_("this kind of message")),)) if message.api_kwargs else None
+    return Content("", (_create_other_file(N_("this kind of message")),)) if message.api_kwargs else None
 
 
 def get_text(message: Message) -> str:
-    return message.text or message.caption or rich_text(message)
+    return message.text or message.caption or format_rich_text(message)
 
 
 def get_files(message: Message, *, quoted: bool = False) -> tuple[MediaFile, ...]:
     """Return the files in a message, rarely more than one. They are `quoted` if another message replies to it."""
     attachment = message.effective_attachment or message.giveaway or message.giveaway_winners
-    files = [_parse_attachment(part) for part in ([attachment] if attachment is not None else rich_media(message))]
+    files = [_parse_attachment(part) for part in ([attachment] if attachment is not None else find_rich_media(message))]
     known = [file for file in files if file is not None and not (quoted and file.kind is MediaKind.OTHER)]
     return tuple(replace(file, quoted=quoted) for file in known)
 
@@ -100,29 +100,31 @@ def _parse_attachment(attachment: Any) -> MediaFile | None:
     """Return an attachment or a media block of a rich message as a file, or None if it is neither."""
     match attachment:
         case LivePhoto(photo=photos) if photos:
-            return _file(MediaKind.PHOTO, _choose_size(photos))
+            return _create_file(MediaKind.PHOTO, _choose_size(photos))
         case [PhotoSize(), *_]:
-            return _file(MediaKind.PHOTO, _choose_size(attachment))
+            return _create_file(MediaKind.PHOTO, _choose_size(attachment))
         case Document():
-            return _file(MediaKind.DOCUMENT, attachment, attachment.file_name, attachment.mime_type)
+            return _create_file(MediaKind.DOCUMENT, attachment, attachment.file_name, attachment.mime_type)
         case Voice():
-            return _file(MediaKind.VOICE, attachment, None, attachment.mime_type)
+            return _create_file(MediaKind.VOICE, attachment, None, attachment.mime_type)
         case Audio():
-            return _file(MediaKind.AUDIO, attachment, attachment.file_name or attachment.title, attachment.mime_type)
+            return _create_file(
+                MediaKind.AUDIO, attachment, attachment.file_name or attachment.title, attachment.mime_type
+            )
         case VideoNote():
-            return _file(MediaKind.VIDEO_NOTE, attachment, None, "video/mp4")
+            return _create_file(MediaKind.VIDEO_NOTE, attachment, None, "video/mp4")
         case _:
             name = _UNREADABLE.get(type(attachment))
-            return _other(name) if name is not None else None
+            return _create_other_file(name) if name is not None else None
 
 
-def plain_name(name: str) -> str:
+def clean_name(name: str) -> str:
     """Return a name for prompts, without characters that could imitate another speaker or an instruction."""
     return " ".join(_NO_NAME.sub(" ", name).split())[:MAX_NAME_CHARS].strip() or "Somebody"
 
 
 def get_origin(message: Message) -> str | None:
-    return None if message.forward_origin is None else plain_name(_get_origin_name(message.forward_origin))
+    return None if message.forward_origin is None else clean_name(_get_origin_name(message.forward_origin))
 
 
 def _get_origin_name(origin: MessageOrigin) -> str:
@@ -146,18 +148,20 @@ def _describe(message: Message, *, is_new: bool) -> Content | None:
         return Content(f"{message.dice.emoji} {message.dice.value}")
     if message.venue is not None:
         venue = message.venue
-        place = f"{in_line(venue.title, MAX_TEXT_CHARS)}, {in_line(venue.address, MAX_TEXT_CHARS)}"
-        return Content(f"[place: {place}, at {_position(venue.location)}]", worded=True)
+        place = f"{shorten_to_line(venue.title, MAX_TEXT_CHARS)}, {shorten_to_line(venue.address, MAX_TEXT_CHARS)}"
+        return Content(f"[place: {place}, at {_format_position(venue.location)}]", has_words_of_others=True)
     if message.location is not None:
         # A live location is edited with each move
-        return Content(f"[location: {_position(message.location)}]" if is_new else "")
+        return Content(f"[location: {_format_position(message.location)}]" if is_new else "")
     if message.contact is not None:
-        return Content(_contact(message.contact), worded=True)
+        return Content(_format_contact(message.contact), has_words_of_others=True)
     if message.poll is not None:
-        return Content(_poll(message.poll), worded=True)
+        return Content(_format_poll(message.poll), has_words_of_others=True)
     if message.checklist is not None:
-        tasks = "".join(f"\n- {in_line(task.text, MAX_TEXT_CHARS)}" for task in message.checklist.tasks)
-        return Content(f"[list: {in_line(message.checklist.title, MAX_TEXT_CHARS)}]{tasks}", worded=True)
+        tasks = "".join(f"\n- {shorten_to_line(task.text, MAX_TEXT_CHARS)}" for task in message.checklist.tasks)
+        return Content(
+            f"[list: {shorten_to_line(message.checklist.title, MAX_TEXT_CHARS)}]{tasks}", has_words_of_others=True
+        )
     return None
 
 
@@ -167,7 +171,7 @@ def _choose_size(sizes: Sequence[PhotoSize]) -> PhotoSize:
     return max(fitting or sizes, key=lambda size: size.width * size.height * (1 if fitting else -1))
 
 
-def _file(
+def _create_file(
     kind: MediaKind,
     file: PhotoSize | Document | Voice | Audio | VideoNote,
     name: str | None = None,
@@ -176,22 +180,24 @@ def _file(
     return MediaFile(kind, CHANNEL, file.file_id, file.file_unique_id, name, mime_type, file.file_size)
 
 
-def _other(name: str) -> MediaFile:
+def _create_other_file(name: str) -> MediaFile:
     return MediaFile(MediaKind.OTHER, CHANNEL, "", "", name)
 
 
-def _position(location: Location) -> str:
+def _format_position(location: Location) -> str:
     return f"{location.latitude:.5f}, {location.longitude:.5f}"
 
 
-def _contact(contact: Contact) -> str:
+def _format_contact(contact: Contact) -> str:
     name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-    return f"[contact: {plain_name(name)}, {in_line(contact.phone_number, MAX_TEXT_CHARS)}]"
+    return f"[contact: {clean_name(name)}, {shorten_to_line(contact.phone_number, MAX_TEXT_CHARS)}]"
 
 
-def _poll(poll: Poll) -> str:
-    votes = "".join(f"\n- {in_line(option.text, MAX_TEXT_CHARS)} ({option.voter_count})" for option in poll.options)
-    return f"[poll: {in_line(poll.question, MAX_TEXT_CHARS)}]{votes}"
+def _format_poll(poll: Poll) -> str:
+    votes = "".join(
+        f"\n- {shorten_to_line(option.text, MAX_TEXT_CHARS)} ({option.voter_count})" for option in poll.options
+    )
+    return f"[poll: {shorten_to_line(poll.question, MAX_TEXT_CHARS)}]{votes}"
 
 
 MAX_DEPTH = 20
@@ -200,14 +206,14 @@ _MARKS = {"bold": "**", "italic": "_", "strikethrough": "~~", "code": "`", "spoi
 _MEDIA: dict[str, type[TelegramObject]] = {"animation": Animation, "audio": Audio, "video": Video, "voice_note": Voice}
 
 
-def rich_text(message: Message) -> str:
+def format_rich_text(message: Message) -> str:
     """Return a rich message as Markdown, or an empty string for other messages."""
-    return "\n\n".join(part for part in _blocks(_get_blocks(message)) if part)
+    return "\n\n".join(part for part in _format_blocks(_get_blocks(message)) if part)
 
 
-def rich_media(message: Message) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
+def find_rich_media(message: Message) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
     """Yield the photos, each in all its sizes, and the files in a rich message in order."""
-    yield from _media(_get_blocks(message), MAX_DEPTH)
+    yield from _find_media(_get_blocks(message), MAX_DEPTH)
 
 
 def _get_blocks(message: Message) -> list[Any]:
@@ -216,15 +222,15 @@ def _get_blocks(message: Message) -> list[Any]:
     return blocks if isinstance(blocks, list) else []
 
 
-def _blocks(blocks: object, depth: int = MAX_DEPTH) -> Iterator[str]:
+def _format_blocks(blocks: object, depth: int = MAX_DEPTH) -> Iterator[str]:
     if isinstance(blocks, list) and depth:
         for block in blocks:
             if isinstance(block, dict):
-                yield _block(block, depth - 1)
+                yield _format_block(block, depth - 1)
 
 
-def _block(block: dict[str, Any], depth: int) -> str:
-    text = _text(block.get("text", ""), depth).strip()
+def _format_block(block: dict[str, Any], depth: int) -> str:
+    text = _format_text(block.get("text", ""), depth).strip()
     match block.get("type"):
         case "heading":
             size = block.get("size")
@@ -236,54 +242,56 @@ def _block(block: dict[str, Any], depth: int) -> str:
         case "mathematical_expression":
             return str(block.get("expression", ""))
         case "list":
-            return "\n".join(_items(block.get("items"), depth))
+            return "\n".join(_format_items(block.get("items"), depth))
         case "table":
-            return "\n".join([*_rows(block.get("cells"), depth), _text(block.get("caption", ""), depth)]).strip()
+            return "\n".join(
+                [*_format_rows(block.get("cells"), depth), _format_text(block.get("caption", ""), depth)]
+            ).strip()
         case "blockquote":
-            return _quote("\n".join(_blocks(block.get("blocks"), depth)), block, depth)
+            return _format_quote("\n".join(_format_blocks(block.get("blocks"), depth)), block, depth)
         case "pullquote":
-            return _quote(text, block, depth)
+            return _format_quote(text, block, depth)
         case _:
             # Paragraphs, footers, captions, details and unknown blocks
-            parts = [text, *(_text(block.get(name, ""), depth) for name in ("summary", "caption"))]
-            return "\n".join(part for part in (*parts, *_blocks(block.get("blocks"), depth)) if part)
+            parts = [text, *(_format_text(block.get(name, ""), depth) for name in ("summary", "caption"))]
+            return "\n".join(part for part in (*parts, *_format_blocks(block.get("blocks"), depth)) if part)
 
 
-def _quote(text: str, block: dict[str, Any], depth: int) -> str:
-    lines = [*text.splitlines(), _text(block.get("credit", ""), depth)]
+def _format_quote(text: str, block: dict[str, Any], depth: int) -> str:
+    lines = [*text.splitlines(), _format_text(block.get("credit", ""), depth)]
     return "\n".join(f"> {line}" for line in lines if line)
 
 
-def _items(items: object, depth: int) -> Iterator[str]:
+def _format_items(items: object, depth: int) -> Iterator[str]:
     for item in items if isinstance(items, list) else []:
         if not isinstance(item, dict):
             continue
         label = str(item.get("label") or "-").strip()
         mark = label if label[:-1].isalnum() and label[-1] in ".)" else "-"
         box = ("[x] " if item.get("is_checked") else "[ ] ") if item.get("has_checkbox") else ""
-        content = "\n".join(_blocks(item.get("blocks"), depth)).replace("\n", "\n  ")
+        content = "\n".join(_format_blocks(item.get("blocks"), depth)).replace("\n", "\n  ")
         yield f"{mark} {box}{content}"
 
 
-def _rows(rows: object, depth: int) -> Iterator[str]:
+def _format_rows(rows: object, depth: int) -> Iterator[str]:
     for number, row in enumerate(rows if isinstance(rows, list) else []):
         cells = [cell for cell in row if isinstance(cell, dict)] if isinstance(row, list) else []
-        yield "| " + " | ".join(_text(cell.get("text", ""), depth) for cell in cells) + " |"
+        yield "| " + " | ".join(_format_text(cell.get("text", ""), depth) for cell in cells) + " |"
         if number == 0:
             yield "|" + " --- |" * len(cells)
 
 
-def _text(text: object, depth: int) -> str:
+def _format_text(text: object, depth: int) -> str:
     """Render a rich text, which is a string, a list of texts or an object, as Markdown."""
     if isinstance(text, str):
         return text
     if depth <= 0:
         return ""
     if isinstance(text, list):
-        return "".join(_text(part, depth - 1) for part in text)
+        return "".join(_format_text(part, depth - 1) for part in text)
     if not isinstance(text, dict):
         return ""
-    inner = _text(text.get("text", ""), depth - 1)
+    inner = _format_text(text.get("text", ""), depth - 1)
     mark = _MARKS.get(str(text.get("type")), "")
     if text.get("type") == "url" and isinstance(url := text.get("url"), str) and url != inner:
         return f"[{inner}]({url})"
@@ -294,7 +302,7 @@ def _text(text: object, depth: int) -> str:
     return f"{mark}{inner}{mark}"
 
 
-def _media(blocks: object, depth: int) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
+def _find_media(blocks: object, depth: int) -> Iterator[tuple[PhotoSize, ...] | TelegramObject]:
     for block in blocks if isinstance(blocks, list) and depth else []:
         if not isinstance(block, dict):
             continue
@@ -302,6 +310,6 @@ def _media(blocks: object, depth: int) -> Iterator[tuple[PhotoSize, ...] | Teleg
             yield tuple(PhotoSize.de_json(size, None) for size in sizes)
         elif (kind := _MEDIA.get(str(block.get("type")))) and isinstance(file := block.get(str(block["type"])), dict):
             yield kind.de_json(file, None)
-        yield from _media(block.get("blocks"), depth - 1)
+        yield from _find_media(block.get("blocks"), depth - 1)
         for item in items if isinstance(items := block.get("items"), list) else []:
-            yield from _media(item.get("blocks") if isinstance(item, dict) else None, depth - 1)
+            yield from _find_media(item.get("blocks") if isinstance(item, dict) else None, depth - 1)

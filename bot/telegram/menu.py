@@ -62,7 +62,7 @@ class Menu:
     async def publish(self) -> None:
         """Publish everything. After a failure the next start tries again."""
         try:
-            for scope, commands in self._scopes():
+            for scope, commands in self._list_scopes():
                 for language in LANGUAGES:
                     await self._publish_commands(scope, commands, language)
             description = (await self._bot.get_my_description()).description
@@ -75,8 +75,8 @@ class Menu:
 
     async def _publish_page(self) -> None:
         """Have the button next to the text field open the memory page, or restore Telegram's own button."""
-        key = self._key("button")
-        if self._page is None and not await self._published.is_any(key):
+        key = self._make_key("button")
+        if self._page is None and not await self._published.has_any(key):
             return
         button = MenuButtonDefault() if self._page is None else MenuButtonWebApp(_(PAGE_LABEL), WebAppInfo(self._page))
         await self._publish_once(key, self._page, lambda: self._bot.set_chat_menu_button(menu_button=button))
@@ -84,9 +84,9 @@ class Menu:
     async def _publish_once(self, key: str, shown: object, tell: Callable[[], Awaitable[object]]) -> None:
         if not await self._published.is_shown(key, shown):
             await tell()
-            await self._published.keep(key, shown)
+            await self._published.store(key, shown)
 
-    def _scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
+    def _list_scopes(self) -> list[tuple[BotCommandScope, Sequence[Command]]]:
         """Return the commands of each scope. A group's menu lists only commands that its members may use there."""
         in_groups = [command for command in self._commands if command.name != "start"]
         for_all = [command for command in in_groups if command.access is not Access.MANAGERS]
@@ -97,22 +97,22 @@ class Menu:
         ]
 
     async def _publish_commands(self, scope: BotCommandScope, commands: Sequence[Command], language: str) -> None:
-        key, entries = self._key("commands", scope.type, language), self._entries(scope, commands, language)
+        key, entries = self._make_key("commands", scope.type, language), self._build_entries(scope, commands, language)
         if await self._published.is_shown(key, entries):
             return
         menu = [
             BotCommand(name, description, api_kwargs={_EPHEMERAL: True} if marks else None)
             for name, description, *marks in entries
         ]
-        await self._bot.set_my_commands(menu, scope=scope, language_code=_telegram_code(language))
+        await self._bot.set_my_commands(menu, scope=scope, language_code=_get_telegram_code(language))
         if self._features.supports(Feature.EPHEMERAL) is None and any(_EPHEMERAL in c.api_kwargs for c in menu):
-            read = await self._bot.get_my_commands(scope, language_code=_telegram_code(language))
+            read = await self._bot.get_my_commands(scope, language_code=_get_telegram_code(language))
             # A server that doesn't know the mark drops it, and can't show ephemeral messages either
             await self._features.record(Feature.EPHEMERAL, supported=any(c.api_kwargs.get(_EPHEMERAL) for c in read))
-            entries = self._entries(scope, commands, language)
-        await self._published.keep(key, entries)
+            entries = self._build_entries(scope, commands, language)
+        await self._published.store(key, entries)
 
-    def _entries(
+    def _build_entries(
         self, scope: BotCommandScope, commands: Sequence[Command], language: str
     ) -> list[tuple[str, str] | tuple[str, str, str]]:
         """Return names and descriptions. In groups, commands with personal answers also get the mark `is_ephemeral`."""
@@ -133,20 +133,22 @@ class Menu:
         Args:
             present: the text for users of languages without a separate text.
         """
-        usual = self._key(kind, SOURCE)
+        usual = self._make_key(kind, SOURCE)
         if present not in ("", text) and not await self._published.is_shown(usual, present):
             texts = {language: "" for language in LANGUAGES if language != SOURCE}
-            texts = {code: no for code, no in texts.items() if await self._published.is_any(self._key(kind, code))}
+            texts = {
+                code: no for code, no in texts.items() if await self._published.has_any(self._make_key(kind, code))
+            }
         else:
             texts = {language: _translate(language, text) for language in LANGUAGES}
         for language, translation in texts.items():
-            key = self._key(kind, language)
+            key = self._make_key(kind, language)
             is_gone = language == SOURCE and present != translation
             if is_gone or not await self._published.is_shown(key, translation):
-                await tell(translation or None, _telegram_code(language))  # None removes the former text
-                await self._published.keep(key, translation)
+                await tell(translation or None, _get_telegram_code(language))  # None removes the former text
+                await self._published.store(key, translation)
 
-    def _key(self, *parts: str) -> str:
+    def _make_key(self, *parts: str) -> str:
         """Return a key of this bot: the database may be moved to another one."""
         return "/".join([str(self._bot.id), *parts])
 
@@ -156,6 +158,6 @@ def _translate(language: str, text: str) -> str:
         return _(text)
 
 
-def _telegram_code(language: str) -> str | None:
+def _get_telegram_code(language: str) -> str | None:
     """Return Telegram's code of a language. None is the default for all users without a translation."""
     return None if language == SOURCE else language

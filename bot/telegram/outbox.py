@@ -15,17 +15,17 @@ from bot.telegram.calls import (
     Markup,
     SendFailed,
     Trouble,
+    build_force_reply,
     build_markup,
     edit_chunk,
-    force_reply,
     get_chat_id,
-    readable,
+    parsing_answer,
     send_part,
     to_send_failure,
 )
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
 from bot.telegram.rendering import Chunk, Part, split_reply, with_caption
-from bot.telegram.rich import SEND, Rich, as_rich, send_rich
+from bot.telegram.rich import SEND, RichMessage, convert_to_rich, send_rich
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
@@ -92,7 +92,7 @@ class OutboxSender:
     async def start(self, follow: Follow) -> None:
         """Send replies that an earlier run left. `follow` moves a group to its new id."""
         self._follow = follow
-        for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.unsent()):
+        for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.list_unsent()):
             self.kick(session_id)
 
     def hurry(self, session_id: str) -> None:
@@ -126,7 +126,7 @@ class OutboxSender:
             while True:
                 self._dirty.discard(session_id)
                 try:
-                    for item in await self.mailbox.unsent(session_id):
+                    for item in await self.mailbox.list_unsent(session_id):
                         self._sending[session_id] = item.id
                         await self._replicate()
                         if not await self._send(item, backoff):
@@ -140,7 +140,7 @@ class OutboxSender:
                 if session_id not in self._dirty:
                     return
         finally:
-            self._turnstile.calm(session_id)
+            self._turnstile.stop_hurrying(session_id)
             self._stopped.discard(self._sending.pop(session_id, 0))
             del self._tasks[session_id]
 
@@ -150,14 +150,14 @@ class OutboxSender:
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
         """Send a reply or give it up. Return False if its group has a new id, under which it now waits."""
-        address = Address.of(item.session_id)
+        address = Address.parse(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
         if not sent and await self._send_rich(item, address, sent, backoff):
             await self.mailbox.settle(item, tuple(sent))
             del self._confirmed[item.id]
             return True
-        with use_language(await self._languages.of_chat(address.owner)):
-            parts = await self._parts(item)
+        with use_language(await self._languages.get_for_chat(address.owner)):
+            parts = await self._split_into_parts(item)
         for number in range(len(parts)):
             if number < len(sent):
                 continue
@@ -180,7 +180,7 @@ class OutboxSender:
                 await self.mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 break
             if number + 1 < len(parts):
-                await self.mailbox.chunk_sent(item, tuple(sent))
+                await self.mailbox.record_sent_chunk(item, tuple(sent))
         else:
             await self.mailbox.settle(item, tuple(sent))
         del self._confirmed[item.id]
@@ -192,7 +192,7 @@ class OutboxSender:
             return False
         if item.has_document or item.receiver is not None or item.asks is not None:
             return False
-        rich = await asyncio.to_thread(as_rich, item.text)
+        rich = await asyncio.to_thread(convert_to_rich, item.text)
         if rich is None or not await self._features.has_method(self._bot, Feature.RICH, SEND):
             return False
         try:
@@ -202,12 +202,12 @@ class OutboxSender:
             return False  # The plain message will meet the same failure
         return True
 
-    async def _parts(self, item: OutboxItem) -> list[Part]:
-        document = await self.mailbox.document(item) if item.has_document else None
+    async def _split_into_parts(self, item: OutboxItem) -> list[Part]:
+        document = await self.mailbox.read_document(item) if item.has_document else None
         return await split_reply(item.text) if document is None else await with_caption(item.text, document)
 
     async def _send_until_confirmed(
-        self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int, backoff: Backoff
+        self, item: OutboxItem, address: Address, parts: Sequence[Part | RichMessage], number: int, backoff: Backoff
     ) -> str:
         """Send a part until it is confirmed, with growing pauses. Raises SendFailed if that is impossible.
 
@@ -216,7 +216,7 @@ class OutboxSender:
         has_arrived_unread = False
         while True:
             try:
-                async with self._turnstile.passed(item.session_id):
+                async with self._turnstile.pass_through(item.session_id):
                     message_id = await self._send_part(item, address, parts, number)
             except SendFailed as failure:
                 if failure.trouble is Trouble.NEVER:
@@ -236,18 +236,20 @@ class OutboxSender:
         """Wait until Telegram answers, since each attempt at a message in doubt may show it twice."""
         while True:
             try:
-                with readable():
+                with parsing_answer():
                     await self._bot.get_me()
             except TelegramError as error:
                 await backoff.wait(at_least=to_send_failure(error).pause)
             else:
                 return
 
-    async def _send_part(self, item: OutboxItem, address: Address, parts: Sequence[Part | Rich], number: int) -> str:
+    async def _send_part(
+        self, item: OutboxItem, address: Address, parts: Sequence[Part | RichMessage], number: int
+    ) -> str:
         part = parts[number]
         is_last = number + 1 == len(parts)
         markup = build_markup(item.keyboard) if is_last else None
-        if isinstance(part, Rich):
+        if isinstance(part, RichMessage):
             reply_to, preview = item.reply_to, item.preview_id
             return await send_rich(self._bot, address, part, reply_to, markup, preview_id=preview, silent=item.silent)
         if number == 0 and item.preview_id and isinstance(part, Chunk):
@@ -261,7 +263,7 @@ class OutboxSender:
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        part_markup: Markup = force_reply(item.asks) if is_last and item.asks is not None else markup
+        part_markup: Markup = build_force_reply(item.asks) if is_last and item.asks is not None else markup
         reply_to = item.reply_to if number == 0 else None
         if item.receiver is not None:
             sent = await self._send_ephemeral(item, item.receiver, address, part, part_markup)
@@ -282,12 +284,12 @@ class OutboxSender:
         is_closed = any(map(is_ephemeral, shown)) or await self._features.accepts_ephemeral(chat)
         # Only administrators may send it without naming what it answers. Others have to, within seconds
         unasked: tuple[str, str | None] = (user, None)
-        ways = [unasked] if self._features.may_try_ephemeral(chat) else []
+        ways = [unasked] if self._features.can_try_ephemeral(chat) else []
         if receiver != user or is_ephemeral(item.reply_to):
             ways.insert(0, (receiver, item.reply_to))
         refusal = SendFailed(Trouble.NEVER, 0, "nobody else may see it")
         for way in ways:
-            if not self._features.may_use(Feature.EPHEMERAL):
+            if not self._features.can_use(Feature.EPHEMERAL):
                 break
             whom, cause = way
             try:
@@ -309,5 +311,5 @@ class OutboxSender:
     async def _refuse_to_all(self, item: OutboxItem, address: Address) -> None:
         """Tell the group that an answer can't be shown. Texts apart from an answer are dropped."""
         if item.reply_to is not None:
-            with use_language(await self._languages.of_chat(address.owner)):
+            with use_language(await self._languages.get_for_chat(address.owner)):
                 await send_part(self._bot, address, Chunk(_(_FOR_NOBODY_ELSE)))

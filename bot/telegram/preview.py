@@ -16,9 +16,17 @@ from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
 from bot.tasks import BackgroundTasks
-from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, in_doubt, send_part, to_send_failure
+from bot.telegram.calls import (
+    SendFailed,
+    edit_chunk,
+    get_chat_id,
+    get_thread_id,
+    is_doubtful,
+    send_part,
+    to_send_failure,
+)
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
-from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, last_part, render
+from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, render, take_end
 from config.waiting import wait_at_most
 from memory.errors import StoreError
 from memory.log.sessions import Address
@@ -93,7 +101,7 @@ class Preview:
     _first: asyncio.Task[str] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._drafts = self.reply_to is None and self.features.may_use(Feature.DRAFTS)
+        self._drafts = self.reply_to is None and self.features.can_use(Feature.DRAFTS)
 
     def show(self, text: str) -> None:
         self._newest = text
@@ -101,7 +109,7 @@ class Preview:
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="preview")
 
-    def shown_within(self, seconds: float) -> bool:
+    def was_shown_within(self, seconds: float) -> bool:
         return asyncio.get_running_loop().time() - self._shown_at < seconds
 
     async def close(self) -> None:
@@ -130,14 +138,14 @@ class Preview:
                 except (TelegramError, SendFailed) as error:
                     if isinstance(error, SendFailed) and error.moved_to is not None:
                         return  # The turn starts again in the group's new chat
-                    if self._first is not None and self.message_id is None and in_doubt(error):
+                    if self._first is not None and self.message_id is None and is_doubtful(error):
                         return  # It may have arrived, and a second preview would be worse than none
                     pause = max(pause, await self._pause_after(error))
             await asyncio.sleep(pause)
 
     async def _show_once(self, text: str) -> None:
         # A draft disappears, so it shows the end of the text. A message becomes the beginning of the answer
-        visible = last_part(text, MAX_DRAFT_CHARS) if self._drafts else text[:MAX_TEXT_UNITS]
+        visible = take_end(text, MAX_DRAFT_CHARS) if self._drafts else text[:MAX_TEXT_UNITS]
         chunks = await asyncio.to_thread(render, visible)
         if not chunks:
             return
@@ -199,26 +207,26 @@ class Reactions:
         self._tasks = tasks
 
     async def start(self) -> None:
-        for session_id, message_id in await self._mailbox.reactions():
+        for session_id, message_id in await self._mailbox.list_reactions():
             self._tasks.start(self._remove(session_id, message_id), "reaction")
 
     def show_waiting(self, arrival: Arrival) -> None:
         # A press is no message, and Telegram shows reactions only on the first message of an album
         if arrival.message_id is None or arrival.pressed or is_ephemeral(arrival.message_id):
             return
-        key = _key(arrival)
+        key = _make_key(arrival)
         if key not in self._begun and len(self._begun) < MAX_REACTIONS:
             self._begun[key] = asyncio.Event()
             self._tasks.start(self._show(arrival.address.session_id, arrival.message_id, self._begun[key]), "reaction")
 
     def hide_waiting(self, arrival: Arrival) -> None:
         """Remove the reaction, since the turn of the message starts."""
-        if (event := self._begun.pop(_key(arrival), None)) is not None:
+        if (event := self._begun.pop(_make_key(arrival), None)) is not None:
             event.set()
 
     async def _show(self, session_id: str, message_id: str, event: asyncio.Event) -> None:
         await wait_at_most(event, REACTION_DELAY_SECONDS)
-        chat = get_chat_id(Address.of(session_id))
+        chat = get_chat_id(Address.parse(session_id))
         if event.is_set() or chat in self._refusing:
             return
         if chat < 0 and not self._group_paces.setdefault(chat, Pace(MAX_GROUP_REACTIONS_PER_SECOND)).allows():
@@ -228,7 +236,7 @@ class Reactions:
             return
         with contextlib.suppress(StoreError):
             # Store it first, so that a crash leaves no unknown reaction
-            await self._mailbox.keep_reaction(session_id, message_id)
+            await self._mailbox.store_reaction(session_id, message_id)
             if await self._react(chat, message_id, ReactionEmoji.EYES):
                 await event.wait()
                 await self._remove(session_id, message_id)
@@ -241,7 +249,7 @@ class Reactions:
 
     async def _remove(self, session_id: str, message_id: str) -> None:
         await self._wait_for_room()
-        await self._react(get_chat_id(Address.of(session_id)), message_id, None)
+        await self._react(get_chat_id(Address.parse(session_id)), message_id, None)
         with contextlib.suppress(StoreError):
             await self._mailbox.drop_reaction(session_id, message_id)
 
@@ -257,5 +265,5 @@ class Reactions:
         return True
 
 
-def _key(arrival: Arrival) -> tuple[str, str]:
+def _make_key(arrival: Arrival) -> tuple[str, str]:
     return arrival.address.session_id, f"album {arrival.album}" if arrival.album else arrival.message_id or ""

@@ -23,7 +23,7 @@ from bot.telegram.guest import GuestMode
 from bot.telegram.updates import MAX_INTEGER, IncomingMessage, RawUpdate, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
 from memory.clock import Clock
-from memory.mail.mailbox import Mailbox, Received
+from memory.mail.mailbox import Mailbox, ReceivedUpdate
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
@@ -150,38 +150,42 @@ class Receiver:
                 self.replication.wait_for_sync()
             )  # A confirmed update is never sent again, even if this machine is lost
 
-    async def _handle_update(self, update: RawUpdate, read: Update, parsed: IncomingMessage | None) -> Received | None:
+    async def _handle_update(
+        self, update: RawUpdate, read: Update, parsed: IncomingMessage | None
+    ) -> ReceivedUpdate | None:
         """Return what to store of an update. Other updates are handled here."""
         if read.guest_message is not None:
             if parsed is not None:
                 self.guests.take(parsed)
             return None
-        message = parsed or self._of_album(read)
+        message = parsed or self._read_album_message(read)
         message = self.access.migrations.redirect(message) if message is not None else None
         if message is None:
             await self.access.handle_group_update(read)
-            await self._hold_of_album(update, read)
+            await self._hold_album_photo(update, read)
         elif await self.access.is_allowed(message):
             arrival = message.arrival
-            session_id, new = arrival.address.session_id, self._new_message_key(message)
+            session_id, new = arrival.address.session_id, self._make_message_key(message)
             begins = message.press is not None or self.runner.starts_immediately(arrival)
             makes_private = parse_command(arrival.text)[0] == PRIVATE
             payload, message_id = update.payload, arrival.message_id
-            return Received(update.id, session_id, payload, message_id, new, begins=begins, makes_private=makes_private)
+            return ReceivedUpdate(
+                update.id, session_id, payload, message_id, new, begins=begins, makes_private=makes_private
+            )
         elif message.press is not None:
             self.callbacks.reject(message)
         else:
             await self.access.reject(message)
         return None
 
-    def _new_message_key(self, message: IncomingMessage) -> str | None:
+    def _make_message_key(self, message: IncomingMessage) -> str | None:
         """Return a unique key of a new message, including the bot: another bot may use the same numbers."""
         number = message.arrival.message_id
         if message.edited or message.press is not None or number is None or is_ephemeral(number):
             return None  # The number of an ephemeral message may be used again after that is deleted
         return f"{self.bot_id}/{message.arrival.address.chat_id}/{number}"
 
-    async def _store(self, updates: Sequence[tuple[RawUpdate, Received]]) -> None:
+    async def _store(self, updates: Sequence[tuple[RawUpdate, ReceivedUpdate]]) -> None:
         """Write updates into the inbox, separately if writing them together fails because of their content."""
         try:
             await self.mailbox.receive([received for _, received in updates])
@@ -207,7 +211,7 @@ class Receiver:
             readable.append((update, read, message))
         return readable
 
-    async def _hold_of_album(self, update: RawUpdate, read: Update) -> None:
+    async def _hold_album_photo(self, update: RawUpdate, read: Update) -> None:
         """Hold a photo of a group's album: the caption that mentions the bot may arrive with the next poll."""
         message = self.parser.parse(read, kept=True)
         if message is None or message.private or message.edited or message.arrival.album is None:
@@ -215,7 +219,7 @@ class Receiver:
         if await self.access.is_allowed(message):
             self.albums.hold(message.arrival.album, update)
 
-    def _of_album(self, read: Update) -> IncomingMessage | None:
+    def _read_album_message(self, read: Update) -> IncomingMessage | None:
         """Return the message if its album is addressed to the bot. The message with the mention may come last."""
         message = read.message or read.edited_message
         if message is None or message.media_group_id not in self.albums:
@@ -233,10 +237,10 @@ class Receiver:
             self.callbacks.refuse_unread(sender, admitted=admitted)
         elif sender.private and admitted:
             session_id = sender.arrival.address.session_id
-            with use_language(await self.runner.languages.of_chat(sender.arrival.address.owner)):
+            with use_language(await self.runner.languages.get_for_chat(sender.arrival.address.owner)):
                 sentence = _(_UNREADABLE, number=update.id)
             if update.id > MAX_INTEGER:  # Too large for the database
                 await self.mailbox.answer(session_id, sentence)
             else:
-                await self.mailbox.set_aside(Received(update.id, session_id, update.payload), sentence)
+                await self.mailbox.set_aside(ReceivedUpdate(update.id, session_id, update.payload), sentence)
             self.channel.outbox.kick(session_id)

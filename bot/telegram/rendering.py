@@ -68,9 +68,9 @@ def _find_empty(events: Sequence[Event]) -> Iterator[int]:
     for (payload, span), (following, _span) in pairwise([*events, ("", {})]):
         if not isinstance(payload, dict):
             continue
-        kind, link = _link(payload)
+        kind, link = _parse_link(payload)
         is_empty = isinstance(following, dict) and following.get("End") == kind
-        if link is not None and (is_empty or not _leads_somewhere(link)):
+        if link is not None and (is_empty or not _can_be_opened(link)):
             yield span["start"] + (kind == "Image")  # After the exclamation mark of a picture
         if not str(payload.get("DisplayMath", payload.get("InlineMath", "x"))).strip():
             yield from range(span["start"], span["end"])
@@ -84,8 +84,8 @@ def _find_unused_definitions(events: Sequence[Event], source: bytes) -> Iterator
     visible = [
         (span["start"], span["end"]) for payload, span in events if isinstance(payload, dict) and _is_visible(payload)
     ]
-    links = [_link(payload)[1] for payload, _ in events if isinstance(payload, dict)]
-    used = {str(link["id"]).casefold() for link in links if link is not None and _leads_somewhere(link)}
+    links = [_parse_link(payload)[1] for payload, _ in events if isinstance(payload, dict)]
+    used = {str(link["id"]).casefold() for link in links if link is not None and _can_be_opened(link)}
     for match in matches:
         at = match.start(1)
         label = match[2].decode(errors="replace").casefold()
@@ -93,7 +93,7 @@ def _find_unused_definitions(events: Sequence[Event], source: bytes) -> Iterator
             yield at
 
 
-def _link(payload: Mapping[str, object]) -> tuple[str, Mapping[str, object] | None]:
+def _parse_link(payload: Mapping[str, object]) -> tuple[str, Mapping[str, object] | None]:
     """Return kind and data of the link or picture that an event starts, else an empty kind and None."""
     started = payload.get("Start")
     for kind in ("Link", "Image"):
@@ -102,7 +102,7 @@ def _link(payload: Mapping[str, object]) -> tuple[str, Mapping[str, object] | No
     return "", None
 
 
-def _leads_somewhere(link: Mapping[str, object]) -> bool:
+def _can_be_opened(link: Mapping[str, object]) -> bool:
     """Return True if Telegram can open a link. It drops the targets of other links."""
     return link["link_type"] == "Email" or _ADDRESS.match(str(link["dest_url"])) is not None
 
@@ -116,7 +116,7 @@ def convert_formulas(markdown: str) -> str:
     if "\\(" not in markdown and "\\[" not in markdown:
         return markdown
     source = markdown.encode()
-    code = list(code_spans(cast("list[Event]", list(pyromark.events_with_range(markdown, options=OPTIONS)))))
+    code = list(find_code_spans(cast("list[Event]", list(pyromark.events_with_range(markdown, options=OPTIONS)))))
 
     def rewritten(match: re.Match[bytes]) -> bytes:
         kind = "inline" if match["inline"] is not None else "display"
@@ -129,7 +129,7 @@ def convert_formulas(markdown: str) -> str:
     return _FORMULA.sub(rewritten, source).decode()
 
 
-def code_spans(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
+def find_code_spans(events: Sequence[Event]) -> Iterator[tuple[int, int]]:
     for payload, span in events:
         if not isinstance(payload, dict):
             continue
@@ -184,7 +184,7 @@ def _convert(markdown: str) -> tuple[str, list[MessageEntity]]:
         source = escape_invisible(convert_formulas(markdown))
         if source is None:
             return markdown, []
-        text, message_entities = convert(source, latex_escape=False, config=_config())
+        text, message_entities = convert(source, latex_escape=False, config=_create_config())
         return text, [MessageEntity.de_json(entity.to_dict(), None) for entity in message_entities]
     except Exception:
         log.exception("rendering_failed")
@@ -195,7 +195,7 @@ def split_plain(markdown: str) -> list[Chunk]:
     return list(_split(markdown, [], MAX_TEXT_UNITS))
 
 
-def last_part(markdown: str, max_chars: int) -> str:
+def take_end(markdown: str, max_chars: int) -> str:
     """Return the last `max_chars` characters of a text, from the start of a line if possible.
 
     Code that began earlier stays code.
@@ -207,12 +207,12 @@ def last_part(markdown: str, max_chars: int) -> str:
     return f"{_FENCE}\n{markdown[at:]}" if fences % 2 else markdown[at:]
 
 
-def first_part(text: str, max_units: int) -> str:
+def take_beginning(text: str, max_units: int) -> str:
     """Return the first `max_units` UTF-16 code units of a text, up to the end of a paragraph or line."""
-    return text[: _end_of_chunk(text, 0, max_units)]
+    return text[: _find_chunk_end(text, 0, max_units)]
 
 
-def _config() -> RenderConfig:
+def _create_config() -> RenderConfig:
     config = RenderConfig.isolated()
     symbol = config.markdown_symbol
     symbol.heading_level_1 = symbol.heading_level_2 = symbol.heading_level_3 = symbol.heading_level_4 = ""
@@ -223,7 +223,7 @@ def _config() -> RenderConfig:
 def _split(text: str, entities: Sequence[MessageEntity], max_units: int) -> Iterator[Chunk]:
     start, start16 = 0, 0
     while start < len(text):
-        end = _end_of_chunk(text, start, max_units)
+        end = _find_chunk_end(text, start, max_units)
         piece = text[start:end]
         units = utf16_len(piece)
         visible = piece.strip()
@@ -234,7 +234,7 @@ def _split(text: str, entities: Sequence[MessageEntity], max_units: int) -> Iter
         start, start16 = end, start16 + units
 
 
-def _end_of_chunk(text: str, start: int, max_units: int) -> int:
+def _find_chunk_end(text: str, start: int, max_units: int) -> int:
     units, end = 0, start
     while end < len(text):
         units += 2 if ord(text[end]) > 0xFFFF else 1
@@ -292,7 +292,7 @@ async def split_reply(markdown: str) -> list[Part]:
         chunks = await _render_within_timeout(markdown)
         if len(chunks) <= MAX_PARTS:
             return [*chunks]
-    beginning = (await _render_within_timeout(first_part(markdown, BEGINNING_UNITS)))[:1]
+    beginning = (await _render_within_timeout(take_beginning(markdown, BEGINNING_UNITS)))[:1]
     shortened = markdown[:MAX_FILE_CHARS]
     is_whole = shortened == markdown
     note = _("The whole answer is in this file.") if is_whole else _("The beginning of the answer is in this file.")

@@ -9,8 +9,8 @@ import pyromark
 from telegram import Bot, Message
 from telegram.error import TelegramError
 
-from bot.telegram.calls import Markup, get_chat_id, message_parameters, readable, to_send_failure
-from bot.telegram.rendering import OPTIONS, Event, code_spans, convert_formulas, escape_invisible
+from bot.telegram.calls import Markup, build_message_parameters, get_chat_id, parsing_answer, to_send_failure
+from bot.telegram.rendering import OPTIONS, Event, convert_formulas, escape_invisible, find_code_spans
 from memory.log.sessions import Address
 
 SEND = "sendRichMessage"
@@ -24,11 +24,11 @@ _PICTURE = b"!["
 
 
 @dataclass(frozen=True, slots=True)
-class Rich:
+class RichMessage:
     markdown: str
 
 
-def as_rich(markdown: str) -> Rich | None:
+def convert_to_rich(markdown: str) -> RichMessage | None:
     """Convert Markdown to a rich message. Return None if it needs no rich layout or exceeds Telegram's limits.
 
     Pictures become links: Telegram would fetch them and so send their server any data that a model was tricked into
@@ -42,8 +42,8 @@ def as_rich(markdown: str) -> Rich | None:
     events = cast("list[Event]", list(pyromark.events_with_range(source, options=OPTIONS)))
     if not _needs_layout(events):
         return None
-    text = _without_pictures(source.encode(), list(code_spans(events))).decode()
-    return Rich(text) if len(text) <= MAX_CHARS else None
+    text = _escape_pictures(source.encode(), list(find_code_spans(events))).decode()
+    return RichMessage(text) if len(text) <= MAX_CHARS else None
 
 
 def _needs_layout(events: list[Event]) -> bool:
@@ -52,7 +52,7 @@ def _needs_layout(events: list[Event]) -> bool:
     blocks, needed = 0, False
     for payload, _span in events:
         started, ended = (payload.get("Start"), payload.get("End")) if isinstance(payload, dict) else (None, None)
-        if (kind := _kind(started)) in _BLOCKS:
+        if (kind := _get_kind(started)) in _BLOCKS:
             needed = needed or kind in {"Table", "Heading", "BlockQuote"} or (kind == "List" and kind in open_blocks)
             open_blocks.append(kind)
             blocks += 1
@@ -60,16 +60,16 @@ def _needs_layout(events: list[Event]) -> bool:
                 return False
             if len(open_blocks) > MAX_DEPTH or blocks > MAX_BLOCKS:
                 return False
-        elif _kind(ended) in _BLOCKS and open_blocks:
+        elif _get_kind(ended) in _BLOCKS and open_blocks:
             open_blocks.pop()
     return needed
 
 
-def _kind(part: object) -> str:
+def _get_kind(part: object) -> str:
     return str(next(iter(part), "")) if isinstance(part, dict) else str(part)
 
 
-def _without_pictures(source: bytes, code: list[tuple[int, int]]) -> bytes:
+def _escape_pictures(source: bytes, code: list[tuple[int, int]]) -> bytes:
     """Escape the exclamation marks of pictures outside of `code` (byte ranges), so that they become links."""
     parts, start, at = [], 0, source.find(_PICTURE)
     while at >= 0:
@@ -83,7 +83,7 @@ def _without_pictures(source: bytes, code: list[tuple[int, int]]) -> bytes:
 async def send_rich(
     bot: Bot,
     address: Address,
-    rich: Rich,
+    rich: RichMessage,
     reply_to: str | None,
     markup: Markup,
     *,
@@ -93,13 +93,13 @@ async def send_rich(
     """Send a rich message, or edit the message `preview_id`. Return the message's id. Raises SendFailed."""
     content: dict[str, Any] = {"rich_message": {"markdown": rich.markdown}}
     try:
-        with readable():
+        with parsing_answer():
             if preview_id is not None:
                 # The library's method always sends a text
                 only_rich = {"text": None, "entities": None, "link_preview_options": None, "reply_markup": markup}
                 await bot.edit_message_text("", get_chat_id(address), int(preview_id), api_kwargs=only_rich | content)
                 return preview_id
-            parameters = message_parameters(address, reply_to, markup, silent=silent)
+            parameters = build_message_parameters(address, reply_to, markup, silent=silent)
             message: Message = await bot.do_api_request(SEND, api_kwargs=parameters | content, return_type=Message)
             return str(message.message_id)
     except TelegramError as error:

@@ -20,7 +20,7 @@ from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, ChatMigrations
 from bot.telegram.callbacks import CallbackHandler
-from bot.telegram.calls import BotApiRequest, PollingBot, TelegramFiles, readable
+from bot.telegram.calls import BotApiRequest, PollingBot, TelegramFiles, parsing_answer
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.features import ServerFeatures
 from bot.telegram.guest import GuestMode
@@ -29,19 +29,19 @@ from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.sources import Contact, Poller, TokenWatch, Webhook
-from bot.telegram.speech import VoiceMessages
+from bot.telegram.speech import VoiceSender
 from bot.telegram.updates import UpdateParser
-from bot.web import page_address
+from bot.web import get_page_address
 from config.errors import ConfigurationError
-from config.process import connections, loading_for_good
+from config.process import limit_connections, loading_for_good
 from config.settings import Settings
 from memory.access import AccessList
-from memory.capture.capture import captured
+from memory.capture.capture import capture_statements
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
 from memory.runtime.menu_cache import MenuCache
-from pipeline.models.client import is_on_this_machine, tls_context
+from pipeline.models.client import get_tls_context, is_on_this_machine
 
 if TYPE_CHECKING:
     import httpx
@@ -59,7 +59,7 @@ START_SECONDS = 300
 _GREETING = "Hello."
 
 
-def telegram_bot(
+def create_bot(
     settings: Settings, timeout: float = SEND_TIMEOUT_SECONDS, on_response: OnResponse | None = None
 ) -> PollingBot:
     """Create the client for the Bot API. Raises ConfigurationError without a usable token.
@@ -82,13 +82,13 @@ def telegram_bot(
             base_file_url=f"{url}/file/bot",
             request=BotApiRequest(
                 # Requests wait for a free connection. Those that time out were not sent, and are tried again
-                connection_pool_size=connections(64),
+                connection_pool_size=limit_connections(64),
                 pool_timeout=timeout,
                 read_timeout=timeout,
                 write_timeout=timeout,
                 proxy=proxy,
                 httpx_kwargs={
-                    "verify": tls_context(),
+                    "verify": get_tls_context(),
                     "trust_env": trusts_environment,
                     "event_hooks": {"response": [on_response] if on_response is not None else []},
                 },
@@ -96,19 +96,19 @@ def telegram_bot(
             get_updates_request=BotApiRequest(
                 read_timeout=SEND_TIMEOUT_SECONDS,
                 proxy=proxy,
-                httpx_kwargs={"verify": tls_context(), "trust_env": trusts_environment},
+                httpx_kwargs={"verify": get_tls_context(), "trust_env": trusts_environment},
             ),
             defaults=Defaults(link_preview_options=LinkPreviewOptions(is_disabled=True)),
             # Paces requests but never sleeps through a flood limit, which would block all chats because of one
             rate_limiter=AIORateLimiter(max_retries=0),
         )
     except InvalidToken as error:
-        raise _wrong_token() from error
+        raise _create_wrong_token_error() from error
 
 
 async def run_telegram(app: App) -> None:
     """Serve Telegram until cancelled. Raises ConfigurationError if Telegram refuses a token that never worked."""
-    bot = telegram_bot(app.settings)
+    bot = create_bot(app.settings)
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
     contact = Contact(app.health.updates, token, app.replication)
@@ -123,16 +123,19 @@ async def run_telegram(app: App) -> None:
         stack.push_async_callback(bot.shutdown)
         stack.push_async_callback(tasks.close)
         tasks.start(warm(), "warming")
-        await _until_known(bot, contact, token)
+        await _wait_until_token_works(bot, contact, token)
         me = bot.bot
-        contact.pulse.step(within=START_SECONDS)
+        contact.pulse.report_step(within=START_SECONDS)
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         features = ServerFeatures(published, me.id, app.clock)
         await features.start()
         outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences, app.replication)
         access_list = AccessList(app.database, CHANNEL, app.clock)
-        family = {*await access_list.owners(), *(user for user in app.settings.telegram_allowed_ids if user > 0)}
-        await app.memory.sharing.settle(access_list.owner_of(user) for user in family)
+        family = {
+            *await access_list.list_owner_ids(),
+            *(user for user in app.settings.telegram_allowed_ids if user > 0),
+        }
+        await app.memory.sharing.settle(access_list.get_owner(user) for user in family)
         migrations = ChatMigrations(app.memory.moving, app.runner)
         access = AccessControl(
             bot,
@@ -145,7 +148,7 @@ async def run_telegram(app: App) -> None:
             tasks,
             asks_for_role=app.memory.sharing.enabled,
         )
-        voice = VoiceMessages(app.speech, app.memory.preferences, outbox)
+        voice = VoiceSender(app.speech, app.memory.preferences, outbox)
         channel = TelegramChannel(bot, mailbox, outbox, access, features, voice, tasks)
         albums, callbacks = Albums(app.clock), CallbackHandler(bot, mailbox, access, app.runner, tasks)
         parser = UpdateParser(me, channel, app.runner.commands, albums)
@@ -174,7 +177,7 @@ async def run_telegram(app: App) -> None:
         token.tell = access.notify_of_refusals
         if app.replication is not None:
             app.replication.tell = access.notify_of_replica_age
-        menu_page = page_address(app.settings.web_url)
+        menu_page = get_page_address(app.settings.web_url)
         menu = Menu(bot, published, features, app.runner.commands.values(), menu_page)
         # In the background: nothing has to wait for the menu
         tasks.start(menu.publish(), "menu")
@@ -185,15 +188,15 @@ async def run_telegram(app: App) -> None:
         app.start_background_work()
 
         async def tell() -> None:
-            for session_id in await app.memory.telling.put_out(CHANNEL, access.serves):
+            for session_id in await app.memory.telling.deliver(CHANNEL, access.serves):
                 outbox.kick(session_id)
-            if await app.memory.tasks.put_in(f"{CHANNEL}:", access.serves):
+            if await app.memory.tasks.enqueue_due(f"{CHANNEL}:", access.serves):
                 receiver.arrived.set()
 
         start_reminders(tell, app.jobs.offers, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await _source(app, bot, receiver, contact).run()
+            await _create_source(app, bot, receiver, contact).run()
         finally:
             await tasks.close()  # No more updates, notices to strangers, reminders or previews
             await inbox.close()
@@ -203,23 +206,23 @@ async def run_telegram(app: App) -> None:
             await outbox.close()
 
 
-async def _until_known(bot: PollingBot, contact: Contact, token: TokenWatch) -> None:
+async def _wait_until_token_works(bot: PollingBot, contact: Contact, token: TokenWatch) -> None:
     while True:
-        contact.pulse.step(within=START_SECONDS)
+        contact.pulse.report_step(within=START_SECONDS)
         try:
-            with readable():
+            with parsing_answer():
                 await bot.initialize()
         except TelegramError as error:
             if isinstance(error, InvalidToken) and await token.is_wrong(bot):
-                raise _wrong_token() from error
+                raise _create_wrong_token_error() from error
             await contact.wait_after(error)
         else:
             break
     with contextlib.suppress(StoreError):  # The disk may be full. The next start retries
-        await token.keep()
+        await token.store()
 
 
-def _source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> Poller | Webhook:
+def _create_source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> Poller | Webhook:
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
         return Poller(bot, receiver.receive, contact)
@@ -235,16 +238,16 @@ async def _warn_if_nobody_may_enter(app: App, access_list: AccessList) -> None:
         log.warning("nobody_is_allowed", remedy="run `mneme setup` for a one-time code, or set TELEGRAM_ALLOWED_IDS")
 
 
-def _wrong_token() -> ConfigurationError:
+def _create_wrong_token_error() -> ConfigurationError:
     return ConfigurationError("Telegram refuses TELEGRAM_BOT_TOKEN: copy it again from @BotFather.")
 
 
 async def warm_up() -> None:
     """Load the classifier and its phrases in a thread, so that the event loop goes on."""
-    await asyncio.to_thread(_load)
+    await asyncio.to_thread(_load_classifier)
 
 
 @cache
-def _load() -> None:
+def _load_classifier() -> None:
     with loading_for_good():
-        captured(_GREETING)
+        capture_statements(_GREETING)

@@ -25,7 +25,7 @@ from bot.telegram.calls import (
     PollingBot,
     Unreadable,
     describe_error,
-    readable,
+    parsing_answer,
     to_send_failure,
 )
 from bot.telegram.updates import RawUpdate
@@ -94,7 +94,7 @@ class TokenWatch:
         for tried in range(MAX_TOKEN_ATTEMPTS):
             await asyncio.sleep(tried * TOKEN_RETRY_SECONDS)
             try:
-                with readable():
+                with parsing_answer():
                     await bot.get_me()
             except InvalidToken:
                 continue
@@ -103,9 +103,9 @@ class TokenWatch:
             return False
         return True
 
-    async def keep(self) -> None:
+    async def store(self) -> None:
         if not await self._published.is_shown(_CACHE_KEY, self._token):
-            await self._published.keep(_CACHE_KEY, self._token)
+            await self._published.store(_CACHE_KEY, self._token)
 
     def record_refusal(self) -> str:
         """Record a refusal. Return a description for the health report."""
@@ -156,9 +156,9 @@ class Contact:
         self._replication = replication
         self._backoff = Backoff()
 
-    async def succeeded(self) -> None:
+    async def record_success(self) -> None:
         await self._token.record_acceptance()
-        self.pulse.succeeded()
+        self.pulse.report_success()
         self._backoff.reset()
 
     async def wait_after(self, error: TelegramError, remedy: str = "check the network; trying again") -> None:
@@ -171,7 +171,7 @@ class Contact:
         if isinstance(error, Conflict):
             log.error("polling_conflict", remedy="another program polls with this token: stop it")
             if self._replication is not None:
-                self.pulse.step(within=MAX_CHECK_SECONDS)
+                self.pulse.report_step(within=MAX_CHECK_SECONDS)
                 await self._replication.check_lease(refresh=True)
             await self.wait("another program polls with this token")
             return
@@ -180,8 +180,8 @@ class Contact:
         await self.wait(describe_error(error), min(pause, MAX_FLOOD_PAUSE_SECONDS))
 
     async def wait(self, reason: str, at_least: float = 0) -> None:
-        self.pulse.failed(reason)
-        self.pulse.step(within=self._backoff.pause(at_least) + SLACK_SECONDS)
+        self.pulse.report_failure(reason)
+        self.pulse.report_step(within=self._backoff.pause(at_least) + SLACK_SECONDS)
         await self._backoff.wait(at_least)
 
 
@@ -200,8 +200,8 @@ class Poller:
     _one_by_one: bool = field(default=False, init=False)
 
     async def run(self) -> None:
-        self.contact.pulse.step(within=MAX_REQUEST_SECONDS + SLACK_SECONDS)
-        with contextlib.suppress(TelegramError), readable():
+        self.contact.pulse.report_step(within=MAX_REQUEST_SECONDS + SLACK_SECONDS)
+        with contextlib.suppress(TelegramError), parsing_answer():
             # Polling fails as long as a webhook is set. Pending updates stay on the server
             await self.bot.delete_webhook(drop_pending_updates=False)
         while True:
@@ -214,12 +214,12 @@ class Poller:
                 log.error("receiving_failed", exc_info=not isinstance(error, StoreError))
                 await self.contact.wait("what was received can't be kept")
             else:
-                await self.contact.succeeded()
+                await self.contact.record_success()
 
     async def _poll(self) -> None:
         # The first poll, and the first one after a failure, returns at once to show quickly that polling works
         patience = POLL_SECONDS if self.contact.pulse.trouble is None else 0
-        self.contact.pulse.step(within=patience + MAX_REQUEST_SECONDS + SLACK_SECONDS)
+        self.contact.pulse.report_step(within=patience + MAX_REQUEST_SECONDS + SLACK_SECONDS)
         try:
             updates = await self.bot.poll(self._offset, patience, 1 if self._one_by_one else MAX_UPDATES)
         except Unreadable as error:
@@ -234,7 +234,7 @@ class Poller:
         else:
             self._one_by_one = self._one_by_one and bool(updates)
         if updates:
-            self.contact.pulse.step(within=MAX_RECEIVE_SECONDS)
+            self.contact.pulse.report_step(within=MAX_RECEIVE_SECONDS)
             await self.receive(updates)
         # Without new updates no offset is sent, since it would hide updates if Telegram starts its numbers again
         self._offset = max(update.id for update in updates) + 1 if updates else None
@@ -272,19 +272,19 @@ class Webhook:
     async def _keep_set(self) -> None:
         is_set = False
         while True:
-            self.contact.pulse.step(within=MAX_CHECK_SECONDS)
+            self.contact.pulse.report_step(within=MAX_CHECK_SECONDS)
             try:
-                with readable():
+                with parsing_answer():
                     trouble = await self._check(is_set=is_set)
             except TelegramError as error:
                 remedy = "correct TELEGRAM_WEBHOOK_URL" if isinstance(error, BadRequest) else "trying again"
                 await self.contact.wait_after(error, remedy)
                 continue
             is_set = True
-            await self.contact.succeeded()
+            await self.contact.record_success()
             if trouble is not None:
-                self.contact.pulse.failed(trouble)
-            self.contact.pulse.step(within=CHECK_INTERVAL_SECONDS + MAX_CHECK_SECONDS)
+                self.contact.pulse.report_failure(trouble)
+            self.contact.pulse.report_step(within=CHECK_INTERVAL_SECONDS + MAX_CHECK_SECONDS)
             await asyncio.sleep(CHECK_INTERVAL_SECONDS)
 
     async def _check(self, *, is_set: bool) -> str | None:
@@ -320,10 +320,10 @@ class Webhook:
         except Exception:
             # For example, the disk is full. Telegram sends it again
             log.exception("receiving_failed")
-            self.contact.pulse.failed("what was received can't be kept")
+            self.contact.pulse.report_failure("what was received can't be kept")
             return HTTPStatus.SERVICE_UNAVAILABLE, "that can't be kept\n"
         self._received = True
-        self.contact.pulse.succeeded()
+        self.contact.pulse.report_success()
         return HTTPStatus.OK, ""
 
 

@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"https?://(?:www\.)?([^/\s?#]+)\S*")
 _ENDS = re.compile(r"[.!?…。！？]+[\"'”’»)]*(?=\s)|[。！？]|\n")
 
 
-class VoiceMessages:
+class VoiceSender:
     """Speaks answers in chats that want it, if a speech model is available."""
 
     def __init__(self, speech: Speech | None, preferences: PreferenceStore, outbox: OutboxSender) -> None:
@@ -31,8 +31,8 @@ class VoiceMessages:
         self._preferences = preferences
         self._outbox = outbox
 
-    def wants(self, arrivals: list[Arrival]) -> bool:
-        chosen = self._preferences.known(arrivals[-1].address.owner).voice
+    def is_wanted(self, arrivals: list[Arrival]) -> bool:
+        chosen = self._preferences.get_cached(arrivals[-1].address.owner).voice
         if self._speech is None or chosen is VoiceReplies.NEVER or arrivals[-1].alone:
             return False
         files = [file for arrival in arrivals for file in arrival.files]
@@ -41,7 +41,7 @@ class VoiceMessages:
 
     async def send(self, arrival: Arrival, answer: str) -> None:
         """Speak an answer and give it to the outbox. Failures are ignored, since the text is sent anyway."""
-        text = await asyncio.to_thread(spoken_text, answer)
+        text = await asyncio.to_thread(extract_spoken_text, answer)
         if self._speech is None or not text:
             return
         audio = await self._speech.speak(text)
@@ -58,7 +58,7 @@ class VoiceMessages:
             self._outbox.kick(session_id)
 
 
-def spoken_text(markdown: str) -> str:
+def extract_spoken_text(markdown: str) -> str:
     """Return the text of an answer to read aloud: without code blocks, with hosts for addresses, and not too long."""
     pieces = []
     for chunk in render(markdown[: 5 * MAX_CHARS]):

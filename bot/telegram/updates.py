@@ -14,11 +14,11 @@ from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
-from bot.telegram.features import is_ephemeral, message_key
-from bot.telegram.media import get_files, get_origin, get_text, parse_content, plain_name, rich_text
+from bot.telegram.features import is_ephemeral, make_message_key
+from bot.telegram.media import clean_name, format_rich_text, get_files, get_origin, get_text, parse_content
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
-from memory.messages import Passage, Provenance, storable
+from memory.messages import Passage, Provenance, make_storable
 from pipeline.arrival import Arrival, Channel
 
 MAX_INTEGER = 2**63 - 1
@@ -92,10 +92,12 @@ class RawUpdate:
             raise ValueError("no update without a number")
         try:
             # JSON may contain lone surrogates, which neither the store nor models accept
-            return cls(number, storable(json.dumps(_without_button_text(update), ensure_ascii=False)))
+            return cls(number, make_storable(json.dumps(_drop_button_text(update), ensure_ascii=False)))
         except (ValueError, RecursionError, MemoryError):
             message = update["message"] if isinstance(update.get("message"), dict) else {}
-            return cls(number, _outline(number, _number(message.get("chat")), _number(message.get("from"))))
+            return cls(
+                number, _build_outline(number, _get_number(message.get("chat")), _get_number(message.get("from")))
+            )
 
     @classmethod
     def find_in_invalid_json(cls, body: bytes) -> RawUpdate | None:
@@ -104,10 +106,10 @@ class RawUpdate:
             0 if match is None else int(match[1])
             for match in (_UPDATE_ID.search(body), _CHAT_ID.search(body), _SENDER_ID.search(body))
         )
-        return cls(number, _outline(number, chat, sender)) if number else None
+        return cls(number, _build_outline(number, chat, sender)) if number else None
 
 
-def _without_button_text(update: dict[str, Any]) -> dict[str, Any]:
+def _drop_button_text(update: dict[str, Any]) -> dict[str, Any]:
     """Drop the text of the message under which a button was pressed: it may belong to a private talk."""
     query = update.get("callback_query")
     if not isinstance(query, dict) or not isinstance(message := query.get("message"), dict):
@@ -116,7 +118,7 @@ def _without_button_text(update: dict[str, Any]) -> dict[str, Any]:
     return update | {"callback_query": query | {"message": kept}}
 
 
-def _outline(number: int, chat: int, sender: int) -> str:
+def _build_outline(number: int, chat: int, sender: int) -> str:
     """Return a payload for an update that can't be parsed, with just the ids. Unknown ids are 0."""
     kind = ChatType.PRIVATE if chat == sender else ChatType.SUPERGROUP
     return json.dumps({"update_id": number, "message": {"chat": {"id": chat, "type": kind}, "from": {"id": sender}}})
@@ -135,7 +137,7 @@ def _parse_int(number: str | int) -> int:
     return number
 
 
-def as_new_message(payload: str) -> str:
+def convert_edit(payload: str) -> str:
     """Return the payload of an edit as if it was a new message."""
     update = json.loads(payload)
     update["message"] = update.pop("edited_message")
@@ -154,7 +156,7 @@ def identify_sender(update: RawUpdate, channel: Channel) -> IncomingMessage | No
     try:
         chat, user = _parse_int(message["chat"]["id"]), _parse_int(message["from"]["id"])
         private = message["chat"]["type"] == ChatType.PRIVATE
-        return IncomingMessage(_empty_arrival(chat, channel), user, private, edited=False)
+        return IncomingMessage(_create_empty_arrival(chat, channel), user, private, edited=False)
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -163,17 +165,17 @@ def _parse_raw_press(query: dict[str, Any], channel: Channel) -> IncomingMessage
     if not isinstance(query.get("id"), str):
         return None
     sender, message = query.get("from"), query.get("message")
-    user, chat = _number(sender), _number(message.get("chat") if isinstance(message, dict) else None)
+    user, chat = _get_number(sender), _get_number(message.get("chat") if isinstance(message, dict) else None)
     language = sender.get("language_code") if isinstance(sender, dict) else None
-    arrival = replace(_empty_arrival(chat, channel), language=language if isinstance(language, str) else None)
+    arrival = replace(_create_empty_arrival(chat, channel), language=language if isinstance(language, str) else None)
     return IncomingMessage(arrival, user, private=user == chat, edited=False, press=Press(query["id"], ""))
 
 
-def _empty_arrival(chat: int, channel: Channel) -> Arrival:
+def _create_empty_arrival(chat: int, channel: Channel) -> Arrival:
     return Arrival(Address(CHANNEL, str(chat)), "", Provenance.TYPED, datetime.now(UTC), channel)
 
 
-def _number(container: object) -> int:
+def _get_number(container: object) -> int:
     """Return the id of a chat or user in Telegram's JSON, or 0 if it is missing."""
     number = container.get("id") if isinstance(container, dict) else None
     return number if isinstance(number, int) and abs(number) <= MAX_INTEGER else 0
@@ -194,16 +196,16 @@ def _parse_press(query: CallbackQuery, channel: Channel) -> IncomingMessage | No
         return None
     private = message.chat.type == ChatType.PRIVATE
     known = message if isinstance(message, Message) else None  # Telegram hides the content of very old messages
-    key = message_key(known, query.from_user.id) if known is not None else str(message.message_id)
+    key = make_message_key(known, query.from_user.id) if known is not None else str(message.message_id)
     arrival = Arrival(
         address=Address(CHANNEL, str(message.chat.id)),  # The stored button knows the topic
         text="",
         provenance=Provenance.TYPED,
         received_at=datetime.now(UTC),  # Callback queries have no date
         channel=channel,
-        speaker=None if private else plain_name(query.from_user.full_name),
+        speaker=None if private else clean_name(query.from_user.full_name),
         speaker_id=str(query.from_user.id),
-        sender=plain_name(query.from_user.full_name),
+        sender=clean_name(query.from_user.full_name),
         message_id=key,
         pressed=query.id,
         alone=is_ephemeral(key),
@@ -231,11 +233,11 @@ def _parse_quote(message: Message, me: User) -> Passage | None:
     if _is_by(replied, me):
         return Passage(f"Assistant: {text}", Provenance.FOREIGN)  # The store knows its provenance
     own = message.from_user is not None and replied.from_user.id == message.from_user.id
-    provenance = _provenance(replied) if own else Provenance.FORWARDED
-    return Passage(f"{plain_name(replied.from_user.full_name)}: {text}", provenance)
+    provenance = _get_provenance(replied) if own else Provenance.FORWARDED
+    return Passage(f"{clean_name(replied.from_user.full_name)}: {text}", provenance)
 
 
-def _quoted_files(message: Message, me: User) -> tuple[MediaFile, ...]:
+def _get_quoted_files(message: Message, me: User) -> tuple[MediaFile, ...]:
     """Return the files of the message that is replied to, unless the bot sent it."""
     replied = message.reply_to_message
     if replied is None or _is_by(replied, me) or message.media_group_id is not None:
@@ -247,7 +249,7 @@ def _is_by(message: Message, user: User) -> bool:
     return message.from_user is not None and message.from_user.id == user.id
 
 
-def _provenance(message: Message) -> Provenance:
+def _get_provenance(message: Message) -> Provenance:
     if message.forward_origin is not None:
         return Provenance.FORWARDED
     if message.via_bot is not None:
@@ -275,14 +277,14 @@ def _is_addressed(message: Message, me: User) -> bool:
             return True
         if entity.type == MessageEntity.TEXT_MENTION and entity.user and entity.user.id == me.id:
             return True
-    return message.text is None and handle in _words(rich_text(message))  # Rich messages have no entities
+    return message.text is None and handle in _split_words(format_rich_text(message))  # Rich messages have no entities
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return [word.strip("*_~|`.,:;!?()").lower() for word in text.split()]
 
 
-def _without_mention(text: str, me: User) -> str:
+def _remove_mention(text: str, me: User) -> str:
     at = text.lower().find(f"@{me.username}".lower())
     if at < 0:
         return text
@@ -339,8 +341,8 @@ class UpdateParser:
         if content is None:
             return None
         private = message.chat.type == ChatType.PRIVATE
-        text, provenance = content.text, _provenance(message)
-        if content.worded and provenance is Provenance.TYPED:
+        text, provenance = content.text, _get_provenance(message)
+        if content.has_words_of_others and provenance is Provenance.TYPED:
             provenance = Provenance.FILE
         if guest is None and not private and not kept and message.media_group_id not in self._albums:
             is_command = _is_our_command(text, self._me, self._commands)
@@ -352,27 +354,27 @@ class UpdateParser:
             if not is_addressed:
                 return None
         topic = message.message_thread_id if message.is_topic_message else None
-        key = message_key(message)
+        key = make_message_key(message)
         arrival = Arrival(
             address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-            text=text if private and guest is None else _without_mention(text, self._me),
+            text=text if private and guest is None else _remove_mention(text, self._me),
             provenance=provenance,
             received_at=message.date,
             channel=self._channel,
-            speaker=None if private or guest is not None else plain_name(message.from_user.full_name),
+            speaker=None if private or guest is not None else clean_name(message.from_user.full_name),
             speaker_id=str(message.from_user.id),
-            sender=plain_name(message.from_user.full_name),
+            sender=clean_name(message.from_user.full_name),
             message_id=message.guest_query_id if guest is not None else key,
             alone=is_ephemeral(key),
             quoted=_parse_quote(message, self._me),
-            files=(*_quoted_files(message, self._me), *content.files),
+            files=(*_get_quoted_files(message, self._me), *content.files),
             album=message.media_group_id,
             origin=get_origin(message),
             language=message.from_user.language_code,
         )
         replied = message.reply_to_message
-        answers = message_key(replied) if replied is not None and _is_by(replied, self._me) else None
-        name, edited = plain_name(message.from_user.full_name), update.edited_message is not None
+        answers = make_message_key(replied) if replied is not None and _is_by(replied, self._me) else None
+        name, edited = clean_name(message.from_user.full_name), update.edited_message is not None
         user = message.from_user.id
         return IncomingMessage(
             arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous

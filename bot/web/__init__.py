@@ -24,12 +24,12 @@ class InboundRoute:
     take: Callable[[bytes], Awaitable[tuple[int, str]]]
 
 
-def page_address(url: HttpUrl | None) -> str | None:
+def get_page_address(url: HttpUrl | None) -> str | None:
     """Return the address of the memory page for Telegram, which opens only HTTPS, or None."""
     return f"{str(url).rstrip('/')}/{PAGE}/" if url is not None and url.scheme == "https" else None
 
 
-def host_header(url: HttpUrl) -> str:
+def build_host_header(url: HttpUrl) -> str:
     """Return the `Host` header of requests to `url`. It omits the scheme's default port."""
     default_port = {"http": 80, "https": 443}.get(url.scheme)
     return str(url.host) if url.port == default_port else f"{url.host}:{url.port}"

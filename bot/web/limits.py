@@ -49,7 +49,7 @@ MAX_CONNECTIONS_PER_PASS = 16
 LOG_SECONDS = 60.0
 
 
-def max_connections() -> int:
+def compute_max_connections() -> int:
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS

@@ -21,7 +21,7 @@ from bot.web import InboundRoute
 from bot.web.limits import admit, allow_body
 from bot.web.server import serve_web
 from memory.errors import StoreError
-from memory.mail.pruning import table_counts
+from memory.mail.pruning import count_tables
 from memory.runtime.usage import TokenUse
 from memory.store.database import Database
 from pipeline.turn import Turn
@@ -71,13 +71,13 @@ class Metrics:
         for outcome in ("answered", "stopped", "failed"):
             self._turns.labels(outcome)  # So that a rate can be computed from the first turn on
 
-    def turn_finished(self, turn: Turn) -> None:
+    def count_turn(self, turn: Turn) -> None:
         self._turns.labels(str(turn.outcome)).inc()
         self._turn_seconds.observe(sum(turn.timings.values()))
         for system, seconds in turn.timings.items():
             self._system_seconds.labels(system).observe(seconds)
 
-    def tokens_used(self, use: TokenUse) -> None:
+    def count_tokens(self, use: TokenUse) -> None:
         kinds = {"prompt": use.prompt_tokens, "cached": use.cached_tokens, "completion": use.completion_tokens}
         for kind, number in kinds.items():
             self._tokens.labels(use.model, use.purpose, kind).inc(number)
@@ -85,24 +85,24 @@ class Metrics:
         if cost is not None:
             self._cost.labels(use.model, use.purpose).inc(cost)
 
-    def error_logged(self, logger: str) -> None:
+    def count_error(self, logger: str) -> None:
         self._errors.labels(logger).inc()
 
-    async def page(
+    async def render(
         self, database: Database, health: Health, queues: SessionQueues, replication: Replication | None = None
     ) -> bytes:
-        running, waiting = queues.load()
+        running, waiting = queues.measure_load()
         self._running.set(running)
         self._waiting.set(waiting)
-        result = await table_counts(database)
+        result = await count_tables(database)
         self._inbox.set(result.inbox)
         self._outbox.set(result.outbox)
         # Otherwise a kind without memories would keep its last number
         self._memories.clear()
         for kind, number in result.memories.items():
             self._memories.labels(kind).set(number)
-        self._healthy.set(await health.trouble() is None)
-        if replication is not None and (age := replication.age) is not None:
+        self._healthy.set(await health.find_trouble() is None)
+        if replication is not None and (age := replication.sync_age) is not None:
             if self._replica is None:  # Without a replica there is no gauge, instead of an age of 0
                 self._replica = Gauge("mneme_replica_age_seconds", "Since it was whole.", registry=self._registry)
             self._replica.set(age.total_seconds())
@@ -115,7 +115,7 @@ class ErrorCounter(logging.Handler):
         self._metrics = metrics
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._metrics.error_logged(record.name)
+        self._metrics.count_error(record.name)
 
 
 @contextlib.asynccontextmanager
@@ -123,12 +123,12 @@ async def serve_metrics(app: App, metrics: Metrics, port: int) -> AsyncIterator[
     """Serve metrics, health and the app's inbound routes. Raises ConfigurationError if the port is in use."""
 
     async def health(request: Request) -> Response:
-        trouble = await app.health.trouble()
+        trouble = await app.health.find_trouble()
         return PlainTextResponse("ok\n") if trouble is None else PlainTextResponse(f"{trouble}\n", 503)
 
     async def show_metrics(request: Request) -> Response:
         try:
-            text = await metrics.page(app.database, app.health, app.runner.queues, app.replication)
+            text = await metrics.render(app.database, app.health, app.runner.queues, app.replication)
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", 503)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

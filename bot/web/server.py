@@ -20,8 +20,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from bot.kernel import App
-from bot.web import PAGE, host_header
-from bot.web.limits import BACKLOG, Connections, LimitedProtocol, RequestLimits, max_connections
+from bot.web import PAGE, build_host_header
+from bot.web.limits import BACKLOG, Connections, LimitedProtocol, RequestLimits, compute_max_connections
 from config.errors import ConfigurationError
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,7 @@ CLOSING_SECONDS = 3
 async def serve_web(app: Starlette, port: int, setting: str = "WEB_PORT") -> AsyncIterator[None]:
     """Serve `app` until the context ends. Raises ConfigurationError if the port is in use."""
     with contextlib.closing(_listen(port, setting)) as listening:
-        connections = Connections(max_connections())
+        connections = Connections(compute_max_connections())
         config = uvicorn.Config(
             RequestLimits(app),
             # Uvicorn calls it like the class
@@ -79,9 +79,11 @@ async def serve_memory(app: App) -> AsyncIterator[None]:
     routes = []
     if settings.web_url is not None:
         from bot.web.page.mini_app import MiniApp
-        from bot.web.page.server import page_app
+        from bot.web.page.server import build_page_app
 
-        routes.append(Mount(f"/{PAGE}", page_app(MiniApp(app, served_hosts(settings.web_url, settings.web_port)))))
+        routes.append(
+            Mount(f"/{PAGE}", build_page_app(MiniApp(app, list_served_hosts(settings.web_url, settings.web_port))))
+        )
     if settings.mcp_token is not None:
         from bot.mcp_server.http import create_mcp_app
 
@@ -92,5 +94,5 @@ async def serve_memory(app: App) -> AsyncIterator[None]:
         yield
 
 
-def served_hosts(url: HttpUrl, port: int) -> frozenset[str]:
-    return frozenset({host_header(url), f"{HOST}:{port}", f"localhost:{port}"})
+def list_served_hosts(url: HttpUrl, port: int) -> frozenset[str]:
+    return frozenset({build_host_header(url), f"{HOST}:{port}", f"localhost:{port}"})

@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from memory.capture.classifier import CaptureKind, classifier
-from memory.capture.phrases import HAN, STRAIGHT, Phrases, phrases_of
-from memory.capture.sentences import clauses, first_sentence, sentences
-from memory.text.classes import classes, first_classes, pieces_of, word_classes
+from memory.capture.classifier import CaptureKind, load_classifier
+from memory.capture.phrases import HAN, STRAIGHT, Phrases, select_phrases
+from memory.capture.sentences import extract_first_sentence, find_clauses, split_sentences
+from memory.text.classes import classify, classify_first, classify_words, split_pieces
 from memory.text.words import is_small_talk
 
 MAX_CAPTURE_CHARS = 500
@@ -69,7 +69,7 @@ _AFTER_VALUE = frozenset({"TODAY", "NOW", "LAST", "SINCE", "THIS", "IN", "BUT", 
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class Capture:
     """A captured statement.
 
     Attributes:
@@ -90,29 +90,29 @@ class Captured:
     is_answer: bool = False
 
     @property
-    def leans_on_talk(self) -> bool:
+    def needs_context(self) -> bool:
         """Return True if it needs context to be understood: "15 March", "she is called Hanna"."""
-        row = word_classes(pieces_of(self.text))
+        row = classify_words(split_pieces(self.text))
         present = frozenset().union(*row)
         subject = row[0] if row else frozenset()
         return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(_SENTENCE_WORDS)) or bool(subject & _PRONOUNS)
 
     @property
-    def may_replace(self) -> bool:
+    def can_replace(self) -> bool:
         return self.is_change or self.is_answer or self.kind is CaptureKind.CORRECTION
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MemoryRequest:
     """A request to remember or to forget.
 
     Attributes:
         what: The thing to remember or to forget, in the user's words.
-        besides: The rest of the message.
+        rest: The rest of the message.
     """
 
     what: str
-    besides: str
+    rest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,69 +142,69 @@ class ParsedSentence:
     @property
     def is_explicit(self) -> bool:
         """Return True if it has one of the forms of S4: "I prefer ...", "no, ...", "must ...", "not X but Y"."""
-        phrases = phrases_of(self.core)
+        phrases = select_phrases(self.core)
         return (
             self.is_answer
             or phrases.standing.search(self.core) is not None
             or phrases.explicit.search(self.core) is not None
-            or phrases.values("corrections", self.core) is not None
+            or phrases.match_values("corrections", self.core) is not None
         )
 
     @property
     def score(self) -> float:
         """Return the log-odds that it states something lasting, ignoring capitals and full stops."""
         plain = self.said.rstrip(_FULL_STOPS)
-        return classifier().score(plain.casefold() if plain.isupper() else plain)
+        return load_classifier().score(plain.casefold() if plain.isupper() else plain)
 
     @property
     def begins_as_order(self) -> bool:
         """Return True if it begins like the orders of S4: "must ...", "required ...", "don't ever ..."."""
-        phrases = phrases_of(self.core)
+        phrases = select_phrases(self.core)
         orders = (phrases.forbids, phrases.obliges, phrases.explicit)
         return self.score >= _MIN_ORDER_SCORE and any(
             pattern.match(self.core) is not None for pattern in (*orders, phrases.standing)
         )
 
     @property
-    def hands_over(self) -> bool:
+    def introduces_text(self) -> bool:
         """Return True if it only introduces another text: "Translate into German: I live in Paris"."""
         before, colon, after = self.core.partition(": ")
         if not colon and not self.core.endswith(":"):
             return False
-        is_own = any(names & _SELF for names in classes(pieces_of(before)))
-        is_form = phrases_of(before).explicit.match(before) is not None or not after.strip()
+        is_own = any(names & _SELF for names in classify(split_pieces(before)))
+        is_form = select_phrases(before).explicit.match(before) is not None or not after.strip()
         return not is_own and not (is_form and after.strip())
 
     @property
     def is_list_request(self) -> bool:
         """Return True if it is a list or changes one: "shopping list: milk, eggs", "add milk to the list"."""
-        phrases = phrases_of(self.said)
+        phrases = select_phrases(self.said)
         return phrases.errands.search(self.said) is not None or self.is_list
 
     @property
     def is_list(self) -> bool:
         """Return True if it begins with the heading of a list: "Shopping list", "Books, my list: ..."."""
         head, colon, _ = self.core.replace("：", ":").partition(":")
-        phrases = phrases_of(head)
+        phrases = select_phrases(head)
         ends = any(match.end() == len(head.rstrip()) for match in phrases.lists.finditer(head))
         return (bool(colon) and ends) or phrases.errands.fullmatch(head.rstrip(_FULL_STOPS)) is not None
 
     @property
-    def names_change(self) -> bool:
+    def reports_change(self) -> bool:
         """Return True if it says that something ended: "I'm not a nurse anymore"."""
-        return phrases_of(self.core).values("ends", self.core) is not None
+        return select_phrases(self.core).match_values("ends", self.core) is not None
 
     @property
     def kind(self) -> CaptureKind:
         """Return the most likely kind. A phrase of a prohibition in S4 overrules the classifier."""
         core = self.core
-        if phrases_of(core).forbids.match(core):
+        if select_phrases(core).forbids.match(core):
             return CaptureKind.CONSTRAINT
-        return classifier().kind(core.casefold() if core.isupper() else self.said)
+        return load_classifier().kind(core.casefold() if core.isupper() else self.said)
 
     @property
     def is_statement(self) -> bool:
-        model = classifier()
+        model = load_classifier()
         score = self.score
         # Between the two thresholds the form of the sentence decides.
         if score >= model.header.at_once or score < model.header.later:
@@ -214,70 +214,70 @@ class ParsedSentence:
     @property
     def _is_correction(self) -> bool:
         core = self.core.rstrip(_VALUE_EDGES)
-        match = phrases_of(core).values("corrections", core)
+        match = select_phrases(core).match_values("corrections", core)
         return match is not None and match.span() == (0, len(core)) and match.start("old") < match.start("new")
 
 
-def captured(text: str) -> list[Captured]:
+def capture_statements(text: str) -> list[Capture]:
     """Return the lasting statements of a message as typed, in order, at most MAX_CAPTURES."""
-    results = (_capture(sentence) for sentence in _sentences_outside_lists(text))
+    results = (_capture(sentence) for sentence in _parse_outside_lists(text))
     return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MAX_CAPTURES))
 
 
-def proposed(text: str) -> list[Captured]:
+def propose_statements(text: str) -> list[Capture]:
     """Return possible statements of a message for a model to judge. Recall comes before precision."""
-    own = itertools.takewhile(lambda sentence: not sentence.hands_over, _sentences_outside_lists(text))
+    own = itertools.takewhile(lambda sentence: not sentence.introduces_text, _parse_outside_lists(text))
     results = (_propose(sentence) for sentence in own)
     return list(itertools.islice(dict.fromkeys(capture for capture in results if capture is not None), MAX_PROPOSED))
 
 
-def resuming(text: str) -> Captured | None:
+def find_resuming_order(text: str) -> Capture | None:
     """Return the order in a short message that ends a prohibition, such as "use emojis again", or None.
 
     The caller has to check that there is such a prohibition.
     """
     if len(text) > _MAX_RESUMING_CHARS:
         return None
-    for sentence in parsed(text):
+    for sentence in parse_sentences(text):
         core = sentence.core
         if sentence.asks_to_remember or _ENDS_ASKING.search(core):
             continue
-        is_of_oneself = any(names & _SPEAKER_WORDS for names in classes(pieces_of(core)))
-        if is_of_oneself or sentence.hands_over:
+        is_of_oneself = any(names & _SPEAKER_WORDS for names in classify(split_pieces(core)))
+        if is_of_oneself or sentence.introduces_text:
             continue
-        if phrases_of(core).resumes.search(core) is not None and not phrases_of(core).standing.match(core):
+        if select_phrases(core).resumes.search(core) is not None and not select_phrases(core).standing.match(core):
             typed = sentence.typed[sentence.start : sentence.end].rstrip(" .!。！")
-            return Captured(CaptureKind.PREFERENCE, typed, is_standing=True)
+            return Capture(CaptureKind.PREFERENCE, typed, is_standing=True)
     return None
 
 
-def candidates(text: str) -> tuple[str, ...]:
+def find_candidates(text: str) -> tuple[str, ...]:
     """Return the sentences of `text` that the next consolidation should look at, verbatim."""
-    model = classifier()
-    own = (sentence for sentence in _sentences_outside_lists(text) if not is_small_talk(sentence.said))
+    model = load_classifier()
+    own = (sentence for sentence in _parse_outside_lists(text) if not is_small_talk(sentence.said))
     lasting = (sentence.typed for sentence in own if model.may_last(sentence.said))
     return tuple(itertools.islice(lasting, _MAX_CANDIDATES))
 
 
-def requested(text: str) -> Request | None:
+def find_remember_request(text: str) -> MemoryRequest | None:
     """Return the explicit request to remember something in `text`, or None."""
-    return _find_request(text, _to_remember)
+    return _find_request(text, _extract_wanted_memory)
 
 
-def is_for_all(text: str) -> bool:
-    return _find_request(text, lambda sentence: _to_remember(sentence, for_all=True)) is not None
+def is_request_for_all(text: str) -> bool:
+    return _find_request(text, lambda sentence: _extract_wanted_memory(sentence, for_all=True)) is not None
 
 
-def to_forget(text: str) -> Request | None:
-    return _find_request(text, _to_forget)
+def find_forget_request(text: str) -> MemoryRequest | None:
+    return _find_request(text, _extract_unwanted_memory)
 
 
-def objects(text: str) -> bool:
+def is_objection(text: str) -> bool:
     """Return True if `text` only says that the answer before was wrong, without a correction."""
     plain = text.translate(STRAIGHT)
     if len(plain) > _MAX_OBJECTION_CHARS or _ENDS_ASKING.search(plain):
         return False
-    objection, at, objects_to_it = phrases_of(plain).objection, 0, False
+    objection, at, objects_to_it = select_phrases(plain).objection, 0, False
     while (match := objection.match(plain, at)) is not None:
         at, objects_to_it = match.end(), objects_to_it or match["wrong"] is not None
     return objects_to_it and not _WORD.search(plain, at)
@@ -285,24 +285,24 @@ def objects(text: str) -> bool:
 
 def asks_for_reminder(text: str) -> bool:
     plain = text.translate(STRAIGHT)
-    return phrases_of(plain).remind.search(plain) is not None
+    return select_phrases(plain).remind.search(plain) is not None
 
 
-def _find_request(text: str, read: Callable[[str], str | None]) -> Request | None:
+def _find_request(text: str, read: Callable[[str], str | None]) -> MemoryRequest | None:
     rest = text
     for _ in range(_MAX_REQUEST_SENTENCES):
-        sentence = first_sentence(rest)
+        sentence = extract_first_sentence(rest)
         what = read(" ".join(sentence.split()))
         if what is not None:
             before = text[: len(text) - len(rest)]
-            return Request(what, f"{before}\n{rest[len(sentence) :]}".strip())
+            return MemoryRequest(what, f"{before}\n{rest[len(sentence) :]}".strip())
         rest = rest[len(sentence) :]
         if not rest.strip():
             break
     return None
 
 
-def restated(memory: str, corrects: str, becomes: str) -> str | None:
+def restate(memory: str, corrects: str, becomes: str) -> str | None:
     """Return a memory with the new value: `Ann lives in Lviv` for `Ann lives in Kyiv`.
 
     Return None unless the old words occur exactly once, and the new words have the same number and capitalisation.
@@ -315,19 +315,19 @@ def restated(memory: str, corrects: str, becomes: str) -> str | None:
     return text if times == 1 else None
 
 
-def parsed(text: str) -> Iterator[ParsedSentence]:
+def parse_sentences(text: str) -> Iterator[ParsedSentence]:
     was_mark = False
-    for typed, sentence in sentences(text):
-        phrases = phrases_of(sentence)
+    for typed, sentence in split_sentences(text):
+        phrases = select_phrases(sentence)
         start, is_mark, asks_to_remember = _find_start(sentence, phrases)
         end = _find_end(sentence, start, len(sentence), phrases)
         yield ParsedSentence(typed, sentence, start, end, is_mark or was_mark, asks_to_remember)
         was_mark = is_mark and not _WORD.search(sentence, start, end)
 
 
-def _sentences_outside_lists(text: str) -> Iterator[ParsedSentence]:
+def _parse_outside_lists(text: str) -> Iterator[ParsedSentence]:
     """Yield the sentences of a text, except for items of a list and requests to change one."""
-    for sentence in parsed(text):
+    for sentence in parse_sentences(text):
         if sentence.is_list:
             return  # The items below the heading are not statements.
         if not sentence.is_list_request:
@@ -358,31 +358,31 @@ def _find_end(text: str, start: int, end: int, phrases: Phrases) -> int:
         end = start + len(shorter)
 
 
-def _propose(sentence: ParsedSentence) -> Captured | None:
+def _propose(sentence: ParsedSentence) -> Capture | None:
     core = sentence.core
     if is_small_talk(sentence.said) or asks_for_reminder(sentence.said) or _begins_to_ask(core):
         return None
-    header = classifier().header
-    bar = header.later if sentence.is_explicit or sentence.names_change else header.explicit
+    header = load_classifier().header
+    bar = header.later if sentence.is_explicit or sentence.reports_change else header.explicit
     capture = _capture(sentence, sentence.begins_as_order or sentence.score >= bar)
     words = _WORD.findall(core)
     if capture is None and sentence.is_answer and 0 < len(words) <= _MAX_FRAGMENT_WORDS:
         text = sentence.typed[sentence.start : sentence.end].rstrip(_EDGES)
-        return None if _ENDS_ASKING.search(core) else Captured(CaptureKind.CORRECTION, text, is_answer=True)
+        return None if _ENDS_ASKING.search(core) else Capture(CaptureKind.CORRECTION, text, is_answer=True)
     return capture
 
 
-def _opening(text: str) -> frozenset[str]:
+def _classify_opening(text: str) -> frozenset[str]:
     """Return the classes of the first word after joining words such as "and"."""
-    return next((names for names in classes(pieces_of(text)) if not names & _JOINING), frozenset())
+    return next((names for names in classify(split_pieces(text)) if not names & _JOINING), frozenset())
 
 
 def _begins_to_ask(text: str) -> bool:
     """Return True if a sentence begins like a request: "translate ...", "can you ...", "please write ..."."""
-    return bool(_opening(text) & _ASKING) and phrases_of(text).standing.search(text) is None
+    return bool(_classify_opening(text) & _ASKING) and select_phrases(text).standing.search(text) is None
 
 
-def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Captured | None:
+def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capture | None:
     """Return the statement in a sentence, or None. `is_statement` overrides the sentence's own judgement."""
     if sentence.asks_to_remember or _NOTE.fullmatch(sentence.said):
         return None
@@ -392,25 +392,25 @@ def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capt
     text, typed = sentence.said[start:end], sentence.typed[start:end]
     words = _WORD.findall(text)
     # Two words are clear only if they are about the user or an answer, such as "it's Olga".
-    is_clear = sentence.is_answer or any(names & _SELF for names in classes(words))
+    is_clear = sentence.is_answer or any(names & _SELF for names in classify(words))
     if len(text) > _MAX_STATEMENT_CHARS or len(words) < (2 if is_clear else _MIN_STATEMENT_WORDS):
         return None
     kind = sentence.kind
-    phrases = phrases_of(text)
+    phrases = select_phrases(text)
     is_change, corrects, becomes = _extract_values(text, typed, phrases)
     if kind is CaptureKind.CORRECTION and not (sentence.is_answer or corrects):
         kind = CaptureKind.FACT  # There is nothing that it could correct.
     is_standing = kind in _WISHES and _is_standing(text, phrases)
     if _ENDS_ASKING.search(text) and not is_standing:
         return None  # "Can you always answer in English?" is an instruction, but other questions state nothing.
-    return Captured(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, sentence.is_answer)
+    return Capture(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, sentence.is_answer)
 
 
 def _trim_requests(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the span without clauses at its ends that only ask for something, unless it is one question."""
-    if _ENDS_ASKING.search(text[:end]) and first_classes(text[start:end]) & _QUESTION_OPENERS:
+    if _ENDS_ASKING.search(text[:end]) and classify_first(text[start:end]) & _QUESTION_OPENERS:
         return start, end  # "May I eat nuts, with my allergy?"
-    spans = [(start + first, start + last) for first, last in clauses(text[start:end])]
+    spans = [(start + first, start + last) for first, last in find_clauses(text[start:end])]
     while len(spans) > 1 and _only_asks(text[slice(*spans[-1])]):
         spans.pop()
     while len(spans) > 1 and _only_asks(text[slice(*spans[0])]):
@@ -423,30 +423,30 @@ def _trim_requests(text: str, start: int, end: int) -> tuple[int, int]:
 def _only_asks(clause: str) -> bool:
     if _ENDS_ASKING.search(clause):
         return True
-    first = _opening(clause)
-    if not first & _ASKING or phrases_of(clause).standing.search(clause):
+    first = _classify_opening(clause)
+    if not first & _ASKING or select_phrases(clause).standing.search(clause):
         return False
-    return "CANYOU" in first or not classifier().is_sure(clause)
+    return "CANYOU" in first or not load_classifier().is_sure(clause)
 
 
 def _is_standing(text: str, phrases: Phrases) -> bool:
     match = phrases.standing.search(text) or phrases.obliges.match(text)
     if match is None:
         return False
-    words = word_classes(pieces_of(text))
+    words = classify_words(split_pieces(text))
     return not match.start() or bool(words and words[0] & _ORDER_OPENERS)
 
 
 def _extract_values(text: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
     """Return whether a sentence reports a change, the words that are no longer true, and their replacement."""
-    if any(names & _CHANGE_WORDS for names in classes(pieces_of(text))):
-        moved = phrases.values("moves", text)
+    if any(names & _CHANGE_WORDS for names in classify(split_pieces(text))):
+        moved = phrases.match_values("moves", text)
         if moved is not None:
             return True, _extract_value(typed, moved, "old"), _extract_value(typed, moved, "new")
-    ended = phrases.values("ends", text)
+    ended = phrases.match_values("ends", text)
     if ended is not None:
         return True, _extract_value(typed, ended, "old"), None
-    corrected = phrases.values("corrections", text)
+    corrected = phrases.match_values("corrections", text)
     return False, _extract_value(typed, corrected, "old") if corrected is not None else None, None
 
 
@@ -455,20 +455,20 @@ def _extract_value(typed: str, match: re.Match[str], name: str) -> str | None:
     if name == "old":
         return value or None
     words = value.split()
-    following = (at for at, word in enumerate(words) if at and next(classes([word]), frozenset()) & _AFTER_VALUE)
+    following = (at for at, word in enumerate(words) if at and next(classify([word]), frozenset()) & _AFTER_VALUE)
     words = words[: next(following, None)]
     return " ".join(words) if 0 < len(words) <= _MAX_VALUE_WORDS else None
 
 
-def _to_remember(sentence: str, *, for_all: bool = False) -> str | None:
+def _extract_wanted_memory(sentence: str, *, for_all: bool = False) -> str | None:
     """Return the text that a typed sentence asks to remember, or None. `for_all` accepts only family requests."""
     text = sentence.translate(STRAIGHT)
-    phrases = phrases_of(text)
+    phrases = select_phrases(text)
     at = _find_start(text, phrases)[0]
     match = phrases.remember.match(text, at)
     if match is None or (for_all and match["for_all"] is None):
         return None
-    spans = clauses(text[match.end() :])
+    spans = find_clauses(text[match.end() :])
     while len(spans) > 1 and _only_asks(text[match.end() :][slice(*spans[-1])]):
         spans.pop()
     start, end = match.end(), match.end() + spans[-1][1]
@@ -479,9 +479,9 @@ def _to_remember(sentence: str, *, for_all: bool = False) -> str | None:
     return what[:MAX_CAPTURE_CHARS] if is_request else None
 
 
-def _to_forget(sentence: str) -> str | None:
+def _extract_unwanted_memory(sentence: str) -> str | None:
     text = sentence.translate(STRAIGHT)
-    phrases = phrases_of(text)
+    phrases = select_phrases(text)
     start, _is_mark, asks_to_remember = _find_start(text, phrases)
     match = None if asks_to_remember else phrases.forget.match(text, start)
     if match is None:
@@ -492,4 +492,4 @@ def _to_forget(sentence: str) -> str | None:
 
 def _is_statement_text(text: str) -> bool:
     """Return True if a statement follows "remember", not a shared memory such as "our trip to Rome"."""
-    return classifier().is_sure(text) and any(names & _VERBS for names in classes(pieces_of(text)))
+    return load_classifier().is_sure(text) and any(names & _VERBS for names in classify(split_pieces(text)))

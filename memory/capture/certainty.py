@@ -6,9 +6,9 @@ candidate.
 
 from __future__ import annotations
 
-from memory.capture.capture import Captured, ParsedSentence, captured, parsed
-from memory.capture.classifier import classifier
-from memory.text.classes import pieces_of, word_classes
+from memory.capture.capture import Capture, ParsedSentence, capture_statements, parse_sentences
+from memory.capture.classifier import load_classifier
+from memory.text.classes import classify_words, split_pieces
 from memory.text.words import is_small_talk
 
 MAX_CERTAIN_CHARS = 300
@@ -27,7 +27,7 @@ _FLEETING = frozenset(
 _SELF = frozenset({"I", "MY", "WE", "OUR"})
 
 
-def is_certain_order(text: str, order: Captured) -> bool:
+def is_certain_order(text: str, order: Capture) -> bool:
     """Return True if `order` is surely meant for the bot, and is not part of a text that the message hands over.
 
     It must be a whole sentence. Only statements may precede it, and no other sentence may ask to process a text.
@@ -36,27 +36,27 @@ def is_certain_order(text: str, order: Captured) -> bool:
         return False
     before = True
     found = False
-    for sentence in parsed(text):
-        is_order = not found and sentence.core.rstrip(" .!。！?？").endswith(_folded(order.text))
+    for sentence in parse_sentences(text):
+        is_order = not found and sentence.core.rstrip(" .!。！?？").endswith(_fold(order.text))
         if is_order:
             found, before = True, False
-            if not _is_whole(sentence, order) or _classes(sentence.core)[:1] in ([frozenset({"I"})], []):
+            if not _is_whole(sentence, order) or _classify(sentence.core)[:1] in ([frozenset({"I"})], []):
                 return False
         elif is_small_talk(sentence.said):
             continue
-        elif _handles_text(sentence) or (before and not captured(sentence.typed)):
+        elif _asks_to_process(sentence) or (before and not capture_statements(sentence.typed)):
             return False
     return found
 
 
-def is_certain_statement(text: str, statement: Captured) -> bool:
+def is_certain_statement(text: str, statement: Capture) -> bool:
     """Return True if `text` consists of `statement` only, about the user, and doesn't depend on context."""
-    sentences = [sentence for sentence in parsed(text) if not is_small_talk(sentence.said)]
+    sentences = [sentence for sentence in parse_sentences(text) if not is_small_talk(sentence.said)]
     if len(sentences) != 1 or len(text) > MAX_STATEMENT_CHARS or ":" in text or "\n" in text.strip():
         return False
     sentence = sentences[0]
-    names = frozenset().union(*_classes(sentence.core))
-    model = classifier()
+    names = frozenset().union(*_classify(sentence.core))
+    model = load_classifier()
     return (
         _is_whole(sentence, statement)
         and names.isdisjoint(_HANDLING | _FLEETING)
@@ -65,23 +65,23 @@ def is_certain_statement(text: str, statement: Captured) -> bool:
     )
 
 
-def hands_over_text(text: str) -> bool:
+def asks_to_process_text(text: str) -> bool:
     """Return True if a sentence of `text` asks to process a text or to imagine something."""
-    return any(_handles_text(sentence) for sentence in parsed(text))
+    return any(_asks_to_process(sentence) for sentence in parse_sentences(text))
 
 
-def _handles_text(sentence: ParsedSentence) -> bool:
-    return sentence.hands_over or not _HANDLING.isdisjoint(frozenset().union(*_classes(sentence.core)))
+def _asks_to_process(sentence: ParsedSentence) -> bool:
+    return sentence.introduces_text or not _HANDLING.isdisjoint(frozenset().union(*_classify(sentence.core)))
 
 
-def _is_whole(sentence: ParsedSentence, capture: Captured) -> bool:
+def _is_whole(sentence: ParsedSentence, capture: Capture) -> bool:
     """Return True if the capture is the whole sentence without fillers."""
-    return len(_folded(sentence.core)) - len(_folded(capture.text)) <= 1
+    return len(_fold(sentence.core)) - len(_fold(capture.text)) <= 1
 
 
-def _classes(text: str) -> list[frozenset[str]]:
-    return word_classes(pieces_of(text))
+def _classify(text: str) -> list[frozenset[str]]:
+    return classify_words(split_pieces(text))
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return text.strip(" \t.!?…。！？;:,")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from memory.text.classes import ASKS, MASK, STOPS, classes, pieces_of
+from memory.text.classes import ASKS, MASK, STOPS, classify, split_pieces
 
 WEIGHTS = Path(__file__).with_name("classifier.weights")
 """A line of JSON (Header), then the compressed weights: those of the judgement, then those of each kind."""
@@ -70,7 +70,7 @@ class StatementClassifier:
 
     def score(self, text: str) -> float:
         """Return the log-odds that `text`, one sentence with quotations masked, states something lasting."""
-        return self.header.bias + self.header.step * _sum_weights(buckets(text), self.weights)
+        return self.header.bias + self.header.step * _sum_weights(hash_features(text), self.weights)
 
     def is_sure(self, text: str) -> bool:
         return self.score(text) >= self.header.at_once
@@ -80,7 +80,7 @@ class StatementClassifier:
 
     def kind(self, text: str) -> CaptureKind:
         scores = list(self.header.kind_bias)
-        groups = [{bucket & (KIND_BUCKETS - 1) for bucket in group} for group in buckets(text)]
+        groups = [{bucket & (KIND_BUCKETS - 1) for bucket in group} for group in hash_features(text)]
         for number, weights in enumerate(self.kind_weights):
             scores[number] += self.header.kind_step * _sum_weights(groups, weights)
         most = max(scores)
@@ -90,9 +90,12 @@ class StatementClassifier:
         return kinds[scores.index(most)] if likely >= MIN_KIND_PROBABILITY else kinds[0]
 
 
-def buckets(text: str) -> list[set[int]]:
+def hash_features(text: str) -> list[set[int]]:
     """Return the buckets of the features of `text` by group. The hash is the same on every machine."""
-    return [{zlib.crc32(word.encode("utf-8", "replace")) & (BUCKETS - 1) for word in group} for group in features(text)]
+    return [
+        {zlib.crc32(word.encode("utf-8", "replace")) & (BUCKETS - 1) for word in group}
+        for group in extract_features(text)
+    ]
 
 
 def _sum_weights(groups: Iterable[Collection[int]], weights: Sequence[int]) -> float:
@@ -100,7 +103,7 @@ def _sum_weights(groups: Iterable[Collection[int]], weights: Sequence[int]) -> f
 
 
 @functools.cache
-def classifier() -> StatementClassifier:
+def load_classifier() -> StatementClassifier:
     line, _, packed = WEIGHTS.read_bytes().partition(b"\n")
     header, unpacked = json.loads(line), array.array("b", zlib.decompress(packed))
     if len(unpacked) != BUCKETS + len(CaptureKind) * KIND_BUCKETS:
@@ -111,18 +114,18 @@ def classifier() -> StatementClassifier:
     )
 
 
-def features(text: str) -> tuple[list[str], ...]:
+def extract_features(text: str) -> tuple[list[str], ...]:
     """Return the features of `text` in groups: words, parts of words, classes, and order of classes."""
-    pieces = pieces_of(text[:_MAX_TEXT_CHARS])
-    row = [*classes(pieces)]
-    return [*_words(pieces)], [*_parts(pieces)], [*_present(row)], [*_order(row)]
+    pieces = split_pieces(text[:_MAX_TEXT_CHARS])
+    row = [*classify(pieces)]
+    return [*_extract_words(pieces)], [*_extract_word_parts(pieces)], [*_extract_classes(row)], [*_extract_order(row)]
 
 
-def _words(pieces: list[str]) -> Iterator[str]:
+def _extract_words(pieces: list[str]) -> Iterator[str]:
     """Yield n-grams of words, skip-grams, and the first and last words of each clause."""
     words: list[str] = []
     for piece in pieces:
-        words += piece if "\u3400" <= piece[0] <= "\u9fff" else [_folded(piece)]
+        words += piece if "\u3400" <= piece[0] <= "\u9fff" else [_fold(piece)]
     for size in (1, 2, 3):
         for at in range(len(words) - size + 1):
             yield "w" + " ".join(words[at : at + size])
@@ -137,11 +140,11 @@ def _words(pieces: list[str]) -> Iterator[str]:
             yield "$" + " ".join(clause[-2:])
 
 
-def _folded(piece: str) -> str:
+def _fold(piece: str) -> str:
     return "0" if piece.isdigit() else MASK if piece[0] == MASK else piece.casefold()
 
 
-def _parts(pieces: list[str]) -> Iterator[str]:
+def _extract_word_parts(pieces: list[str]) -> Iterator[str]:
     for piece in pieces:
         if "\u3400" <= piece[0] <= "\u9fff":
             word, longest = piece, 4
@@ -154,13 +157,13 @@ def _parts(pieces: list[str]) -> Iterator[str]:
                 yield "c" + word[at : at + size]
 
 
-def _present(row: list[frozenset[str]]) -> Iterator[str]:
+def _extract_classes(row: list[frozenset[str]]) -> Iterator[str]:
     present = sorted(frozenset().union(*row) - {"|"})
     yield from ("k" + name for name in present)
     yield from (f"p{word}+{other}" for word, other in itertools.combinations(present, 2))
 
 
-def _order(row: list[frozenset[str]]) -> Iterator[str]:
+def _extract_order(row: list[frozenset[str]]) -> Iterator[str]:
     """Yield sequences of classes, and the classes at the start of each clause."""
     is_start = True
     following = [*row[1:], _NOTHING, _NOTHING]
@@ -170,11 +173,11 @@ def _order(row: list[frozenset[str]]) -> Iterator[str]:
         elif is_start:
             is_start = False
             yield from ("^" + name for name in item)
-            yield from _joined("^^", item, second)
-            yield from _joined("^^^", item, second, third)
-        yield from _joined("b", item, second)
+            yield from _join_classes("^^", item, second)
+            yield from _join_classes("^^^", item, second, third)
+        yield from _join_classes("b", item, second)
         yield from (f"g{a} * {b}" for a in item for b in third)
 
 
-def _joined(mark: str, *places: frozenset[str]) -> Iterator[str]:
+def _join_classes(mark: str, *places: frozenset[str]) -> Iterator[str]:
     return (mark + " ".join(names) for names in itertools.product(*(place or _OTHER for place in places)))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from memory.capture.phrases import HAN, STRAIGHT, is_abbreviation
-from memory.text.classes import MASK, classes, first_classes
+from memory.text.classes import MASK, classify, classify_first
 
 MAX_MESSAGE_CHARS = 4_000
 """The rest of a longer message was most likely pasted, and 100 kB of it would take seconds."""
@@ -42,14 +42,14 @@ _GAP = re.compile(
 )
 
 
-def sentences(text: str) -> Iterator[tuple[str, str]]:
+def split_sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield the first sentences, each as typed and with quotations masked. Both have the same length."""
     # Omitted parts end a sentence, so that no capture joins text from both sides.
     cleaned = _LEFT_OUT.sub("\n", text[:MAX_MESSAGE_CHARS])
     lines = (" ".join(line.split()) for line in cleaned.splitlines())
     visible = "\n".join(line for line in lines if line)
-    masked = _masked(visible).translate(STRAIGHT)
-    ends = list(itertools.islice(_ends(masked), MAX_SENTENCES))
+    masked = _mask_quotations(visible).translate(STRAIGHT)
+    ends = list(itertools.islice(_find_ends(masked), MAX_SENTENCES))
     if len(text) <= MAX_MESSAGE_CHARS and len(ends) < MAX_SENTENCES:
         # The last sentence of a truncated message may be incomplete, so it is skipped.
         ends.append(len(masked))
@@ -60,10 +60,10 @@ def sentences(text: str) -> Iterator[tuple[str, str]]:
             yield sentence, masked[start + before : end].replace("\n", " ").rstrip()
 
 
-def first_sentence(text: str) -> str:
+def extract_first_sentence(text: str) -> str:
     """Return the start of `text` up to the end of its first sentence. A list with its items is one sentence."""
     beginning = text[:MAX_MESSAGE_CHARS]
-    masked = _masked(beginning)
+    masked = _mask_quotations(beginning)
     for boundary in _BOUNDARY.finditer(masked):
         before, after, mark = masked[: boundary.start()], masked[boundary.end() :], boundary.group()
         in_list = _LIST_ITEM.match(after) or _LIST_NUMBER.search(before[-14:])
@@ -74,14 +74,14 @@ def first_sentence(text: str) -> str:
     return beginning
 
 
-def clauses(text: str) -> list[tuple[int, int]]:
+def find_clauses(text: str) -> list[tuple[int, int]]:
     """Return the spans of a sentence's clauses, which are separated by punctuation or by words such as "and".
 
     The punctuation belongs to neither clause, the joining word to the clause after it.
     """
     ends, starts = [], [0]
     for gap in _GAP.finditer(text):
-        is_joined = gap["word"] is not None and "BUT" in next(classes([gap["word"]]), ())
+        is_joined = gap["word"] is not None and "BUT" in next(classify([gap["word"]]), ())
         if gap.start() > starts[-1] and (gap["mark"] or is_joined):
             ends.append(gap.start())
             starts.append(gap.end())
@@ -89,13 +89,13 @@ def clauses(text: str) -> list[tuple[int, int]]:
     return spans if len(spans) <= MAX_CLAUSES else [(0, len(text))]
 
 
-def _masked(text: str) -> str:
+def _mask_quotations(text: str) -> str:
     for hidden in (_QUOTED, _ADDRESS):
         text = hidden.sub(lambda part: MASK * len(part.group()), text)
     return text
 
 
-def _ends(masked: str) -> Iterator[int]:
+def _find_ends(masked: str) -> Iterator[int]:
     for boundary in _BOUNDARY_OR_SMILE.finditer(masked):
         before = masked[max(0, boundary.start() - _CONTEXT_CHARS) : boundary.start()]
         if boundary.group() != "." or not _is_abbreviated(before, masked[boundary.end() :][:_CONTEXT_CHARS]):
@@ -109,6 +109,6 @@ def _is_abbreviated(before: str, after: str) -> bool:
         return False
     word = last.group().casefold()
     if word.isdigit():
-        following = first_classes(after.lstrip())
+        following = classify_first(after.lstrip())
         return after.lstrip()[:1].islower() or "MONTH" in following
     return (len(word) == 1 and word.isalpha() and not "\u3400" <= word <= "\u9fff") or is_abbreviation(word)

@@ -13,9 +13,9 @@ import structlog
 from config.texts import N_, _
 from memory.clock import Clock, system_clock
 from memory.errors import ContentFiltered, MemoryRefused
-from memory.facts.second_look import PromptFn, answered
+from memory.facts.second_look import PromptFn, ask_until
 from memory.ledger.ledger import Ledger
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.entry import Author, Operation
 
 log = structlog.get_logger(__name__)
@@ -61,20 +61,20 @@ class Compression:
         Raises Postponed.
         """
         for _try in range(MAX_TRIES):
-            memory = await self._ledger.page(owner)
+            memory = await self._ledger.read_page(owner)
             if len(memory.encode()) <= self._limit:
                 return None
-            typed = await self._ledger.typed_lines(owner, memory)
+            typed = await self._ledger.find_typed_lines(owner, memory)
             if sum(len(line.encode()) + 1 for line in typed) >= self._limit:
                 return None  # The typed lines alone are too long.
             text = await self._ask(memory, typed, deadline)
             if text is None:
                 return None
-            why = why_refused(memory, text, self._limit, typed)
+            why = find_refusal_reason(memory, text, self._limit, typed)
             if why is not None:
-                return self._refusal(owner, memory, why)
+                return self._report_refusal(owner, memory, why)
             try:
-                if await self._written(owner, memory, text):
+                if await self._write(owner, memory, text):
                     return None
             except MemoryRefused as error:
                 log.warning("compression_refused", owner=owner, reason=error.loggable)
@@ -87,20 +87,20 @@ class Compression:
         task = _TASK.format(size=len(memory.encode()), limit=self._limit, least=int(self._limit * MIN_KEPT_SHARE))
         prompt = f"{task}{typed_lines}\n## Long-term Memory\n{memory}"
         try:
-            completion = await answered(self._prompt, prompt, deadline, "compression_failed")
+            completion = await ask_until(self._prompt, prompt, deadline, "compression_failed")
         except ContentFiltered:
             completion = None
-        return storable(completion.text) if completion is not None and completion.is_whole else None
+        return make_storable(completion.text) if completion is not None and completion.is_whole else None
 
-    async def _written(self, owner: str, memory: str, text: str) -> bool:
+    async def _write(self, owner: str, memory: str, text: str) -> bool:
         async with self._ledger.change(owner, Operation.COMPRESS, Author.CONSOLIDATION) as change:
             # A person has edited the file in the meantime.
-            if storable(await change.page()) != memory:
+            if make_storable(await change.read_page()) != memory:
                 return False
             await change.edit_file(lambda _: f"{text.strip()}\n")
         return change.is_written
 
-    def _refusal(self, owner: str, memory: str, why: str) -> str | None:
+    def _report_refusal(self, owner: str, memory: str, why: str) -> str | None:
         log.warning("compression_refused", reason=why)
         now = self._clock()
         if owner in self._warned and now - self._warned[owner] < WARNING_INTERVAL:
@@ -115,7 +115,7 @@ class Compression:
         )
 
 
-def why_refused(memory: str, text: str, limit: int, typed: Collection[str]) -> str | None:
+def find_refusal_reason(memory: str, text: str, limit: int, typed: Collection[str]) -> str | None:
     """Return an untranslated reason to refuse a compressed text, or None. `limit` is in bytes."""
     lines = {line.strip() for line in text.splitlines()}
     size = len(text.strip().encode())

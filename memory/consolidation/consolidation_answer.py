@@ -11,7 +11,7 @@ from datetime import date
 from typing import TypeGuard
 
 from memory.facts.fact import Citation, Fact
-from memory.messages import Completion, storable
+from memory.messages import Completion, make_storable
 from memory.store.entry import Kind, Nature
 
 MAX_FACTS = 12
@@ -39,7 +39,7 @@ _FIELD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class ForgetRequest:
     """A request to forget a subject or a line of MEMORY.md."""
 
     subject: str | None
@@ -52,13 +52,13 @@ class ConsolidationAnswer:
     history_entry: str | None
     memory_update: str | None  # if None, MEMORY.md doesn't change
     facts: tuple[Fact, ...] = ()
-    forget: tuple[Forget, ...] = ()
+    forget: tuple[ForgetRequest, ...] = ()
     is_whole: bool = True  # the answer is complete
     lacks_facts: bool = field(default=False, compare=False)  # the answer was cut off before the end of its facts
 
     @property
-    def cited_through(self) -> int:
-        """Return the number of the last message that its facts cite, or 0."""
+    def last_cited_message(self) -> int:
+        """Return the number of the last message that a fact cites, or 0 without citations."""
         numbers = (fact.citation.message for fact in self.facts if fact.citation is not None)
         return max((number for number in numbers if number is not None), default=0)
 
@@ -66,16 +66,16 @@ class ConsolidationAnswer:
 def parse_answer(completion: Completion) -> ConsolidationAnswer | None:
     """Return the answer in a completion, or None if there is no usable one."""
     # Try every JSON object in the text first.
-    for candidate in _objects(completion.text):
-        if (answer := _checked(candidate, is_whole=completion.is_whole)) is not None:
+    for candidate in _parse_objects(completion.text):
+        if (answer := _parse_result(candidate, is_whole=completion.is_whole)) is not None:
             return answer
     # Then fields without an object around them.
-    fields = _fields(completion.text)
-    if (answer := _checked(fields, is_whole=completion.is_whole)) is not None:
+    fields = _parse_fields(completion.text)
+    if (answer := _parse_result(fields, is_whole=completion.is_whole)) is not None:
         return replace(answer, lacks_facts=not answer.is_whole and _ends_before_facts(fields))
     # Then repair an object that is broken or was cut off.
-    repaired, is_closed = _repaired(completion.text)
-    answer = _checked(repaired, is_whole=completion.is_whole and is_closed)
+    repaired, is_closed = _repair(completion.text)
+    answer = _parse_result(repaired, is_whole=completion.is_whole and is_closed)
     if answer is None or answer.is_whole:
         return answer
     return replace(answer, lacks_facts=_ends_before_facts(repaired))
@@ -87,7 +87,7 @@ def _ends_before_facts(result: object) -> bool:
     return "facts" not in names[:-1]
 
 
-def _objects(text: str) -> Iterator[object]:
+def _parse_objects(text: str) -> Iterator[object]:
     # strict=False allows unescaped line breaks in strings.
     decoder, at = json.JSONDecoder(strict=False), text.find("{")
     for _ in range(_MAX_OBJECTS):
@@ -102,7 +102,7 @@ def _objects(text: str) -> Iterator[object]:
         at = text.find("{", end)
 
 
-def _fields(text: str) -> dict[str, object]:
+def _parse_fields(text: str) -> dict[str, object]:
     """Parse an answer without braces. Each value is JSON or the rest of its line."""
     decoder = json.JSONDecoder(strict=False)
     results: dict[str, object] = {}
@@ -119,7 +119,7 @@ def _fields(text: str) -> dict[str, object]:
     return results
 
 
-def _repaired(text: str) -> tuple[object, bool]:
+def _repair(text: str) -> tuple[object, bool]:
     """Repair a broken object. Return it, and whether it is complete."""
     from json_repair import repair_json
 
@@ -129,9 +129,7 @@ def _repaired(text: str) -> tuple[object, bool]:
         result: object = repair_json(text[max(0, text.find("{")) :], return_objects=True, skip_json_loads=True)
     except (ValueError, RecursionError):
         return None, False
-    result = _unwrapped(
-        next((item for item in result if _is_object(item)), None) if isinstance(result, list) else result
-    )
+    result = _unwrap(next((item for item in result if _is_object(item)), None) if isinstance(result, list) else result)
     if is_closed or not _is_object(result) or not result:
         return result, is_closed
     # The repair closes the last value of a truncated answer, which is incomplete.
@@ -139,26 +137,26 @@ def _repaired(text: str) -> tuple[object, bool]:
     return {**dict(others), **({name: last[:-1]} if isinstance(last, list) else {})}, False
 
 
-def _checked(result: object, *, is_whole: bool) -> ConsolidationAnswer | None:
-    result = _unwrapped(result)
+def _parse_result(result: object, *, is_whole: bool) -> ConsolidationAnswer | None:
+    result = _unwrap(result)
     if not _is_object(result):
         return None
     update = result.get("memory_update")
     if isinstance(update, list) and all(isinstance(line, str) for line in update):
         update = "\n".join(update)
-    facts = (fact for fact in map(_fact, _items(result.get("facts"))) if fact is not None)
+    facts = (fact for fact in map(_parse_fact, _list_items(result.get("facts"))) if fact is not None)
     answer = ConsolidationAnswer(
-        _text(result.get("history_entry"), MAX_HISTORY_ENTRY_CHARS),
-        _text(update, MAX_UPDATE_CHARS),
+        _parse_text(result.get("history_entry"), MAX_HISTORY_ENTRY_CHARS),
+        _parse_text(update, MAX_UPDATE_CHARS),
         tuple(itertools.islice(facts, MAX_FACTS)),
-        tuple(forget for forget in map(_forget, _items(result.get("forget"))) if forget is not None),
+        tuple(forget for forget in map(_parse_forget_request, _list_items(result.get("forget"))) if forget is not None),
         is_whole,
     )
     usable = answer.history_entry or answer.memory_update or answer.facts or answer.forget
     return answer if usable else None
 
 
-def _unwrapped(result: object) -> object:
+def _unwrap(result: object) -> object:
     """Return the inner object of `{"result": {...}}`."""
     if _is_object(result) and not any(name in result for name in _FIELDS):
         return next((result[key] for key in result if key.casefold() in _WRAPPERS and _is_object(result[key])), result)
@@ -169,7 +167,7 @@ def _is_object(result: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(result, dict)
 
 
-def _items(result: object) -> list[object]:
+def _list_items(result: object) -> list[object]:
     """Return the items of a list, or of a mapping from subjects to facts."""
     if isinstance(result, list):
         return result
@@ -183,48 +181,48 @@ def _items(result: object) -> list[object]:
     ]
 
 
-def _fact(item: object) -> Fact | None:
+def _parse_fact(item: object) -> Fact | None:
     if isinstance(item, str):
         item = {"fact": item}
-    if not _is_object(item) or (text := _text(item.get("fact"), MAX_FACT_CHARS)) is None:
+    if not _is_object(item) or (text := _parse_text(item.get("fact"), MAX_FACT_CHARS)) is None:
         return None
-    subject = _text(item.get("subject"), MAX_SUBJECT_CHARS)
+    subject = _parse_text(item.get("subject"), MAX_SUBJECT_CHARS)
     if subject is not None and len(text.split()) < MIN_FACT_WORDS:
         text = f"{subject}: {text}"  # For example `home city: Kyiv` instead of `Kyiv`.
     return Fact(
         subject or " ".join(text.split()[:MIN_FACT_WORDS])[:MAX_SUBJECT_CHARS],
         text[:MAX_FACT_CHARS],
         next((kind for kind in _FACT_KINDS if kind == item.get("kind")), Kind.FACT),
-        _day(item.get("since")),
-        _day(item.get("until")),
-        _citation(item),
-        _text(item.get("person"), MAX_SUBJECT_CHARS),
+        _parse_day(item.get("since")),
+        _parse_day(item.get("until")),
+        _parse_citation(item),
+        _parse_text(item.get("person"), MAX_SUBJECT_CHARS),
         next((nature for nature in Nature if nature == item.get("nature")), Nature.STATE),
     )
 
 
-def _forget(item: object) -> Forget | None:
-    if not _is_object(item) or (citation := _citation(item)) is None:
+def _parse_forget_request(item: object) -> ForgetRequest | None:
+    if not _is_object(item) or (citation := _parse_citation(item)) is None:
         return None
-    subject, line = _text(item.get("subject")), _text(item.get("line"))
-    return Forget(subject, line, citation) if subject or line else None
+    subject, line = _parse_text(item.get("subject")), _parse_text(item.get("line"))
+    return ForgetRequest(subject, line, citation) if subject or line else None
 
 
-def _citation(item: Mapping[str, object]) -> Citation | None:
-    quote = _text(item.get("quote"), MAX_QUOTE_CHARS)
+def _parse_citation(item: Mapping[str, object]) -> Citation | None:
+    quote = _parse_text(item.get("quote"), MAX_QUOTE_CHARS)
     number = re.search(r"\d{1,9}", str(item.get("message")))
     return None if quote is None else Citation(int(number.group()) if number else None, quote)
 
 
-def _text(value: object, max_chars: int | None = None) -> str | None:
+def _parse_text(value: object, max_chars: int | None = None) -> str | None:
     """Return a non-empty text in storable form, or None for any other value."""
     text = value.strip() if isinstance(value, str) else ""
     if text.casefold() in _NOTHING or _PLACEHOLDER.fullmatch(text):
         return None
-    return storable(text[:max_chars])
+    return make_storable(text[:max_chars])
 
 
-def _day(value: object) -> date | None:
+def _parse_day(value: object) -> date | None:
     try:
         return date.fromisoformat(value[:10]) if isinstance(value, str) else None
     except ValueError:

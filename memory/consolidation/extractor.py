@@ -10,16 +10,16 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from memory.capture.capture import candidates
+from memory.capture.capture import find_candidates
 from memory.clock import Clock, TimezoneLookup
 from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation.parts import Part
-from memory.consolidation.selection import parse_selection, selection_prompt, statements
+from memory.consolidation.selection import build_selection_prompt, find_statements, parse_selection
 from memory.errors import ContentFiltered
-from memory.facts.fact import is_foreign, is_typed, one_line, transcript
+from memory.facts.fact import format_excerpt, is_foreign, is_typed, to_one_line
 from memory.facts.fact_learner import FactLearner
-from memory.facts.second_look import PromptFn, always, answered
-from memory.messages import Message, Role, speaker_of
+from memory.facts.second_look import PromptFn, always_true, ask_until
+from memory.messages import Message, Role, get_speaker
 from memory.store.entry import Entry
 from memory.text.tokens import TokenCounter
 
@@ -71,76 +71,78 @@ about a thing or a place that is nobody's in particular, and names people instea
 
 
 @dataclass(frozen=True, slots=True)
-class Contract:
+class ModelAbilities:
     """The abilities of the model."""
 
     part_tokens: Callable[[], int]  # maximum size of a part
     # Whether the model passed the verification self-test. If not, it only selects the user's own sentences.
-    is_reliable: Callable[[], Awaitable[bool]] = always
+    is_reliable: Callable[[], Awaitable[bool]] = always_true
 
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
     prompt: PromptFn
-    contract: Contract
+    contract: ModelAbilities
     facts: FactLearner
     counter: TokenCounter
     clock: Clock
     zone_of: TimezoneLookup
 
     def count(self, text: str) -> int:
-        return self.counter.text(text)
+        return self.counter.count(text)
 
     async def extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
         """Return the model's answer about a part, or None if it is unusable. Raises Postponed."""
         try:
             return await self._extract(part, owner, memory, deadline)
         except ContentFiltered:
-            refused = await self._refused(part, range(len(part.messages)), owner, memory, deadline)
+            refused = await self._find_refused(part, range(len(part.messages)), owner, memory, deadline)
             log.warning("messages_filtered", refused=len(refused), messages=len(part.messages))
         shown = set(range(len(part.messages))) - refused
         try:
-            return await self._extract(_showing(part, shown), owner, memory, deadline)
+            return await self._extract(_show_only(part, shown), owner, memory, deadline)
         except ContentFiltered:
             return None
 
-    async def _refused(self, part: Part, places: Sequence[int], owner: str, memory: str, deadline: float) -> set[int]:
+    async def _find_refused(
+        self, part: Part, places: Sequence[int], owner: str, memory: str, deadline: float
+    ) -> set[int]:
         """Find the messages that the provider's content filter refuses, by bisection."""
         try:
-            await self._extract(_showing(part, places), owner, memory, deadline)
+            await self._extract(_show_only(part, places), owner, memory, deadline)
         except ContentFiltered:
             if len(places) == 1:
                 return {places[0]}
             middle = len(places) // 2
-            first = await self._refused(part, places[:middle], owner, memory, deadline)
-            return first | await self._refused(part, places[middle:], owner, memory, deadline)
+            first = await self._find_refused(part, places[:middle], owner, memory, deadline)
+            return first | await self._find_refused(part, places[middle:], owner, memory, deadline)
         return set()
 
     async def _extract(self, part: Part, owner: str, memory: str, deadline: float) -> ConsolidationAnswer | None:
         texts = [message.content for message in part.messages if is_typed(message)][-MAX_SEARCHED:]
-        known = await self.facts.spoken_of(owner, texts, MAX_KNOWN_FACTS)
-        subjects = await self.facts.subjects(owner, MAX_KNOWN_SUBJECTS)
+        known = await self.facts.find_mentioned(owner, texts, MAX_KNOWN_FACTS)
+        subjects = await self.facts.list_subjects(owner, MAX_KNOWN_SUBJECTS)
         selects = not await self.contract.is_reliable()
         if selects:
-            text = selection_prompt(part, known)
+            text = build_selection_prompt(part, known)
         else:
-            text = consolidation_prompt(part, memory, known, self.clock(), self.zone_of(owner), subjects)
-        completion = await answered(self.prompt, text, deadline, "consolidation_failed")
+            text = build_consolidation_prompt(part, memory, known, self.clock(), self.zone_of(owner), subjects)
+        completion = await ask_until(self.prompt, text, deadline, "consolidation_failed")
         if completion is None:
             return None
-        answer = parse_selection(completion, statements(part)) if selects else parse_answer(completion)
+        answer = parse_selection(completion, find_statements(part)) if selects else parse_answer(completion)
         if answer is None:
             log.warning("consolidation_unusable")
         return answer
 
 
-def _showing(part: Part, places: Collection[int]) -> Part:
+def _show_only(part: Part, places: Collection[int]) -> Part:
     """Return a part in which only the messages at `places` have their text. All keep their numbers."""
     messages = (m if place in places else replace(m, content=LEFT_OUT) for place, m in enumerate(part.messages))
     return replace(part, messages=tuple(messages), before=())
 
 
-def consolidation_prompt(
+def build_consolidation_prompt(
     part: Part,
     memory: str,
     known: Sequence[tuple[str, Entry]],
@@ -154,7 +156,7 @@ def consolidation_prompt(
         known: Subjects and current facts that are related to the part.
         subjects: The subjects of all current facts.
     """
-    people = _PEOPLE if speakers(part) else ""
+    people = _PEOPLE if list_speakers(part) else ""
     parts = [
         _TASK.format(now=f"{now.astimezone(zone):%Y-%m-%d %H:%M}", people=people),
         f"## Current Long-term Memory\n{memory.strip() or '(empty)'}",
@@ -165,25 +167,25 @@ def consolidation_prompt(
     if others:
         parts.append("## Other Known Subjects\n" + "; ".join(others))
     if part.before:
-        earlier = transcript(((None, message) for message in part.before), zone)
+        earlier = format_excerpt(((None, message) for message in part.before), zone)
         parts.append(f"## Said Before (only to understand, not to process)\n{earlier}")
-    parts.append(f"## Conversation to Process\n{transcript(enumerate(part.messages, 1), zone)}")
+    parts.append(f"## Conversation to Process\n{format_excerpt(enumerate(part.messages, 1), zone)}")
     # The classifier's candidates.
-    sentences = (sentence for m in part.messages if is_typed(m) for sentence in candidates(m.content))
-    if listed := [f"- {one_line(sentence)}" for sentence in itertools.islice(sentences, MAX_CANDIDATES)]:
+    sentences = (sentence for m in part.messages if is_typed(m) for sentence in find_candidates(m.content))
+    if listed := [f"- {to_one_line(sentence)}" for sentence in itertools.islice(sentences, MAX_CANDIDATES)]:
         parts.append("\n".join(["## Perhaps Worth Remembering", *listed]))
     return "\n\n".join(parts)
 
 
-def speakers(part: Part) -> set[str]:
+def list_speakers(part: Part) -> set[str]:
     """Return the names of the speakers in a part, which only exist in groups."""
     return {message.speaker for message in part.messages if message.role is Role.USER and message.speaker}
 
 
-def raw_fallback(messages: Sequence[Message]) -> str:
+def format_raw_history(messages: Sequence[Message]) -> str:
     """Return the history entry for messages without a usable answer. Texts of others are left out."""
     lines = [
-        f"{speaker_of(m)}: {f'({m.provenance})' if is_foreign(m) else one_line(m.content)[:MAX_FALLBACK_CHARS]}"
+        f"{get_speaker(m)}: {f'({m.provenance})' if is_foreign(m) else to_one_line(m.content)[:MAX_FALLBACK_CHARS]}"
         for m in messages
     ]
     return "\n".join([FALLBACK_MARK, *lines[-MAX_FALLBACK_MESSAGES:]])

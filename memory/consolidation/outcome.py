@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from config.texts import _, listed, ngettext
-from memory.buttons import Button, Keyboard, Notice, edit_button, right_or_wrong, undo_button
+from config.texts import _, join_sentences, ngettext
+from memory.buttons import Button, Keyboard, Notice, create_edit_button, create_review_buttons, create_undo_button
 from memory.facts.fact import Doubt
-from memory.facts.fact_learner import Learned
+from memory.facts.fact_learner import LearnedMemory
 from memory.ledger.undo import MEMORY_FILE
 from memory.store.entry import Entry
 
@@ -18,20 +18,20 @@ MAX_EDIT_BUTTONS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidated:
+class ConsolidationResult:
     """The result of a consolidation."""
 
     messages: int = 0
     fell_back: bool = False  # there was no usable answer, so the history has the messages themselves
     memory_changed: bool = False
-    learned: tuple[Learned, ...] = ()
+    learned: tuple[LearnedMemory, ...] = ()
     forgotten: tuple[str, ...] = ()
     changes: tuple[int, ...] = ()  # numbers of the changes; each is one /undo
     is_left: bool = False  # messages are still due
     warning: str | None = None
 
-    def __add__(self, other: Consolidated) -> Consolidated:
-        return Consolidated(
+    def __add__(self, other: ConsolidationResult) -> ConsolidationResult:
+        return ConsolidationResult(
             self.messages + other.messages,
             self.fell_back or other.fell_back,
             self.memory_changed or other.memory_changed,
@@ -50,20 +50,24 @@ class Consolidated:
 
     @property
     def notices(self) -> list[Notice]:
-        if self._sure or self.forgotten:
-            lines = [Notice(self._changed, self._undo_buttons)]
+        if self._confirmed_lines or self.forgotten:
+            lines = [Notice(self._changes_text, self._undo_buttons)]
         elif self.memory_changed:
             lines = [Notice(_("MEMORY.md was updated (/undo takes it back)."), self._undo_buttons)]
         else:
             lines = []
         if self.unsure:
-            rows = tuple(right_or_wrong(entry.id, entry.content) for entry in self.unsure[:MAX_UNSURE_SHOWN])
-            lines.append(Notice(self._doubted, rows))
+            rows = tuple(create_review_buttons(entry.id, entry.content) for entry in self.unsure[:MAX_UNSURE_SHOWN])
+            lines.append(Notice(self._unsure_text, rows))
         return [*lines, *([Notice(self.warning)] if self.warning else [])]
 
     @property
-    def _changed(self) -> str:
-        learned, forgotten, back = listed(self._sure), listed(self.forgotten), self._undo_hint
+    def _changes_text(self) -> str:
+        learned, forgotten, back = (
+            join_sentences(self._confirmed_lines),
+            join_sentences(self.forgotten),
+            self._undo_hint,
+        )
         if not forgotten:
             return _("Learned: {learned} ({back})", learned=learned, back=back)
         if not learned:
@@ -78,12 +82,12 @@ class Consolidated:
         return ngettext("/undo, sent {n} time, takes it back", "/undo, sent {n} times, takes it back", changes)
 
     @property
-    def _sure(self) -> list[str]:
+    def _confirmed_lines(self) -> list[str]:
         return [item.wording for item in self.learned if item.entry.unconfirmed is None]
 
     @property
-    def _doubted(self) -> str:
-        visible = listed(entry.content for entry in self.unsure[:MAX_UNSURE_SHOWN])
+    def _unsure_text(self) -> str:
+        visible = join_sentences(entry.content for entry in self.unsure[:MAX_UNSURE_SHOWN])
         more = len(self.unsure) - MAX_UNSURE_SHOWN
         if more <= 0:
             return _("Not sure: {facts} - /memory unsure", facts=visible)
@@ -102,14 +106,14 @@ class Consolidated:
             learned = [item.entry for item in self.learned if item.change == number]
             sure = [entry for entry in learned if entry.unconfirmed is None]
             if len(learned) == 1 and not self.forgotten:
-                undo = undo_button(number, learned[0].content, learned[0].id)
-                rows.append((undo, *(edit_button(entry.id, entry.content) for entry in sure)))
+                undo = create_undo_button(number, learned[0].content, learned[0].id)
+                rows.append((undo, *(create_edit_button(entry.id, entry.content) for entry in sure)))
                 continue
             rows += [
-                (undo_button(number, entry.content, entry.id), edit_button(entry.id, entry.content))
+                (create_undo_button(number, entry.content, entry.id), create_edit_button(entry.id, entry.content))
                 for entry in sure[:MAX_EDIT_BUTTONS]
             ]
             about = "" if learned else (self.forgotten[0] if len(self.forgotten) == 1 else MEMORY_FILE)
-            undo = undo_button(number, about)
+            undo = create_undo_button(number, about)
             rows.append((undo if about else replace(undo, label=_("Undo all")),))
         return tuple(rows)

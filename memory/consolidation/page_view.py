@@ -15,8 +15,8 @@ from memory.ledger.change import Change
 from memory.ledger.page import appending, format_line
 from memory.store.decay import Decay
 from memory.store.entry import Entry, Kind, Nature
-from memory.store.entry_rows import CURRENT, entries_where, sql_list
-from memory.text.same_words import same_words
+from memory.store.entry_rows import CURRENT, read_entries, sql_list
+from memory.text.same_words import has_same_words
 
 log = structlog.get_logger(__name__)
 
@@ -43,26 +43,26 @@ class PageView:
         """Add the line of a current entry, unless the file has it or an equivalent one."""
         if entry.unconfirmed is not None or entry.nature == Nature.EVENT or not await change.is_current(entry):
             return
-        line, lines = format_line(entry.content), (await change.page()).splitlines()
-        if entry.line in lines or any(same_words(existing, entry.content) for existing in lines):
+        line, lines = format_line(entry.content), (await change.read_page()).splitlines()
+        if entry.line in lines or any(has_same_words(existing, entry.content) for existing in lines):
             return
-        if await _edited(change, appending(line)):
-            await change.know_line(entry, line)
+        if await _try_edit(change, appending(line)):
+            await change.record_line(entry, line)
 
     async def fit(self, change: Change) -> None:
         """Remove the lines of ended entries, and the least used ones if the file exceeds its limit."""
-        owned = await self._owned(change)
+        owned = await self._find_owned(change)
         holding = await self._drop_ended(change, owned)
-        if await _size(change) > self._limit:
+        if await _measure_page(change) > self._limit:
             await self._shorten(change, holding)
 
     async def choose(self, change: Change) -> None:
         """Select all lines again, for the weekly consolidation."""
-        holding = await self._drop_ended(change, await self._owned(change))
-        if await _size(change) > self._limit * FILLED_SHARE:
+        holding = await self._drop_ended(change, await self._find_owned(change))
+        if await _measure_page(change) > self._limit * FILLED_SHARE:
             holding = await self._shorten(change, holding)
         shown = {entry.id for entry in holding}
-        waiting = await entries_where(
+        waiting = await read_entries(
             change.read,
             f"e.owner_id = ? AND e.line IS NULL AND {_IN_VIEW} AND e.kind IN ({_KINDS}) AND e.subject IS NOT NULL"
             " ORDER BY e.strength DESC LIMIT ?",
@@ -70,24 +70,29 @@ class PageView:
         )
         weakest = sorted(holding, key=lambda entry: self._rank(entry, change))
         for entry in sorted(waiting, key=lambda entry: self._rank(entry, change), reverse=True):
-            room = int(self._limit * FILLED_SHARE) - await _size(change) - len(format_line(entry.content).encode()) - 1
+            room = (
+                int(self._limit * FILLED_SHARE)
+                - await _measure_page(change)
+                - len(format_line(entry.content).encode())
+                - 1
+            )
             # Stronger entries replace weaker ones.
             while room < 0 and weakest and self._rank(weakest[0], change) < self._rank(entry, change):
                 former = weakest.pop(0)
-                await self._take_out(change, [former])
+                await self._remove_lines(change, [former])
                 room += len((former.line or "").encode()) + 1
             if room < 0:
                 break
             if entry.id not in shown:
                 await self.add(change, entry)
 
-    async def _owned(self, change: Change) -> list[Entry]:
+    async def _find_owned(self, change: Change) -> list[Entry]:
         """Return the entries that have a line in the file. Current ones are preferred if several have the same line."""
-        lines = set((await change.page()).splitlines())
+        lines = set((await change.read_page()).splitlines())
         # Superseded entries have passed on their lines. If one is still there, a person wrote it.
         holds = "e.line IS NOT NULL AND e.superseded_by IS NULL AND e.unconfirmed IS NULL"
         where = f"e.owner_id = ? AND {holds} ORDER BY NOT ({_IN_VIEW}), e.id DESC"
-        entries = [e for e in await entries_where(change.read, where, (change.owner_id,)) if e.line in lines]
+        entries = [e for e in await read_entries(change.read, where, (change.owner_id,)) if e.line in lines]
         return list({entry.line: entry for entry in reversed(entries)}.values())
 
     async def _drop_ended(self, change: Change, owned: Iterable[Entry]) -> list[Entry]:
@@ -96,39 +101,39 @@ class PageView:
             f"SELECT e.id FROM entries e WHERE e.owner_id = ? AND e.line IS NOT NULL AND {_IN_VIEW}", (change.owner_id,)
         )
         current = {row["id"] for row in rows}
-        await self._take_out(change, [entry for entry in owned if entry.id not in current])
+        await self._remove_lines(change, [entry for entry in owned if entry.id not in current])
         return [entry for entry in owned if entry.id in current]
 
     async def _shorten(self, change: Change, holding: Iterable[Entry]) -> list[Entry]:
         """Remove the least used lines down to FILLED_SHARE. Return the remaining entries."""
         ranked = sorted(holding, key=lambda entry: self._rank(entry, change))
-        size, filled, gone = await _size(change), self._limit * FILLED_SHARE, 0
+        size, filled, gone = await _measure_page(change), self._limit * FILLED_SHARE, 0
         while size > filled and gone < len(ranked) and ranked[gone].nature != Nature.VITAL:
             size -= len((ranked[gone].line or "").encode()) + 1
             gone += 1
-        await self._take_out(change, ranked[:gone])
+        await self._remove_lines(change, ranked[:gone])
         return ranked[gone:]
 
     def _rank(self, entry: Entry, change: Change) -> tuple[bool, float, int]:
         score = self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, change.moment)
         return entry.nature == Nature.VITAL, score, entry.id
 
-    async def _take_out(self, change: Change, entries: Sequence[Entry]) -> None:
+    async def _remove_lines(self, change: Change, entries: Sequence[Entry]) -> None:
         lines = {entry.line for entry in entries}
 
-        def without(text: str) -> str:
+        def remove(text: str) -> str:
             return "\n".join(line for line in text.split("\n") if line not in lines)
 
-        if entries and await _edited(change, without):
+        if entries and await _try_edit(change, remove):
             for entry in entries:
-                await change.know_line(entry, None)
+                await change.record_line(entry, None)
 
 
-async def _size(change: Change) -> int:
-    return len((await change.page()).encode("utf-8", "surrogateescape"))
+async def _measure_page(change: Change) -> int:
+    return len((await change.read_page()).encode("utf-8", "surrogateescape"))
 
 
-async def _edited(change: Change, edit: Callable[[str], str]) -> bool:
+async def _try_edit(change: Change, edit: Callable[[str], str]) -> bool:
     try:
         await change.edit_file(edit)
     except MemoryRefused as error:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory.facts.fact import is_typed, shortened
+from memory.facts.fact import is_typed, shorten
 from memory.messages import Message, Role
 
 MAX_AFFIRMATION_CHARS = 80
@@ -30,41 +30,43 @@ class Part:
         return f"messages {first.id}-{last.id}" + ("" if self.through == last.id else f" ({len(last.content)})")
 
 
-def parts(messages: Sequence[Message], tokens: int, count: Callable[[str], int], carried: int = 4) -> Iterator[Part]:
+def divide_into_parts(
+    messages: Sequence[Message], tokens: int, count: Callable[[str], int], carried: int = 4
+) -> Iterator[Part]:
     """Divide messages into parts of at most `tokens` each.
 
     Args:
         carried: Number of preceding messages that are added to each part as context.
     """
-    affirmed = {message.id for at, message in enumerate(messages) if may_be_affirmed(messages, at)}
+    affirmed = {message.id for at, message in enumerate(messages) if can_be_affirmed(messages, at)}
     visible = [
         message
         if (message.role is Role.USER and not message.is_attachment) or message.id in affirmed
-        else replace(message, content=shortened(message.content))
+        else replace(message, content=shorten(message.content))
         for message in messages
     ]
-    pieces = [(piece, is_last) for message in visible for piece, is_last in _pieces(message, tokens, count)]
+    pieces = [(piece, is_last) for message in visible for piece, is_last in _split_message(message, tokens, count)]
     started, held, done = 0, 0, None
     for at, (piece, is_last) in enumerate(pieces):
         cost = count(piece.content) + MESSAGE_OVERHEAD_TOKENS
         # A "yes" stays in the same part as its question.
         if at > started and held + cost > tokens and pieces[at - 1][0].id not in affirmed:
-            yield _part(pieces, started, at, done, carried)
+            yield _build_part(pieces, started, at, done, carried)
             started, held = at, 0
         held += cost
         done = piece.id if is_last else done
     if pieces:
-        yield _part(pieces, started, len(pieces), done, carried)
+        yield _build_part(pieces, started, len(pieces), done, carried)
 
 
-def may_be_affirmed(messages: Sequence[Message], at: int) -> bool:
+def can_be_affirmed(messages: Sequence[Message], at: int) -> bool:
     """Return True if the user's next message may affirm this message of the assistant."""
     if messages[at].role is not Role.ASSISTANT or at + 1 >= len(messages):
         return False
     return is_typed(messages[at + 1]) and len(messages[at + 1].content) <= MAX_AFFIRMATION_CHARS
 
 
-def halves(part: Part) -> tuple[Part, ...]:
+def halve(part: Part) -> tuple[Part, ...]:
     """Divide a part into two if it has several messages."""
     middle = len(part.messages) // 2
     if middle == 0:
@@ -73,13 +75,13 @@ def halves(part: Part) -> tuple[Part, ...]:
     return Part(first, part.before, first[-1].id), Part(second, first[-2:], part.through)
 
 
-def upto(part: Part, number: int) -> Part:
+def take_through(part: Part, number: int) -> Part:
     """Return the beginning of a part up to a message. Numbers start at 1."""
     messages = part.messages[:number]
     return Part(messages, part.before, messages[-1].id if number < len(part.messages) else part.through)
 
 
-def behind(part: Part, number: int) -> Part | None:
+def drop_through(part: Part, number: int) -> Part | None:
     """Return the rest of a part behind a message, or None if it is empty or the number is 0."""
     messages = part.messages[number:]
     if number <= 0 or not messages:
@@ -87,22 +89,24 @@ def behind(part: Part, number: int) -> Part | None:
     return Part(messages, part.messages[max(0, number - 2) : number], part.through)
 
 
-def _part(pieces: Sequence[tuple[Message, bool]], start: int, end: int, through: int | None, carried: int) -> Part:
+def _build_part(
+    pieces: Sequence[tuple[Message, bool]], start: int, end: int, through: int | None, carried: int
+) -> Part:
     before = tuple(piece for piece, _ in pieces[max(0, start - carried) : start])
     return Part(tuple(piece for piece, _ in pieces[start:end]), before, through)
 
 
-def _pieces(message: Message, tokens: int, count: Callable[[str], int]) -> Iterator[tuple[Message, bool]]:
+def _split_message(message: Message, tokens: int, count: Callable[[str], int]) -> Iterator[tuple[Message, bool]]:
     """Yield the pieces of a message that is too long for a part, each with whether it is the last."""
     text = message.content
     while count(text) + MESSAGE_OVERHEAD_TOKENS > tokens:
-        piece = _cut(text, tokens, count)
+        piece = _find_cut(text, tokens, count)
         yield replace(message, content=text[:piece]), False
         text = text[piece:]
     yield replace(message, content=text), True
 
 
-def _cut(text: str, tokens: int, count: Callable[[str], int]) -> int:
+def _find_cut(text: str, tokens: int, count: Callable[[str], int]) -> int:
     """Return the index at which to cut a text, preferably at a paragraph, sentence or word."""
     # By bisection, since counting the tokens of a long text is slow.
     low, high = 1, len(text)

@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.capture.sentences import sentences
+from memory.capture.sentences import split_sentences
 from memory.consolidation.consolidation_answer import MAX_FACT_CHARS, MAX_SUBJECT_CHARS, ConsolidationAnswer
 from memory.consolidation.parts import Part
-from memory.facts.fact import Citation, Fact, is_typed, one_line
-from memory.messages import Completion, storable
+from memory.facts.fact import Citation, Fact, is_typed, to_one_line
+from memory.messages import Completion, make_storable
 from memory.store.entry import Entry, Kind
 from memory.text.words import is_small_talk
 
@@ -39,13 +39,13 @@ class Statement:
     speaker: str | None = None  # only in a group
 
 
-def statements(part: Part) -> list[Statement]:
+def find_statements(part: Part) -> list[Statement]:
     """Return the user's sentences, without questions and small talk."""
     results = [
         Statement(sentence, number, message.speaker)
         for number, message in enumerate(part.messages, 1)
         if is_typed(message)
-        for sentence, plain in sentences(message.content)
+        for sentence, plain in split_sentences(message.content)
         if len(sentence) >= MIN_STATEMENT_CHARS
         and not sentence.rstrip().endswith(("?", "？"))
         and not is_small_talk(plain)
@@ -53,10 +53,10 @@ def statements(part: Part) -> list[Statement]:
     return results[:MAX_STATEMENTS]
 
 
-def selection_prompt(part: Part, known: Sequence[tuple[str, Entry]]) -> str:
+def build_selection_prompt(part: Part, known: Sequence[tuple[str, Entry]]) -> str:
     """Return the prompt. `known` has current facts with their subjects."""
-    existing = "\n".join(f"- {subject}: {one_line(entry.content)}" for subject, entry in known)
-    listed = "\n".join(f"{at}. {one_line(statement.text)}" for at, statement in enumerate(statements(part), 1))
+    existing = "\n".join(f"- {subject}: {to_one_line(entry.content)}" for subject, entry in known)
+    listed = "\n".join(f"{at}. {to_one_line(statement.text)}" for at, statement in enumerate(find_statements(part), 1))
     parts = [f"You are a memory consolidation agent. {_TASK}"]
     parts += [f"## Known Facts\n{existing}"] if existing else []
     return "\n\n".join([*parts, f"## Sentences\n{listed or '(none)'}"])
@@ -69,11 +69,11 @@ def parse_selection(completion: Completion, offered: list[Statement]) -> Consoli
     chosen: dict[int, str] = {}
     for number, subject in _PAIR.findall(completion.text):
         if 1 <= int(number) <= len(offered):
-            chosen.setdefault(int(number) - 1, storable(subject.strip())[:MAX_SUBJECT_CHARS])
+            chosen.setdefault(int(number) - 1, make_storable(subject.strip())[:MAX_SUBJECT_CHARS])
     facts = tuple(
         Fact(
             subject,
-            storable(offered[at].text)[:MAX_FACT_CHARS],
+            make_storable(offered[at].text)[:MAX_FACT_CHARS],
             Kind.FACT,
             citation=Citation(offered[at].number, offered[at].text),
         )

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from config.texts import N_, _, in_line, ngettext, unstopped
+from config.texts import N_, _, ngettext, shorten_to_line, strip_full_stop
 from memory.clock import Clock
 from memory.consolidation.page_view import PageView
 from memory.ledger.change import Change
@@ -31,9 +31,9 @@ from memory.store.entry import (
     Operation,
     Priority,
 )
-from memory.store.entry_rows import CURRENT, LIVE, entries_where, find_owner_id, sql_list
+from memory.store.entry_rows import CURRENT, LIVE, find_owner_id, read_entries, sql_list
 from memory.store.erasure import IS_KEPT
-from memory.text.naming import name_key
+from memory.text.naming import make_name_key
 
 PROMOTION_COUNTS = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 """Minimum number of reinforcements for each minimum priority of a fact."""
@@ -85,7 +85,7 @@ class Plan:
     def summary(self) -> str:
         """Return a one-line report in the user's language, or an empty string if nothing was done."""
         parts = [
-            _(what, contents=_quoted(entries))
+            _(what, contents=_quote(entries))
             for what, entries in (
                 (_MERGED, [merge.kept for merge in self.merges]),
                 (_ARCHIVED, self.archived),
@@ -108,7 +108,7 @@ class WeeklyConsolidation:
         self._decay = decay
         self._clock = clock
 
-    async def owners(self) -> list[str]:
+    async def list_owners(self) -> list[str]:
         rows = await self._database.rows(
             f"SELECT name FROM owners o WHERE EXISTS (SELECT 1 FROM entries e WHERE e.owner_id = o.id AND {LIVE})"
             f" AND {IS_KEPT} ORDER BY id"
@@ -120,37 +120,37 @@ class WeeklyConsolidation:
         # Shared entries don't change.
         unshared = f"e.kind IN ({_KINDS}) AND {LIVE} AND e.shared_at IS NULL"
         where = f"e.owner_id = ? AND {unshared} AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
-        entries = await entries_where(self._database.rows, where, (owner_id, owner_id))
+        entries = await read_entries(self._database.rows, where, (owner_id, owner_id))
         # Outside of the transaction and in a thread, since this takes a while for many memories.
-        over = await self._over(owner_id)
-        plan = await asyncio.to_thread(self._plan, entries, over)
+        over = await self._find_ended(owner_id)
+        plan = await asyncio.to_thread(self._make_plan, entries, over)
         if self._view is None and not (plan.merges or plan.archived or plan.promoted or plan.superseded):
             return plan
         async with self._ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-            plan = plan.without(await _changed_since(change, (*entries, *over)))
+            plan = plan.without(await _find_changed(change, (*entries, *over)))
             for merge in plan.merges:
                 await change.merge(merge.kept, merge.others)
             gone = (other for merge in plan.merges for other in merge.others if self._is_faded(other))
             for entry in (*plan.archived, *plan.superseded, *gone):
                 await change.archive(entry)
             for entry, priority in plan.promoted:
-                await change.weigh(entry, priority)
+                await change.set_priority(entry, priority)
             if self._view is not None:
                 await self._view.choose(change)
         return plan
 
-    async def _over(self, owner_id: int | None) -> list[Entry]:
+    async def _find_ended(self, owner_id: int | None) -> list[Entry]:
         """Return the entries that have ended or were superseded and are not archived yet."""
         where = (
             f"e.owner_id = ? AND e.kind IN ({_KINDS}) AND e.unconfirmed IS NULL AND e.archived_at IS NULL"
             f" AND NOT {CURRENT} AND e.shared_at IS NULL AND e.id NOT IN ({_TAKEN_BACK}) ORDER BY e.id"
         )
-        return await entries_where(self._database.rows, where, (owner_id, owner_id))
+        return await read_entries(self._database.rows, where, (owner_id, owner_id))
 
-    def _plan(self, entries: Sequence[Entry], over: Sequence[Entry] = ()) -> Plan:
+    def _make_plan(self, entries: Sequence[Entry], over: Sequence[Entry] = ()) -> Plan:
         # Strongest first, so that it becomes the entry to keep, also in a second run.
         ranked = sorted(entries, key=lambda entry: (-self._score(entry), entry.id))
-        merges = tuple(Merge(_joined(group), tuple(group[1:])) for group in duplicates(ranked))
+        merges = tuple(Merge(_join_duplicates(group), tuple(group[1:])) for group in find_duplicates(ranked))
         gone = {other.id for merge in merges for other in merge.others}
         whole = {merge.kept.id: merge.kept for merge in merges}
         remaining = [whole.get(entry.id, entry) for entry in entries if entry.id not in gone]
@@ -162,7 +162,7 @@ class WeeklyConsolidation:
             (entry, priority)
             for entry in remaining
             if entry.kind == Kind.FACT and entry.id not in faded
-            for priority in [_deserved(entry)]
+            for priority in [_choose_priority(entry)]
             if priority is not None
         )
         return Plan(merges, archived, promoted, superseded)
@@ -174,7 +174,7 @@ class WeeklyConsolidation:
         return self._decay.score(entry.kind, entry.reinforcement_count, entry.last_reinforced_at, self._clock())
 
 
-def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
+def find_duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Return groups of duplicates in the order of the entries. An entry is in at most one group.
 
     Duplicates have the same kind, scope, trust and words, and don't have different subjects.
@@ -183,7 +183,7 @@ def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
     for entry in entries:
         # Endings and order matter: "Anna works" and "Anna worked", "Flies to Kyiv from Lviv" and "Flies from Kyiv to
         # Lviv" have different meanings.
-        words = tuple(word for word in _WORD.findall(name_key(entry.content)) if word not in _FILLERS)
+        words = tuple(word for word in _WORD.findall(make_name_key(entry.content)) if word not in _FILLERS)
         groups = alike[entry.kind, entry.scope, entry.trusted, words] if words else []
         for group in groups:
             if len({item.subject for item in (*group, entry) if item.subject}) <= 1:
@@ -194,7 +194,7 @@ def duplicates(entries: Sequence[Entry]) -> list[list[Entry]]:
     return [group for groups in alike.values() for group in groups if len(group) > 1]
 
 
-def _joined(group: Sequence[Entry]) -> Entry:
+def _join_duplicates(group: Sequence[Entry]) -> Entry:
     """Return the first of several duplicates with the counts, the highest priority and a subject of all."""
     return replace(
         group[0],
@@ -207,14 +207,16 @@ def _joined(group: Sequence[Entry]) -> Entry:
     )
 
 
-async def _changed_since(change: Change, seen: Sequence[Entry]) -> set[int]:
-    now = await entries_where(change.read, f"e.id IN ({', '.join(str(entry.id) for entry in seen)})")
+async def _find_changed(change: Change, seen: Sequence[Entry]) -> set[int]:
+    now = await read_entries(change.read, f"e.id IN ({', '.join(str(entry.id) for entry in seen)})")
     return {entry.id for entry in {*seen} - {*now}}
 
 
-def _quoted(entries: Sequence[Entry]) -> str:
+def _quote(entries: Sequence[Entry]) -> str:
     """Quote the first entries, shortened, and the number of others."""
-    contents = [f'"{in_line(unstopped(entry.content), MAX_REPORTED_CHARS)}"' for entry in entries[:MAX_REPORTED]]
+    contents = [
+        f'"{shorten_to_line(strip_full_stop(entry.content), MAX_REPORTED_CHARS)}"' for entry in entries[:MAX_REPORTED]
+    ]
     quoted, more = ", ".join(contents), len(entries) - MAX_REPORTED
     return (
         quoted if more <= 0 else ngettext("{contents} and {n} more", "{contents} and {n} more", more, contents=quoted)
@@ -226,7 +228,7 @@ def _is_baseline(entry: Entry) -> bool:
     return entry.trusted and entry.kind in BASELINE_KINDS and entry.priority in BASELINE_PRIORITIES
 
 
-def _deserved(entry: Entry) -> Priority | None:
+def _choose_priority(entry: Entry) -> Priority | None:
     """Return the priority to which a fact is promoted, or None if it stays."""
     for count, priority in PROMOTION_COUNTS:
         if entry.reinforcement_count >= count:

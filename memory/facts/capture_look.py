@@ -10,20 +10,20 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memory.facts.fact import Excerpt, KnownMemory, is_foreign, one_line, shortened, transcript
+from memory.facts.fact import Excerpt, KnownMemory, format_excerpt, is_foreign, shorten, to_one_line
 from memory.facts.second_look import (
     Judgement,
     PromptFn,
     Verdict,
-    always,
+    always_true,
     ask_for_verdicts,
-    claim_fields,
+    parse_claim_fields,
     parse_verdicts,
 )
 from memory.messages import Message, Role
 from memory.store.entry import Kind, Nature
-from memory.text.classes import classes, pieces_of, word_classes
-from memory.text.same_words import comparable
+from memory.text.classes import classify, classify_words, split_pieces
+from memory.text.same_words import split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_MESSAGE_CHARS = 1_500
@@ -108,7 +108,7 @@ class CaptureLook:
         is_reliable: Whether the model passed the self-test.
     """
 
-    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always) -> None:
+    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always_true) -> None:
         self._ask = ask
         self.is_reliable = is_reliable
 
@@ -131,67 +131,69 @@ class CaptureLook:
             doubted: Indices of the memories that were put aside.
             seconds: Timeout of the request.
         """
-        prompt = capture_prompt(claims, number, excerpt, memories, doubted)
+        prompt = build_capture_prompt(claims, number, excerpt, memories, doubted)
         answer = await ask_for_verdicts(self._ask, prompt, seconds, "capture")
         if answer is None:
             return {}
         verdicts = parse_verdicts(answer, len(claims), len(memories))
-        details = first_fields(answer)
-        said = _said_words(excerpt, memories)
-        return {at: _verdict(verdict, details.get(at + 1, {}), claims[at], said) for at, verdict in verdicts.items()}
+        details = parse_first_fields(answer)
+        said = _collect_words(excerpt, memories)
+        return {
+            at: _parse_verdict(verdict, details.get(at + 1, {}), claims[at], said) for at, verdict in verdicts.items()
+        }
 
 
-def capture_prompt(
+def build_capture_prompt(
     claims: Sequence[str], number: int, excerpt: Excerpt, memories: Sequence[KnownMemory], doubted: frozenset[int]
 ) -> str:
     visible = {
-        at: _visible(message, is_judged=at == number)
+        at: _shorten_message(message, is_judged=at == number)
         for at, message in enumerate(excerpt.messages, 1)
         if not is_foreign(message) and message.role is not Role.TOOL
     }
     is_group = excerpt.messages[number - 1].speaker is not None
     parts = [
         _TASK.format(number=number) + (_IN_GROUP if is_group else ""),
-        "## Messages\n" + transcript(sorted(visible.items()), excerpt.zone),
+        "## Messages\n" + format_excerpt(sorted(visible.items()), excerpt.zone),
     ]
     if memories:
         parts.append(
             "## Known Memories\n"
             + "\n".join(
-                f"K{at}. {one_line(item.text)}{_about(item, is_doubted=at - 1 in doubted)}"
+                f"K{at}. {to_one_line(item.text)}{_format_state(item, is_doubted=at - 1 in doubted)}"
                 for at, item in enumerate(memories, 1)
             )
         )
-    parts.append("## Claims\n" + "\n".join(f"{at}. {one_line(claim)}" for at, claim in enumerate(claims, 1)))
+    parts.append("## Claims\n" + "\n".join(f"{at}. {to_one_line(claim)}" for at, claim in enumerate(claims, 1)))
     return "\n\n".join(parts)
 
 
-def _about(memory: KnownMemory, *, is_doubted: bool) -> str:
+def _format_state(memory: KnownMemory, *, is_doubted: bool) -> str:
     known = [f"since {memory.entry.valid_from:%Y-%m-%d}"] if memory.entry is not None else []
     known += ["doubted"] if is_doubted else []
     return f" [{', '.join(known)}]" if known else ""
 
 
-def _visible(message: Message, *, is_judged: bool) -> Message:
-    text = one_line(message.content)
+def _shorten_message(message: Message, *, is_judged: bool) -> Message:
+    text = to_one_line(message.content)
     if is_judged:
         return replace(message, content=text[:MAX_MESSAGE_CHARS] + (" …" if len(text) > MAX_MESSAGE_CHARS else ""))
-    return replace(message, content=shortened(text))
+    return replace(message, content=shorten(text))
 
 
-def first_fields(answer: str) -> dict[int, Mapping[str, object]]:
+def parse_first_fields(answer: str) -> dict[int, Mapping[str, object]]:
     """Return the fields of each claim in an answer, by its number. The first object for a claim is used."""
     found: dict[int, Mapping[str, object]] = {}
-    for number, fields in claim_fields(answer):
+    for number, fields in parse_claim_fields(answer):
         found.setdefault(number, fields)
     return found
 
 
-def _verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: frozenset[str]) -> CaptureVerdict:
+def _parse_verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: frozenset[str]) -> CaptureVerdict:
     text = fields.get("text")
     wording = " ".join(text.split()) if isinstance(text, str) else ""
-    is_new = bool(wording) and comparable(wording) != comparable(claim)
-    is_usable = is_new and is_said(wording, claim, said)
+    is_new = bool(wording) and split_comparable(wording) != split_comparable(claim)
+    is_usable = is_new and has_only_known_words(wording, claim, said)
     replaces = verdict.replaces if len(verdict.replaces) <= MAX_REPLACED else ()
     return CaptureVerdict(
         # A rewording with other words may be another claim.
@@ -206,13 +208,13 @@ def _verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: f
     )
 
 
-def is_said(wording: str, claim: str, said: frozenset[str]) -> bool:
+def has_only_known_words(wording: str, claim: str, said: frozenset[str]) -> bool:
     """Return True if a rewording has only words of the conversation, except for a date and MAX_NEW_WORDS others."""
     if len(wording) > MAX_TEXT_CHARS:
         return False
-    known = said | frozenset(comparable(claim))
-    new = [word for word in _telling(_DATE.sub(" ", wording)) if not _is_known(word, known)]
-    is_dated = any("MONTH" in names for names in classes(new))
+    known = said | frozenset(split_comparable(claim))
+    new = [word for word in _find_telling_words(_DATE.sub(" ", wording)) if not _is_known(word, known)]
+    is_dated = any("MONTH" in names for names in classify(new))
     numbers = [word for word in new if word[0].isdigit()]
     words = len(new) - len(numbers) - is_dated
     # Up to two numbers: the day and the year of a date.
@@ -221,19 +223,19 @@ def is_said(wording: str, claim: str, said: frozenset[str]) -> bool:
 
 def stands_alone(text: str) -> bool:
     """Return True if a sentence can be understood without context: it names its subject and has no relative date."""
-    row = word_classes(pieces_of(text))
+    row = classify_words(split_pieces(text))
     is_about_somebody = bool(row) and row[0].isdisjoint(_PRONOUNS) and len(row) > 1
-    return is_about_somebody and _RELATIVE.isdisjoint(comparable(text))
+    return is_about_somebody and _RELATIVE.isdisjoint(split_comparable(text))
 
 
-def _said_words(excerpt: Excerpt, memories: Sequence[KnownMemory]) -> frozenset[str]:
+def _collect_words(excerpt: Excerpt, memories: Sequence[KnownMemory]) -> frozenset[str]:
     own = [message.content for message in excerpt.messages if not is_foreign(message)]
     own += [memory.text for memory in memories if memory.is_confirmed]
-    return frozenset(comparable("\n".join(own)))
+    return frozenset(split_comparable("\n".join(own)))
 
 
-def _telling(text: str) -> list[str]:
-    return [word for word in comparable(text) if word not in STOP_WORDS]
+def _find_telling_words(text: str) -> list[str]:
+    return [word for word in split_comparable(text) if word not in STOP_WORDS]
 
 
 def _is_known(word: str, known: frozenset[str]) -> bool:

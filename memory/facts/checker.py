@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory.capture.sentences import sentences
+from memory.capture.sentences import split_sentences
 from memory.facts.fact import (
     MAX_FOREIGN_WORDS,
     CheckedFact,
@@ -20,21 +20,21 @@ from memory.facts.fact import (
     Excerpt,
     Fact,
     KnownMemory,
+    check_source,
+    find_foreign_words,
     find_source,
-    foreign_words,
-    status_of,
-    typed_source,
+    find_typed_source,
 )
 from memory.facts.second_look import Claim, Judgement, SecondLook, Verdict
 from memory.messages import Message, Role
-from memory.text.same_words import same_words
+from memory.text.same_words import has_same_words
 
 MAX_QUOTE_CHARS = 300
 """Characters of a message that are stored as the quote of a fact."""
 
 
 @dataclass(frozen=True, slots=True)
-class Forgetting:
+class ForgetTarget:
     """A request of the user to forget something, as extracted by a model. `text` is the known memory."""
 
     text: str
@@ -53,7 +53,7 @@ class FactChecker:
         excerpt: Excerpt,
         memories: Sequence[KnownMemory],
         deadline: float,
-        forgetting: Sequence[Forgetting] = (),
+        forgetting: Sequence[ForgetTarget] = (),
     ) -> tuple[list[CheckedFact], list[bool]]:
         """Return the checked facts, and for each request to forget whether the user really made it.
 
@@ -62,9 +62,11 @@ class FactChecker:
         # An excerpt may contain a long file, so the comparison runs in a thread.
         checked = await asyncio.to_thread(lambda: [_check_citation(fact, excerpt, memories) for fact in facts])
         claims = [
-            (at, _fact_claim(item)) for at, item in enumerate(checked) if item.doubt is None and not item.is_foreign
+            (at, _build_fact_claim(item))
+            for at, item in enumerate(checked)
+            if item.doubt is None and not item.is_foreign
         ]
-        requests = [(at, _forget_claim(item, excerpt)) for at, item in enumerate(forgetting)]
+        requests = [(at, _build_forget_claim(item, excerpt)) for at, item in enumerate(forgetting)]
         typed = [(at, claim) for at, claim in requests if claim is not None]
         asked = [claim for _, claim in (*claims, *typed)]
         verdicts = await self._look.look(asked, excerpt, memories, deadline) if self._look is not None else {}
@@ -85,7 +87,7 @@ def _check_citation(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory
     if fact.citation is not None and fact.citation.quote.strip():
         at, quote = find_source(fact.citation, excerpt.messages), fact.citation.quote
     message = excerpt.messages[at] if at is not None else None
-    match status_of(excerpt.messages, at) if at is not None else None:
+    match check_source(excerpt.messages, at) if at is not None else None:
         case CitationStatus.FOREIGN:
             return CheckedFact(fact, is_foreign=True, message=message)
         case CitationStatus.NOT_AFFIRMED:
@@ -98,7 +100,7 @@ def _check_citation(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory
     everything = (*excerpt.before, *excerpt.messages)
     own = [memory.text for memory in memories if memory.is_confirmed]
     own += [message.speaker for message in everything if message.speaker]
-    borrowed = len(foreign_words(fact.text, everything, own))
+    borrowed = len(find_foreign_words(fact.text, everything, own))
     if borrowed <= MAX_FOREIGN_WORDS and (borrowed == 0 or checked.number is not None):
         return checked
     if checked.number is None and borrowed > MAX_FOREIGN_WORDS:
@@ -106,15 +108,15 @@ def _check_citation(fact: Fact, excerpt: Excerpt, memories: Sequence[KnownMemory
     return replace(checked, doubt=Doubt.FOREIGN_WORDS)
 
 
-def _forget_claim(forgetting: Forgetting, excerpt: Excerpt) -> Claim | None:
+def _build_forget_claim(forgetting: ForgetTarget, excerpt: Excerpt) -> Claim | None:
     """Return the claim that the user asked to forget something, or None if the user didn't type the quote."""
-    at = typed_source(forgetting.citation, excerpt.messages)
+    at = find_typed_source(forgetting.citation, excerpt.messages)
     if at is None:
         return None
     return Claim(f"Forget: {forgetting.text}", number=at + 1, quote=forgetting.citation.quote)
 
 
-def _fact_claim(checked: CheckedFact) -> Claim:
+def _build_fact_claim(checked: CheckedFact) -> Claim:
     fact = checked.fact
     text = f"{fact.person}: {fact.text}" if fact.person else fact.text
     since = f" (since {fact.since})" if fact.since else ""
@@ -148,7 +150,7 @@ def _add_source(checked: CheckedFact, number: int | None, messages: Sequence[Mes
     if number is None or not 1 <= number <= len(messages):
         return replace(checked, doubt=Doubt.NO_SOURCE)
     message = messages[number - 1]
-    if status_of(messages, number - 1) is not CitationStatus.VERIFIED:
+    if check_source(messages, number - 1) is not CitationStatus.VERIFIED:
         return replace(checked, doubt=Doubt.NO_SOURCE)
     return replace(checked, message=message, number=number, quote=message.content[:MAX_QUOTE_CHARS])
 
@@ -158,8 +160,8 @@ def is_own_sentence(checked: CheckedFact) -> bool:
     message, quote = checked.message, checked.quote
     if message is None or quote is None or message.role is not Role.USER or "?" in quote or "？" in quote:
         return False
-    if not same_words(checked.fact.text, quote):
+    if not has_same_words(checked.fact.text, quote):
         return False
     # Part of a sentence may mean the opposite: "I like cranes" in "I wish I could say that I like cranes".
-    whole = (message.content, *(sentence for sentence, _ in sentences(message.content)))
-    return any(same_words(quote, text) for text in whole)
+    whole = (message.content, *(sentence for sentence, _ in split_sentences(message.content)))
+    return any(has_same_words(quote, text) for text in whole)

@@ -1,8 +1,8 @@
 """Finds the memories that a new statement may correct, without a model.
 
-`doubted` returns the memories that leave the prompts before a model has judged, so it is strict and goes by the words
-of the statement. `comparable` returns the memories that a model chooses from, so it is broad and includes memories in
-other languages.
+`find_contradicted` returns the memories that leave the prompts before a model has judged, so it is strict and goes by
+the words of the statement. `find_comparable` returns the memories that a model chooses from, so it is broad and
+includes memories in other languages.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from memory.capture.capture import Captured
-from memory.capture.values import differ_in_value, with_value
+from memory.capture.capture import Capture
+from memory.capture.values import differ_in_value, insert_value
 from memory.facts.fact import Doubt
 from memory.search.search import Search
 from memory.search.types import Filter
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Priority
-from memory.store.entry_rows import CURRENT, entries_where, sql_list
-from memory.text.classes import first_classes
+from memory.store.entry_rows import CURRENT, read_entries, sql_list
+from memory.text.classes import classify_first
 from memory.text.query_terms import QueryTerms
-from memory.text.same_words import comparable
+from memory.text.same_words import split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_COMPARABLE = 60
@@ -44,17 +44,17 @@ class Corrections:
         self._database = database
         self._search = search
 
-    async def rules(self, owner: str) -> list[Entry]:
+    async def list_rules(self, owner: str) -> list[Entry]:
         where = f"{_IS_RULE} AND {CURRENT} AND e.archived_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?"
-        return await entries_where(self._database.rows, where, (owner, MAX_COMPARABLE))
+        return await read_entries(self._database.rows, where, (owner, MAX_COMPARABLE))
 
-    async def ended_by(self, owner: str, sentence: str) -> list[Entry]:
+    async def find_ended_rules(self, owner: str, sentence: str) -> list[Entry]:
         """Return the rules that a sentence such as "use emojis again" ends, judged by common words."""
-        rules = await self.rules(owner)
-        return [rule for rule in rules if _repeated_share(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
+        rules = await self.list_rules(owner)
+        return [rule for rule in rules if _compute_shared_part(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
 
-    async def doubted(
-        self, owner: str, capture: Captured, in_talk: Collection[int] = (), messages: Sequence[int] = ()
+    async def find_contradicted(
+        self, owner: str, capture: Capture, in_talk: Collection[int] = (), messages: Sequence[int] = ()
     ) -> list[Entry]:
         """Return the memories that a statement surely contradicts.
 
@@ -63,29 +63,29 @@ class Corrections:
             messages: Ids of the latest messages of the user in this conversation.
         """
         if capture.is_standing:
-            rules = await self.rules(owner)
+            rules = await self.list_rules(owner)
             return [rule for rule in rules if differ_in_value(rule.content, capture.text)][:MAX_DOUBTED]
-        if not capture.may_replace:
+        if not capture.can_replace:
             return []
         pool = await self._find_similar(owner, [f"{capture.text} {capture.corrects or ''}"], in_talk, messages)
         if capture.corrects is not None:
             former = QueryTerms(capture.corrects)
-            holding = [entry for entry in pool if former.coverage(entry.content) == 1]
+            holding = [entry for entry in pool if former.compute_coverage(entry.content) == 1]
             return [entry for entry in holding if not _says(entry, capture.becomes)][:MAX_DOUBTED]
-        rated = [(self._rating(entry, capture, in_talk, messages), entry.id, entry) for entry in pool]
+        rated = [(self._rate(entry, capture, in_talk, messages), entry.id, entry) for entry in pool]
         best = max(rated, key=lambda item: item[:2], default=None)
         return [best[2]] if best is not None and best[0] > 0 else []
 
-    async def comparable(self, owner: str, texts: Sequence[str], doubted: Collection[int] = ()) -> list[Entry]:
+    async def find_comparable(self, owner: str, texts: Sequence[str], doubted: Collection[int] = ()) -> list[Entry]:
         """Return the memories to compare with `texts`: rules, similar, doubted and newest memories."""
         alike = await self._find_similar(owner, texts, doubted, (), also_doubted=True)
-        newest = await entries_where(
+        newest = await read_entries(
             self._database.rows,
             f"e.kind IN ({sql_list(_KINDS)}) AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?",
             (owner, MAX_COMPARABLE),
         )
         first = [entry for entry in alike if entry.id in doubted]
-        every = {entry.id: entry for entry in (*first, *await self.rules(owner), *alike, *newest)}
+        every = {entry.id: entry for entry in (*first, *await self.list_rules(owner), *alike, *newest)}
         return list(every.values())[:MAX_COMPARABLE]
 
     async def _find_similar(
@@ -101,9 +101,9 @@ class Corrections:
         found: dict[int, float] = {}
         for text in texts:
             only = Filter(kinds=_KINDS, current=True)
-            found |= {**await self._search.scores(text, owner, only, _MAX_ALIKE), **found}
+            found |= {**await self._search.find_scores(text, owner, only, _MAX_ALIKE), **found}
         holds = f"({CURRENT} OR (e.unconfirmed = '{Doubt.OUTDATED}' AND e.superseded_by IS NULL))"
-        entries = await entries_where(
+        entries = await read_entries(
             self._database.rows,
             "(e.id IN (SELECT value FROM json_each(?)) OR e.source_message_id IN (SELECT value FROM json_each(?)))"
             f" AND e.kind IN ({sql_list(_KINDS)}) AND {holds if also_doubted else CURRENT} AND o.name = ?",
@@ -111,9 +111,9 @@ class Corrections:
         )
         return sorted(entries, key=lambda entry: -found.get(entry.id, 0.0))
 
-    async def from_message(self, session_id: str, text: str) -> list[Entry]:
+    async def find_captures(self, session_id: str, text: str) -> list[Entry]:
         """Return the captures of the session's newest message that is exactly `text`."""
-        return await entries_where(
+        return await read_entries(
             self._database.rows,
             f"e.author = '{Author.CAPTURE}' AND {CURRENT} AND e.source_message_id = (SELECT min(o.id) FROM messages m"
             " JOIN conversations c ON c.id = m.conversation_id JOIN messages o ON o.turn_id = m.turn_id"
@@ -123,11 +123,14 @@ class Corrections:
         )
 
     @staticmethod
-    def _rating(entry: Entry, capture: Captured, in_talk: Collection[int], messages: Sequence[int]) -> float:
+    def _rate(entry: Entry, capture: Capture, in_talk: Collection[int], messages: Sequence[int]) -> float:
         """Return the certainty that a statement corrects a memory that it doesn't name, or 0."""
-        shared = min(QueryTerms(entry.content).coverage(capture.text), QueryTerms(capture.text).coverage(entry.content))
+        shared = min(
+            QueryTerms(entry.content).compute_coverage(capture.text),
+            QueryTerms(capture.text).compute_coverage(entry.content),
+        )
         is_in_talk = entry.id in in_talk or entry.source_message_id in messages
-        if is_in_talk and capture.leans_on_talk and with_value(entry.content, capture.text) is not None:
+        if is_in_talk and capture.needs_context and insert_value(entry.content, capture.text) is not None:
             return 2 + shared
         return shared if shared >= (MIN_SHARED_IN_TALK if is_in_talk else MIN_SHARED) else 0.0
 
@@ -137,25 +140,29 @@ def may_contradict(rule: str, other: str) -> bool:
     if differ_in_value(rule, other):
         return True
     one, two = _forbids(rule), _forbids(other)
-    subject = _subject(rule)
-    return one != two and bool(subject) and subject == _subject(other)
+    subject = _extract_subject(rule)
+    return one != two and bool(subject) and subject == _extract_subject(other)
 
 
 def _forbids(rule: str) -> bool:
-    return any(not _NEGATIONS.isdisjoint(first_classes(word)) for word in comparable(rule))
+    return any(not _NEGATIONS.isdisjoint(classify_first(word)) for word in split_comparable(rule))
 
 
-def _subject(rule: str) -> list[str]:
-    return [word for word in comparable(rule) if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(first_classes(word))]
+def _extract_subject(rule: str) -> list[str]:
+    return [
+        word
+        for word in split_comparable(rule)
+        if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(classify_first(word))
+    ]
 
 
 def _says(entry: Entry, value: str | None) -> bool:
-    return value is not None and QueryTerms(value).coverage(entry.content) == 1
+    return value is not None and QueryTerms(value).compute_coverage(entry.content) == 1
 
 
-def _repeated_share(rule: str, sentence: str) -> float:
+def _compute_shared_part(rule: str, sentence: str) -> float:
     """Return the share of a rule's subject that a sentence contains, in any inflected form."""
-    words = _subject(rule)
-    said = comparable(sentence)
+    words = _extract_subject(rule)
+    said = split_comparable(sentence)
     found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
     return len(found) / len(words) if words else 0.0

@@ -9,11 +9,11 @@ from datetime import date
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from config.texts import N_
 from memory.messages import Message, Provenance, Role
 from memory.store.entry import Entry, Kind, Nature
-from memory.text.same_words import comparable, is_quoted_from, is_unspaced
+from memory.text.same_words import is_quoted_from, is_unspaced, split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_FOREIGN_WORDS = 1
@@ -122,17 +122,17 @@ def find_source(citation: Citation, messages: Sequence[Message]) -> int | None:
     # that the user typed.
     nearest = _nearest_first(named, len(messages))
     holding = [at for at in nearest if is_quoted_from(citation.quote, messages[at].content)]
-    verified = (at for at in holding if status_of(messages, at) is CitationStatus.VERIFIED)
+    verified = (at for at in holding if check_source(messages, at) is CitationStatus.VERIFIED)
     return next(verified, holding[0] if holding else None)
 
 
-def typed_source(citation: Citation, messages: Sequence[Message]) -> int | None:
+def find_typed_source(citation: Citation, messages: Sequence[Message]) -> int | None:
     """Return the index of the cited message if the user typed it, otherwise None."""
     at = find_source(citation, messages)
     return at if at is not None and is_typed(messages[at]) else None
 
 
-def status_of(messages: Sequence[Message], at: int) -> CitationStatus:
+def check_source(messages: Sequence[Message], at: int) -> CitationStatus:
     """Return the status of a message as a source.
 
     An answer is verified if the user replied to it. A model judges whether the reply agrees.
@@ -154,19 +154,19 @@ def is_foreign(message: Message) -> bool:
     return message.provenance is not None and message.provenance.is_foreign
 
 
-def foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = ()) -> frozenset[str]:
+def find_foreign_words(text: str, messages: Sequence[Message], own: Iterable[str] = ()) -> frozenset[str]:
     """Return the telling words of `text` that occur only in foreign messages, except for those in `own` texts."""
-    foreign = _telling("\n".join(message.content for message in messages if is_foreign(message)))
-    shared = _telling(text) & foreign if foreign else foreign
+    foreign = _find_telling_words("\n".join(message.content for message in messages if is_foreign(message)))
+    shared = _find_telling_words(text) & foreign if foreign else foreign
     if not shared:
         return shared
     # The result of a call may repeat its arguments, which a model may have copied from foreign text.
     said = (message.content for message in messages if not is_foreign(message) and message.tool_call_id is None)
-    return shared - _telling("\n".join((*said, *own)))
+    return shared - _find_telling_words("\n".join((*said, *own)))
 
 
-def _telling(text: str) -> frozenset[str]:
-    words = comparable(text)
+def _find_telling_words(text: str) -> frozenset[str]:
+    words = split_comparable(text)
     pairs = (
         first + second for first, second in itertools.pairwise(words) if is_unspaced(first) and is_unspaced(second)
     )
@@ -182,7 +182,7 @@ def _nearest_first(named: int | None, count: int) -> Iterator[int]:
     yield from sorted((at for at in range(count) if at != named), key=lambda at: abs(at - named))
 
 
-def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
+def format_excerpt(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -> str:
     """Format messages, a line each, under headings with their days in `zone`.
 
     Args:
@@ -196,17 +196,17 @@ def transcript(messages: Iterable[tuple[int | None, Message]], zone: ZoneInfo) -
             who = message.speaker or message.role.value
             if message.role is Role.USER and message.provenance is not Provenance.TYPED:
                 who += f" ({message.provenance})"
-            lines.append(f"{'' if number is None else f'[{number}] '}{who}: {one_line(message.content)}")
+            lines.append(f"{'' if number is None else f'[{number}] '}{who}: {to_one_line(message.content)}")
     return "\n".join(lines)
 
 
-def one_line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """Return a text in one line and without secrets."""
-    return " ".join(without_secrets(text).split())
+    return " ".join(mask_secrets(text).split())
 
 
-def shortened(text: str) -> str:
-    plain = one_line(text)  # Mask before cutting, since half a key is not recognised.
+def shorten(text: str) -> str:
+    plain = to_one_line(text)  # Mask before cutting, since half a key is not recognised.
     return (
         plain
         if len(plain) <= MAX_START_CHARS + MAX_END_CHARS

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import _, unstopped
+from config.texts import _, strip_full_stop
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact, KnownMemory
 from memory.ledger.change import Change
 from memory.search.search import Search
-from memory.search.types import Filter, key_of
+from memory.search.types import Filter, make_hit_key
 from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Nature, NewEntry, Proposal
-from memory.store.entry_rows import CURRENT, entries_where, usable_content, usable_name
-from memory.store.forgotten import ForgottenWords, forgotten_words_of
-from memory.text.naming import name_key
-from memory.text.same_words import same_words
+from memory.store.entry_rows import CURRENT, read_entries, validate_content, validate_name
+from memory.store.forgotten import ForgottenWords, read_forgotten_words_by_id
+from memory.text.naming import make_name_key
+from memory.text.same_words import has_same_words
 
 if TYPE_CHECKING:
     from memory.search.vector_search import VectorSearch
@@ -40,7 +40,7 @@ _HOLDING = Filter(kinds=TYPED_KINDS, current=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedMemory:
     """The result of learning a fact or a memory.
 
     Attributes:
@@ -59,10 +59,10 @@ class Learned:
     @property
     def wording(self) -> str:
         """Return the content and the former content as part of a sentence."""
-        content = unstopped(self.entry.content)
+        content = strip_full_stop(self.entry.content)
         if self.superseded is None:
             return content
-        return _("{content} (was: {former})", content=content, former=unstopped(self.superseded.content))
+        return _("{content} (was: {former})", content=content, former=strip_full_stop(self.superseded.content))
 
 
 class FactLearner:
@@ -77,19 +77,19 @@ class FactLearner:
         self._search = search
         self._vector_search = vector_search
 
-    async def current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
+    async def list_current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
         where = f"e.subject IS NOT NULL AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?"
-        entries = await entries_where(self._database.rows, where, (owner, limit))
+        entries = await read_entries(self._database.rows, where, (owner, limit))
         return [(entry.subject or "", entry) for entry in entries]
 
-    async def spoken_of(self, owner: str, texts: Sequence[str], limit: int) -> list[tuple[str, Entry]]:
+    async def find_mentioned(self, owner: str, texts: Sequence[str], limit: int) -> list[tuple[str, Entry]]:
         """Return the current facts that match `texts`, each with its subject, best first."""
         # By words alone, since each message would otherwise be embedded a second time.
         found = [await self._find_by_words(text, owner) for text in texts]
         entries = await self._read_current(owner, _interleave(found)[:limit])
         return [(entry.subject, entry) for entry in entries if entry.subject is not None]
 
-    async def subjects(self, owner: str, limit: int) -> list[str]:
+    async def list_subjects(self, owner: str, limit: int) -> list[str]:
         """Return the subjects of the current facts, the strongest first."""
         rows = await self._database.rows(
             "SELECT e.subject FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ?"
@@ -99,13 +99,13 @@ class FactLearner:
         )
         return list(dict.fromkeys(row["subject"] for row in rows))
 
-    async def related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
+    async def find_related(self, owner: str, facts: Sequence[Fact], first_message: int) -> list[KnownMemory]:
         """Return the memories that `facts` may replace or repeat.
 
         These are memories about the same subject, captures since `first_message`, and memories with similar words or
         meaning in any language.
         """
-        subjects = [name_key(fact.subject) for fact in facts if fact.subject]
+        subjects = [make_name_key(fact.subject) for fact in facts if fact.subject]
         by_subject = [
             row["id"] for subject in dict.fromkeys(subjects) for row in await self._find_about(owner, subject)
         ]
@@ -128,7 +128,7 @@ class FactLearner:
             "SELECT e.id FROM entries e JOIN owners o ON o.id = e.owner_id WHERE o.name = ? AND e.subject >= ?"
             f" AND e.subject < ? AND (e.subject = ? OR e.subject GLOB ?) AND e.deleted_at IS NULL AND {CURRENT}"
             " ORDER BY e.id DESC LIMIT ?",
-            (owner, subject, f"{subject}\uffff", subject, f"{_literal(subject)}-[0-9]*", MAX_SIMILAR),
+            (owner, subject, f"{subject}\uffff", subject, f"{_escape_pattern(subject)}-[0-9]*", MAX_SIMILAR),
         )
 
     async def _find_similar(self, text: str, owner: str) -> list[int]:
@@ -136,20 +136,20 @@ class FactLearner:
         by_words = await self._find_by_words(text, owner)
         if self._vector_search is None or not text.strip():
             return by_words
-        similarities = await self._vector_search.of(text, owner, (), _HOLDING)
-        near = sorted(similarities.found, key=lambda hit: -similarities.of[key_of(hit)].bare)
+        similarities = await self._vector_search.compare(text, owner, (), _HOLDING)
+        near = sorted(similarities.found, key=lambda hit: -similarities.by_key[make_hit_key(hit)].bare)
         return _interleave([by_words, [hit.id for hit in near if hit.turn_id is None][:MAX_SIMILAR]])
 
     async def _find_by_words(self, text: str, owner: str) -> list[int]:
-        return [*await self._search.scores(text, owner, _HOLDING, MAX_SIMILAR)]
+        return [*await self._search.find_scores(text, owner, _HOLDING, MAX_SIMILAR)]
 
     async def _read_current(self, owner: str, ids: Sequence[int]) -> list[Entry]:
         where = f"e.id IN (SELECT value FROM json_each(?)) AND {CURRENT} AND o.name = ?"
-        entries = await entries_where(self._database.rows, where, (json.dumps([*ids]), owner))
+        entries = await read_entries(self._database.rows, where, (json.dumps([*ids]), owner))
         places = {number: place for place, number in enumerate(ids)}
         return sorted(entries, key=lambda entry: places[entry.id])
 
-    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
+    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[LearnedMemory]:
         """Store facts, except for those that are known already.
 
         A fact supersedes the memories that the second look named, and rewrites a capture from the same messages.
@@ -158,12 +158,12 @@ class FactLearner:
         Args:
             first_message: The id of the first message that the facts may come from.
         """
-        learned: dict[int, Learned] = {}
-        for checked in await self.allowed(change, facts):
+        learned: dict[int, LearnedMemory] = {}
+        for checked in await self.drop_forgotten(change, facts):
             if checked.is_foreign:
                 continue
             try:
-                outcome = await _Learning(change, checked, first_message).result()
+                outcome = await _Learning(change, checked, first_message).learn()
             except MemoryRefused as refusal:
                 log.info("fact_refused", reason=refusal.loggable)
                 continue
@@ -172,18 +172,18 @@ class FactLearner:
                 learned[outcome.entry.id] = replace(outcome, in_file=in_file)
         return list(learned.values())
 
-    async def allowed(self, change: Change, facts: Sequence[CheckedFact]) -> list[CheckedFact]:
+    async def drop_forgotten(self, change: Change, facts: Sequence[CheckedFact]) -> list[CheckedFact]:
         """Return the facts that don't rest on forgotten words. Reads within the change to avoid a race with /forget."""
-        forgotten = await forgotten_words_of(change.read, change.owner_id)
+        forgotten = await read_forgotten_words_by_id(change.read, change.owner_id)
         results = [fact for fact in facts if not _is_forgotten(fact, forgotten)]
         if len(results) < len(facts):
             log.info("facts_forgotten", facts=len(facts) - len(results))
         return results
 
-    async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> Learned:
+    async def settle(self, change: Change, entry: Entry, checked: CheckedFact) -> LearnedMemory:
         if checked.doubt is not None:
-            await change.propose(entry, checked.doubt, _proposal(checked))
-            return Learned(await change.find(entry.name))
+            await change.propose(entry, checked.doubt, _format_proposal(checked))
+            return LearnedMemory(await change.get(entry.name))
         if checked.is_past:
             await change.end(entry)
         return await _supersede_replaced(change, await change.confirm(entry), checked)
@@ -201,12 +201,12 @@ class _Learning:
         self._change = change
         self._checked = checked
         self._first_message = first_message
-        self._subject = usable_name(f"{fact.person}: {fact.subject}" if fact.person else fact.subject)
+        self._subject = validate_name(f"{fact.person}: {fact.subject}" if fact.person else fact.subject)
         is_named = not fact.person or fact.person.casefold() in fact.text.casefold()
-        self._content = usable_content(fact.text if is_named else f"{fact.person}: {fact.text}")
-        self._since = _moment(fact.since, time(), change.moment.tzinfo)
+        self._content = validate_content(fact.text if is_named else f"{fact.person}: {fact.text}")
+        self._since = _to_moment(fact.since, time(), change.moment.tzinfo)
         # The end date is inclusive.
-        self._until = _moment(fact.until, time.max, change.moment.tzinfo)
+        self._until = _to_moment(fact.until, time.max, change.moment.tzinfo)
         if checked.is_past and self._until is None:
             self._until = change.moment
 
@@ -220,24 +220,28 @@ class _Learning:
         is_vital = self._checked.fact.nature is Nature.VITAL and self._checked.doubt is None
         for entry in repeated:
             if is_vital and entry.nature != Nature.VITAL:
-                await self._change.mark(entry, Nature.VITAL)
+                await self._change.set_nature(entry, Nature.VITAL)
             if (kind := self._corrected_kind(entry)) is not None:
-                await self._change.classify(entry, kind)
+                await self._change.set_kind(entry, kind)
 
-    async def result(self) -> Learned | None:
+    async def learn(self) -> LearnedMemory | None:
         """Write the fact and return the result, or None if it was known."""
-        repeated = await self._current_entries(self._checked.repeats)
+        repeated = await self._select_current(self._checked.repeats)
         await self._correct_repeated(repeated)
         # A capture from the same messages is the same memory in its first wording.
-        of_same = [*repeated, *await self._current_entries(self._checked.replaces)]
+        of_same = [*repeated, *await self._select_current(self._checked.replaces)]
         captured = next((item for item in of_same if self._is_captured_here(item)), None)
         if captured is None and (known := await self._find_known()) is not None:
             return await self._supersede_with_known(known)
         if self._checked.doubt is not None:
-            return Learned(await self._change.add(replace(await self._new_entry(), proposal=_proposal(self._checked))))
+            return LearnedMemory(
+                await self._change.add(
+                    replace(await self._create_new_entry(), proposal=_format_proposal(self._checked))
+                )
+            )
         # A past fact replaces nothing.
         if self._until is not None and self._until <= self._change.moment:
-            return Learned(await self._change.add(await self._new_entry()))
+            return LearnedMemory(await self._change.add(await self._create_new_entry()))
         if captured is not None:
             entry = await self._rewrite_capture(captured)
         elif repeated:
@@ -250,7 +254,7 @@ class _Learning:
 
     async def _rewrite_capture(self, captured: Entry) -> Entry:
         """Rewrite the capture with the wording and the subject of the fact."""
-        subject = await self._free_subject(but=captured)
+        subject = await self._find_free_subject(but=captured)
         entry = await self._change.rewrite(
             captured,
             self._content,
@@ -261,22 +265,22 @@ class _Learning:
             nature=self._checked.fact.nature,
             kind=self._corrected_kind(captured),
         )
-        if captured.subject is not None or await self._change.holder(subject) is not None:
+        if captured.subject is not None or await self._change.find(subject) is not None:
             return entry
         return await self._change.rename(entry, subject)
 
-    async def _add(self) -> Learned:
-        replaced = await self._current_entries(self._checked.replaces)
+    async def _add(self) -> LearnedMemory:
+        replaced = await self._select_current(self._checked.replaces)
         if not replaced:
-            return Learned(await self._change.add(await self._new_entry()))
+            return LearnedMemory(await self._change.add(await self._create_new_entry()))
         # The first replaced entry passes its names on. The others are only superseded.
         former = replaced[0]
         entry = await self._change.supersede(
-            former, replace(await self._new_entry(), name=None, subject=former.subject)
+            former, replace(await self._create_new_entry(), name=None, subject=former.subject)
         )
         return replace(await _supersede_replaced(self._change, entry, self._checked), superseded=former)
 
-    async def _supersede_with_known(self, known: Entry) -> Learned | None:
+    async def _supersede_with_known(self, known: Entry) -> LearnedMemory | None:
         """Supersede the replaced memories, if any, with a known entry. Return None if nothing was superseded."""
         if self._checked.doubt is not None:
             return None
@@ -285,7 +289,7 @@ class _Learning:
 
     async def _find_known(self) -> Entry | None:
         """Return the entry with the same content, confirmed or not as the fact, or None."""
-        key = name_key(self._subject)
+        key = make_name_key(self._subject)
         same = await self._find_same("(e.subject = ? OR e.subject LIKE ?) AND e.superseded_by IS NULL", key, f"{key}-%")
         if self._checked.doubt is not None:
             return next(iter(same), None)
@@ -296,10 +300,10 @@ class _Learning:
 
     async def _find_same(self, where: str, *parameters: object) -> list[Entry]:
         change = self._change
-        entries = await entries_where(change.read, f"e.owner_id = ? AND {where}", (change.owner_id, *parameters))
-        return [entry for entry in entries if same_words(entry.content, self._content)]
+        entries = await read_entries(change.read, f"e.owner_id = ? AND {where}", (change.owner_id, *parameters))
+        return [entry for entry in entries if has_same_words(entry.content, self._content)]
 
-    async def _current_entries(self, memories: Iterable[KnownMemory]) -> list[Entry]:
+    async def _select_current(self, memories: Iterable[KnownMemory]) -> list[Entry]:
         return [
             memory.entry
             for memory in memories
@@ -309,19 +313,19 @@ class _Learning:
     def _is_captured_here(self, entry: Entry) -> bool:
         return entry.author == Author.CAPTURE and (entry.source_message_id or 0) >= self._first_message
 
-    async def _free_subject(self, but: Entry | None = None) -> str:
+    async def _find_free_subject(self, but: Entry | None = None) -> str:
         """Return the subject, or a numbered one if another current fact uses it."""
-        other = await self._change.current_of(self._subject, but=but.id if but is not None else None)
-        return self._subject if other is None else await self._change.free_name(self._subject)
+        other = await self._change.find_current(self._subject, but=but.id if but is not None else None)
+        return self._subject if other is None else await self._change.find_free_name(self._subject)
 
-    async def _new_entry(self) -> NewEntry:
+    async def _create_new_entry(self) -> NewEntry:
         checked = self._checked
         return NewEntry(
             self._content,
-            name=await self._change.free_name(self._subject),
+            name=await self._change.find_free_name(self._subject),
             kind=checked.fact.kind,
             source_message_id=(checked.message.id if checked.message else None) or self._first_message,
-            subject=self._subject if checked.doubt is not None else await self._free_subject(),
+            subject=self._subject if checked.doubt is not None else await self._find_free_subject(),
             valid_from=self._since,
             valid_until=self._until,
             quote=checked.quote,
@@ -330,13 +334,13 @@ class _Learning:
         )
 
 
-async def _supersede_replaced(change: Change, entry: Entry, checked: CheckedFact) -> Learned:
+async def _supersede_replaced(change: Change, entry: Entry, checked: CheckedFact) -> LearnedMemory:
     superseded = None
     for memory in checked.replaces:
         if memory.entry is not None and memory.entry.id != entry.id and await change.is_current(memory.entry):
             entry = await change.supersede_by_known(memory.entry, entry)
             superseded = superseded or memory.entry
-    return Learned(entry, superseded=superseded)
+    return LearnedMemory(entry, superseded=superseded)
 
 
 def _interleave(lists: Sequence[Sequence[int]]) -> list[int]:
@@ -344,15 +348,15 @@ def _interleave(lists: Sequence[Sequence[int]]) -> list[int]:
     return list(dict.fromkeys(item for item in rounds if item is not None))
 
 
-def _literal(text: str) -> str:
+def _escape_pattern(text: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", text)
 
 
-def _proposal(checked: CheckedFact) -> str | None:
+def _format_proposal(checked: CheckedFact) -> str | None:
     """Return the ids to supersede when the user confirms a doubted fact, as stored text, or None."""
     replaced = tuple(memory.entry.id for memory in checked.replaces if memory.entry is not None)
     return Proposal(replaces=replaced).to_text() if replaced else None
 
 
-def _moment(day: date | None, at: time, zone: tzinfo | None) -> datetime | None:
+def _to_moment(day: date | None, at: time, zone: tzinfo | None) -> datetime | None:
     return datetime.combine(day, at, zone) if day else None

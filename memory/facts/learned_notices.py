@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from config.texts import _, listed, unstopped
-from memory.buttons import Notice, edit_button, share_button, undo_button
-from memory.facts.fact_learner import Learned
+from config.texts import _, join_sentences, strip_full_stop
+from memory.buttons import Notice, create_edit_button, create_share_button, create_undo_button
+from memory.facts.fact_learner import LearnedMemory
 
 
-def learned_notices(learned: Sequence[Learned], change: int | None, *, of_family: bool = False) -> list[Notice]:
+def create_notices(learned: Sequence[LearnedMemory], change: int | None, *, of_family: bool = False) -> list[Notice]:
     """Return the notice about the memories of one change. Empty if all were known.
 
     Args:
@@ -19,19 +19,21 @@ def learned_notices(learned: Sequence[Learned], change: int | None, *, of_family
     if not news or change is None:
         return []
     if len(news) > 1:
-        text = _("Noted: {contents} (/undo takes it all back)", contents=listed(item.wording for item in news))
+        text = _("Noted: {contents} (/undo takes it all back)", contents=join_sentences(item.wording for item in news))
         entries = [item.entry for item in news]
-        rows = [(undo_button(change, e.content, e.id), edit_button(e.id, e.content)) for e in entries]
+        rows = [(create_undo_button(change, e.content, e.id), create_edit_button(e.id, e.content)) for e in entries]
         return [Notice(text, tuple(rows))]
     entry = news[0].entry
-    edits = [edit_button(entry.id, entry.content)]
+    edits = [create_edit_button(entry.id, entry.content)]
     if of_family and entry.shared_at is None:
-        edits.append(share_button(entry.id, entry.content))
-    return [Notice(noted_text(news[0]), ((undo_button(change, entry.content), *edits),))]
+        edits.append(create_share_button(entry.id, entry.content))
+    return [Notice(format_noted(news[0]), ((create_undo_button(change, entry.content), *edits),))]
 
 
-def noted_text(learned: Learned) -> str:
-    content, former = unstopped(learned.entry.content), learned.superseded
+def format_noted(learned: LearnedMemory) -> str:
+    content, former = strip_full_stop(learned.entry.content), learned.superseded
     if former is None:
         return _("Noted as a {kind}: {content} (/undo takes it back)", kind=_(learned.entry.kind), content=content)
-    return _("Noted: {content} (was: {former}; /undo takes it back)", content=content, former=unstopped(former.content))
+    return _(
+        "Noted: {content} (was: {former}; /undo takes it back)", content=content, former=strip_full_stop(former.content)
+    )

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.facts.fact_learner import Learned
+from memory.facts.fact_learner import LearnedMemory
 from memory.ledger.change import Change
 from memory.ledger.ledger import Ledger
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.search.search import Search
 from memory.search.types import Filter
 from memory.store.database import Database
@@ -27,11 +27,11 @@ from memory.store.entry import (
     NewEntry,
     Operation,
     Priority,
-    default_priority,
+    get_default_priority,
 )
-from memory.store.entry_rows import entries_where, usable_content
-from memory.store.scope import usable_scope
-from memory.text.naming import wording
+from memory.store.entry_rows import read_entries, validate_content
+from memory.store.scope import validate_scope
+from memory.text.naming import make_wording_key
 
 MAX_SIMILAR = 10
 """Memories that are compared with the wording of a new one."""
@@ -48,7 +48,7 @@ class Learning:
         self._search = search
         self._ledger = ledger
 
-    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None, *others: str) -> Learned:
+    async def learn(self, owner: str, new: NewEntry, replaces: str | None = None, *others: str) -> LearnedMemory:
         """Write a memory in a separate change.
 
         If a memory with the same wording exists, it is reinforced instead, unless the new one is unconfirmed. Raises
@@ -61,29 +61,29 @@ class Learning:
         async with self._ledger.change(owner, Operation.LEARN, new.author, trusted=new.trusted) as change:
             learned = await self.learn_in(change, owner, new, replaces)
             for name in others:
-                other = await change.holder(name)
+                other = await change.find(name)
                 if other is not None and other.id != learned.entry.id and await change.is_current(other):
                     await change.supersede_by_known(other, learned.entry)
         return replace(learned, change=change.number)
 
-    async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> Learned:
+    async def learn_in(self, change: Change, owner: str, new: NewEntry, replaces: str | None = None) -> LearnedMemory:
         """Write a memory as a part of a change. A refusal doesn't affect the rest of the change."""
-        new = replace(new, content=usable_content(new.content), scope=usable_scope(new.scope))
+        new = replace(new, content=validate_content(new.content), scope=validate_scope(new.scope))
         former = await _find_replaceable(change, replaces) if replaces else None
         # Search within the change, so that concurrent requests don't write the same memory twice.
         entry = await self._find_known(owner, new)
         waiting = await self._find_unconfirmed(owner, new) if entry is None else None
         if new.unconfirmed is not None and (same := entry or waiting) is not None:
-            return Learned(same, known=True)
+            return LearnedMemory(same, known=True)
         if entry is not None:
             return await _reinforce(change, entry, former, new)
         if waiting is not None:
             return await _confirm(change, waiting, former, new)
         if former is None:
-            return Learned(await change.add(new))
+            return LearnedMemory(await change.add(new))
         # FACT is the default kind, so the kind of the replaced memory is used instead.
         new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
-        return Learned(await change.supersede(former, new), superseded=former)
+        return LearnedMemory(await change.supersede(former, new), superseded=former)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
         """Reinforce the memory with this wording and return it, or None if there is none."""
@@ -94,50 +94,50 @@ class Learning:
             return await change.reinforce(entry)
 
     async def _find_known(self, owner: str, new: NewEntry) -> Entry | None:
-        return _same_kind_and_scope(new, await self._find_by_wording(owner, new.content))
+        return _find_same_kind_and_scope(new, await self._find_by_wording(owner, new.content))
 
     async def _find_unconfirmed(self, owner: str, new: NewEntry) -> Entry | None:
         saying = await self._find_by_wording(owner, new.content, current=False)
-        return _same_kind_and_scope(new, [entry for entry in saying if entry.unconfirmed is not None])
+        return _find_same_kind_and_scope(new, [entry for entry in saying if entry.unconfirmed is not None])
 
     async def _find_by_wording(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
         """Return the typed memories with this wording, including archived ones. `current` excludes past ones."""
         only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
-        ids = await self._search.scores(content, owner, only, MAX_SIMILAR)
+        ids = await self._search.find_scores(content, owner, only, MAX_SIMILAR)
         if not ids:
             return []
-        entries = await entries_where(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
-        return [entry for entry in entries if wording(entry.content) == wording(content)]
+        entries = await read_entries(self._database.rows, f"e.id IN ({', '.join(map(str, ids))})")
+        return [entry for entry in entries if make_wording_key(entry.content) == make_wording_key(content)]
 
 
-def _same_kind_and_scope(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:
+def _find_same_kind_and_scope(new: NewEntry, entries: Sequence[Entry]) -> Entry | None:
     return next((e for e in entries if e.kind == new.kind and (e.scope or None) == new.scope), None)
 
 
-async def _confirm(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> Learned:
+async def _confirm(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> LearnedMemory:
     """Confirm an unconfirmed entry, with the new wording and quote."""
     entry = await change.confirm(await change.rewrite(waiting, new.content, quote=new.quote))
     if former is not None and await change.is_current(former):
         entry = await change.supersede_by_known(former, entry)
-    return Learned(entry, superseded=former)
+    return LearnedMemory(entry, superseded=former)
 
 
-async def _reinforce(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> Learned:
+async def _reinforce(change: Change, entry: Entry, former: Entry | None, new: NewEntry) -> LearnedMemory:
     """Reinforce a known entry, and supersede `former` with it."""
     # A higher priority, or the user's own statement of a model's memory, raises its weight.
-    values = new.priority or default_priority(new.kind)
+    values = new.priority or get_default_priority(new.kind)
     priority = min(values, Priority(entry.priority), key=PRIORITY_RANK.__getitem__)
     weightier = priority != entry.priority or (new.trusted and not entry.trusted)
     superseded = former if former is not None and former.id != entry.id else None
     if weightier:
-        await change.weigh(entry, priority, as_told=True)
+        await change.set_priority(entry, priority, as_told=True)
     if superseded is not None:
         await change.supersede_by_known(superseded, entry)
-    return Learned(await change.reinforce(entry), known=not weightier, superseded=superseded)
+    return LearnedMemory(await change.reinforce(entry), known=not weightier, superseded=superseded)
 
 
 async def _find_replaceable(change: Change, name: str) -> Entry:
-    former = await change.find(name)
+    former = await change.get(name)
     if former.superseded_by is not None:
         raise MemoryRefused(_("{name} was superseded already: replace the one that took its place.", name=former.name))
     if former.kind not in TYPED_KINDS:
@@ -158,9 +158,9 @@ class Procedures:
         Args:
             success: The result of a run, which is recorded in the same change. None if there was no run.
         """
-        plain, content = _clean_steps(steps), workflow_text(task, steps)
+        plain, content = _clean_steps(steps), format_workflow(task, steps)
         async with self._ledger.change(owner, Operation.LEARN, author) as change:
-            holder = await change.holder(name)
+            holder = await change.find(name)
             if holder is None:
                 entry = await change.add(NewEntry(content, name=name, kind=Kind.WORKFLOW, steps=tuple(plain)))
             elif holder.kind != Kind.WORKFLOW:
@@ -173,14 +173,14 @@ class Procedures:
     async def record(self, owner: str, name: str, author: Author, *, success: bool) -> Entry:
         """Record a run of a workflow, which also reinforces it. Raises MemoryRefused for an unknown one."""
         async with self._ledger.change(owner, Operation.RECORD, author) as change:
-            entry = await change.find(name)
+            entry = await change.get(name)
             if entry.kind != Kind.WORKFLOW:
                 raise MemoryRefused(f"{entry.name} is a {entry.kind} and no workflow: save its steps first.")
             _refuse_superseded(entry)
             return await change.record_run(entry, success=success)
 
 
-def steps_of(text: str) -> tuple[str, ...]:
+def split_steps(text: str) -> tuple[str, ...]:
     """Split a text into the steps of a workflow, at numbers, lines, arrows or semicolons."""
     for pattern in (_NUMBERED, _SEPARATED):
         # The text before the first number is the task.
@@ -191,14 +191,14 @@ def steps_of(text: str) -> tuple[str, ...]:
     return (" ".join(text.split()),)
 
 
-def workflow_text(task: str, steps: Sequence[str]) -> str:
+def format_workflow(task: str, steps: Sequence[str]) -> str:
     """Return a workflow as one text. Raises MemoryRefused for too few or too many steps."""
     numbered = " ".join(f"{number}. {step}" for number, step in enumerate(_clean_steps(steps), 1))
     return f"{task.strip()}: {numbered}" if task.strip() else numbered
 
 
 def _clean_steps(steps: Sequence[str]) -> list[str]:
-    plain = [" ".join(storable(step).split()) for step in steps if step.strip()]
+    plain = [" ".join(make_storable(step).split()) for step in steps if step.strip()]
     if not plain:
         raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
     if len(plain) > MAX_STEPS:

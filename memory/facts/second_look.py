@@ -20,7 +20,7 @@ import structlog
 
 from config.texts import in_english
 from memory.errors import ContentFiltered, Postponed
-from memory.facts.fact import Excerpt, KnownMemory, is_foreign, one_line, shortened, transcript
+from memory.facts.fact import Excerpt, KnownMemory, format_excerpt, is_foreign, shorten, to_one_line
 from memory.messages import Completion, Message, Provenance, Role
 
 log = structlog.get_logger(__name__)
@@ -118,7 +118,7 @@ class Verdict:
     repeats: tuple[int, ...] = ()
 
 
-async def answered(ask: PromptFn, prompt: str, deadline: float, failed: str) -> Completion | None:
+async def ask_until(ask: PromptFn, prompt: str, deadline: float, failed: str) -> Completion | None:
     """Return the answer by `deadline`, on the loop's clock. None if the model failed, which is logged.
 
     Raises Postponed or ContentFiltered.
@@ -143,14 +143,14 @@ async def ask_for_verdicts(ask: PromptFn, prompt: str, seconds: float, subject: 
     """
     deadline = asyncio.get_running_loop().time() + seconds
     try:
-        completion = await answered(ask, prompt, deadline, f"{subject}_not_judged")
+        completion = await ask_until(ask, prompt, deadline, f"{subject}_not_judged")
     except ContentFiltered:
         log.warning(f"{subject}_filtered")
         return None
     return completion.text if completion is not None else None
 
 
-async def always() -> bool:
+async def always_true() -> bool:
     return True
 
 
@@ -161,7 +161,7 @@ class SecondLook:
         is_reliable: Whether the model passed the self-test. If not, claims wait.
     """
 
-    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always) -> None:
+    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always_true) -> None:
         self._ask = ask
         self._is_reliable = is_reliable
         self._retry_at = 0.0
@@ -173,9 +173,9 @@ class SecondLook:
         now = asyncio.get_running_loop().time()
         if not claims or not await self._is_reliable() or deadline - now < MIN_SECONDS or now < self._retry_at:
             return {}
-        prompt = look_prompt(claims, excerpt, memories)
+        prompt = build_look_prompt(claims, excerpt, memories)
         try:
-            completion = await answered(self._ask, prompt, deadline, "second_look_left_out")
+            completion = await ask_until(self._ask, prompt, deadline, "second_look_left_out")
         except ContentFiltered:  # It says nothing about the next claims, so there is no pause.
             log.warning("second_look_filtered", claims=len(claims))
             return {}
@@ -190,34 +190,34 @@ async def passes_self_test(ask: PromptFn, seconds: float) -> bool:
     at = datetime(2026, 1, 5, 12, tzinfo=UTC)
     messages = [Message(Role.USER, text, at, provenance=Provenance.TYPED) for text in _SAID]
     claims = [Claim(text, number=number, quote=_SAID[number - 1]) for number, text, _ in CLAIMS]
-    answer = await ask(look_prompt(claims, Excerpt(messages, ZoneInfo("UTC")), ()), seconds)
+    answer = await ask(build_look_prompt(claims, Excerpt(messages, ZoneInfo("UTC")), ()), seconds)
     verdicts = parse_verdicts(answer.text, len(claims), 0)
     follows = [at in verdicts and verdicts[at].judgement is Judgement.FOLLOWS for at in range(len(claims))]
     return sum(result != is_true for result, (_, _, is_true) in zip(follows, CLAIMS, strict=True)) <= MAX_WRONG
 
 
-def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory]) -> str:
+def build_look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[KnownMemory]) -> str:
     visible: dict[int, Message] = {}
     listed = []
     for at, claim in enumerate(claims, 1):
-        about = f"({one_line(claim.subject)}) " if claim.subject else ""
-        words = "" if claim.number is None else f"\n   words in [{claim.number}]: {one_line(claim.quote or '')}"
-        listed.append(f"{at}. {about}{one_line(claim.text)}{words}")
-        for number, message in _around(claim, excerpt.messages).items():
+        about = f"({to_one_line(claim.subject)}) " if claim.subject else ""
+        words = "" if claim.number is None else f"\n   words in [{claim.number}]: {to_one_line(claim.quote or '')}"
+        listed.append(f"{at}. {about}{to_one_line(claim.text)}{words}")
+        for number, message in _select_context(claim, excerpt.messages).items():
             # If two claims show the same message, use the longer version.
             if number not in visible or len(visible[number].content) < len(message.content):
                 visible[number] = message
     parts = [_TASK]
     if min(visible, default=1) <= MAX_MESSAGES_BEFORE and excerpt.before:
         # Leave out foreign text, since it may contain instructions to the judge.
-        earlier = [replace(item, content=_shorter(item.content, "")) for item in excerpt.before if not is_foreign(item)]
-        parts.append("## Said Before\n" + transcript(((None, item) for item in earlier), excerpt.zone))
-    parts.append("## Messages\n" + transcript(sorted(visible.items()), excerpt.zone))
+        earlier = [replace(item, content=_shorten(item.content, "")) for item in excerpt.before if not is_foreign(item)]
+        parts.append("## Said Before\n" + format_excerpt(((None, item) for item in earlier), excerpt.zone))
+    parts.append("## Messages\n" + format_excerpt(sorted(visible.items()), excerpt.zone))
     if memories:
         parts.append(
             "## Known Memories\n"
             + "\n".join(
-                f"K{at}. {f'({item.subject}) ' if item.subject else ''}{one_line(item.text)}"
+                f"K{at}. {f'({item.subject}) ' if item.subject else ''}{to_one_line(item.text)}"
                 for at, item in enumerate(memories, 1)
             )
         )
@@ -228,8 +228,8 @@ def look_prompt(claims: Sequence[Claim], excerpt: Excerpt, memories: Sequence[Kn
 def parse_verdicts(answer: str, claims: int, known_count: int) -> dict[int, Verdict]:
     """Parse the verdicts by index of the claim, from 0. Of two verdicts on a claim the less favourable one is used."""
     verdicts: dict[int, Verdict] = {}
-    for number, fields in claim_fields(answer):
-        judgement = _judgement(str(fields.get("verdict", "")))
+    for number, fields in parse_claim_fields(answer):
+        judgement = _parse_judgement(str(fields.get("verdict", "")))
         if judgement is None or not 1 <= number <= claims:
             continue
         at, message = number - 1, fields.get("message")
@@ -239,13 +239,13 @@ def parse_verdicts(answer: str, claims: int, known_count: int) -> dict[int, Verd
             judgement,
             message if isinstance(message, int) and not isinstance(message, bool) else None,
             fields.get("now") is not False,
-            _places(fields.get("replaces"), known_count),
-            _places(fields.get("same"), known_count),
+            _parse_places(fields.get("replaces"), known_count),
+            _parse_places(fields.get("same"), known_count),
         )
     return verdicts
 
 
-def claim_fields(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+def parse_claim_fields(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield claim number and fields of each object in an answer, and of bare verdicts such as `1: follows`."""
     for match in _OBJECT.finditer(answer):
         with contextlib.suppress(ValueError):
@@ -260,18 +260,18 @@ def claim_fields(answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
         yield int(match[1]), {"verdict": match[2]}
 
 
-def _judgement(text: str) -> Judgement | None:
+def _parse_judgement(text: str) -> Judgement | None:
     plain = text.casefold().strip()
     return next((judgement for judgement in Judgement if plain.startswith(judgement)), None)
 
 
-def _places(places: object, count: int) -> tuple[int, ...]:
+def _parse_places(places: object, count: int) -> tuple[int, ...]:
     listed = places if isinstance(places, list) else [places]
     numbers = (re.fullmatch(r"[Kk]?(\d{1,4})", str(place).strip()) for place in listed)
     return tuple(dict.fromkeys(int(n[1]) - 1 for n in numbers if n is not None and 1 <= int(n[1]) <= count))
 
 
-def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
+def _select_context(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
     """Return the cited message and its context by number, without foreign ones. All messages if none is cited."""
     number, quote = claim.number, claim.quote or ""
     near = range(1, len(messages) + 1)
@@ -282,18 +282,18 @@ def _around(claim: Claim, messages: Sequence[Message]) -> dict[int, Message]:
     return {
         at: message
         if number is None
-        else replace(message, content=_shorter(message.content, quote if at == number else ""))
+        else replace(message, content=_shorten(message.content, quote if at == number else ""))
         for at, message in near_messages
         if not is_foreign(message) and message.role is not Role.TOOL
     }
 
 
-def _shorter(text: str, quote: str) -> str:
+def _shorten(text: str, quote: str) -> str:
     """Return the part of a long text around the quote, or its start and end."""
-    plain = one_line(text)
+    plain = to_one_line(text)
     if len(plain) <= MAX_WHOLE_CHARS:
         return plain
-    result = plain.casefold().find(one_line(quote).casefold()) if quote else -1
+    result = plain.casefold().find(to_one_line(quote).casefold()) if quote else -1
     if result < 0:
-        return shortened(plain)
+        return shorten(plain)
     return f"… {plain[max(0, result - MAX_WHOLE_CHARS // 3) : result + len(quote) + MAX_WHOLE_CHARS // 3]} …"

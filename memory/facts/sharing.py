@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.ledger import Ledger
-from memory.ledger.undo import Undo, Undone
+from memory.ledger.undo import Undo, UndoResult
 from memory.store.database import Database
 from memory.store.entry import Author, Entry, Operation
-from memory.store.entry_rows import LIVE, entries_where
+from memory.store.entry_rows import LIVE, read_entries
 
 
 class Sharing:
@@ -54,7 +54,7 @@ class Sharing:
         """
         await self._require_family(owner)
         async with self._ledger.change(owner, Operation.SHARE, Author.USER) as change:
-            entry = await change.share(await change.find(name), by)
+            entry = await change.share(await change.get(name), by)
         return entry, change.number
 
     async def withdraw(self, number: int) -> tuple[Entry, int | None]:
@@ -62,13 +62,13 @@ class Sharing:
 
         Raises MemoryRefused.
         """
-        for entry in await self._shared("e.id = ?", number):
+        for entry in await self._find_shared("e.id = ?", number):
             async with self._ledger.change(entry.owner, Operation.WITHDRAW, Author.USER) as change:
                 withdrawn = await change.withdraw(entry)
             return withdrawn, change.number
         raise MemoryRefused(_("{name} is not shared: /shared shows what is.", name=f"#{number}"))
 
-    async def share_again(self, number: int) -> Undone | None:
+    async def share_again(self, number: int) -> UndoResult | None:
         """Undo a withdrawal. Return None if there is none with this number. Raises MemoryRefused."""
         query = "SELECT o.name FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = ? AND c.operation = ?"
         owner = await self._database.value(query, (number, Operation.WITHDRAW))
@@ -78,27 +78,27 @@ class Sharing:
         """Stop sharing a memory. Raises MemoryRefused."""
         await self._require_family(owner)
         async with self._ledger.change(owner, Operation.SHARE, Author.USER) as change:
-            entry = await change.find(name)
+            entry = await change.get(name)
             if entry.shared_at is None:
                 raise MemoryRefused(_("{name} is not shared: /shared shows what is.", name=entry.name))
             return await change.unshare(entry)
 
-    async def shared(self, owner: str, limit: int = 1_000) -> list[Entry]:
+    async def list_shared(self, owner: str, limit: int = 1_000) -> list[Entry]:
         """Return the shared memories, newest first. Empty if the chat doesn't belong to the family."""
         if not await self.includes(owner):
             return []
-        return await self._shared("true ORDER BY e.shared_at DESC, e.id DESC LIMIT ?", limit)
+        return await self._find_shared("true ORDER BY e.shared_at DESC, e.id DESC LIMIT ?", limit)
 
-    async def by_others(self, owner: str, limit: int) -> list[Entry]:
+    async def list_shared_by_others(self, owner: str, limit: int) -> list[Entry]:
         """Return the memories that other members share with a chat, newest first."""
         if not await self.includes(owner):
             return []
-        return await self._shared("o.name <> ? ORDER BY e.shared_at DESC, e.id DESC LIMIT ?", owner, limit)
+        return await self._find_shared("o.name <> ? ORDER BY e.shared_at DESC, e.id DESC LIMIT ?", owner, limit)
 
-    async def _shared(self, where: str, *parameters: object) -> list[Entry]:
+    async def _find_shared(self, where: str, *parameters: object) -> list[Entry]:
         # Memories of removed members are no longer shared.
         shared = f"e.shared_at IS NOT NULL AND {LIVE} AND o.name IN (SELECT owner FROM family)"
-        return await entries_where(self._database.rows, f"{shared} AND {where}", parameters)
+        return await read_entries(self._database.rows, f"{shared} AND {where}", parameters)
 
     async def _require_family(self, owner: str) -> None:
         if not self.enabled:

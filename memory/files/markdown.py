@@ -17,13 +17,13 @@ from pathlib import Path
 
 import structlog
 
-from config.secrets import secret_in
+from config.secrets import find_secret
 from config.texts import _
 from memory.clock import TimezoneLookup
 from memory.errors import MemoryRefused, StoreError
 from memory.files.notes import Memory
-from memory.messages import storable
-from memory.store.entry_rows import looks_like
+from memory.messages import make_storable
+from memory.store.entry_rows import create_secret_error
 
 log = structlog.get_logger(__name__)
 
@@ -40,38 +40,38 @@ class MarkdownFiles:
         self._recent_days = recent_days
         self._cap = max_memory_size * GROWTH_LIMIT
 
-    def folder(self, owner: str) -> Path:
-        return self._root / folder_name(owner)
+    def get_folder(self, owner: str) -> Path:
+        return self._root / make_folder_name(owner)
 
     def long_term_path(self, owner: str) -> Path:
-        return self.folder(owner) / "MEMORY.md"
+        return self.get_folder(owner) / "MEMORY.md"
 
-    def local(self, owner: str, moment: datetime) -> datetime:
+    def to_local_time(self, owner: str, moment: datetime) -> datetime:
         return moment.astimezone(self._zone_of(owner))
 
     async def move(self, former: str, present: str) -> None:
         """Move the files of an owner to the folder of their new name. Raises StoreError."""
         try:
-            await asyncio.to_thread(_move, self.folder(former), self.folder(present))
+            await asyncio.to_thread(_move, self.get_folder(former), self.get_folder(present))
         except OSError as error:
             raise StoreError(f"The files of {former} can't be moved: {error.strerror or error}.") from error
 
     async def read(self, owner: str, now: datetime) -> Memory:
-        return await asyncio.to_thread(self._read, owner, self.local(owner, now).date())
+        return await asyncio.to_thread(self._read, owner, self.to_local_time(owner, now).date())
 
     async def read_long_term(self, owner: str) -> str:
         # In the form in which changes compare it, also if it is not UTF-8.
-        return storable(await self.raw_long_term(owner))
+        return make_storable(await self.read_raw_long_term(owner))
 
     async def append_today(self, owner: str, moment: datetime, line: str) -> None:
         await asyncio.to_thread(_append, self.note_path(owner, moment), line)
 
-    async def take_out_note(self, owner: str, moment: datetime, line: str) -> None:
-        await asyncio.to_thread(_take_out, self.note_path(owner, moment), line)
+    async def remove_note(self, owner: str, moment: datetime, line: str) -> None:
+        await asyncio.to_thread(_remove_line, self.note_path(owner, moment), line)
 
-    async def raw_long_term(self, owner: str) -> str:
+    async def read_raw_long_term(self, owner: str) -> str:
         """Return the text of MEMORY.md, with surrogate escapes for bytes that are not UTF-8."""
-        return await asyncio.to_thread(text_of, self.long_term_path(owner), "surrogateescape")
+        return await asyncio.to_thread(read_text, self.long_term_path(owner), "surrogateescape")
 
     async def change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         """Change MEMORY.md and return the text before and after. Raises MemoryRefused."""
@@ -82,21 +82,21 @@ class MarkdownFiles:
 
         def change(current: str) -> str:
             # The recorded text has no surrogate escapes.
-            return text if storable(current) == storable(expected) else current
+            return text if make_storable(current) == make_storable(expected) else current
 
         _, after = await self.change_long_term(owner, change)
-        return after == storable(text)
+        return after == make_storable(text)
 
     def check_long_term(self, former: str, text: str) -> None:
         """Raise MemoryRefused if the new text adds a secret or is too large."""
-        size = _size(text)
-        if size > max(self._cap, _size(former)):
+        size = _count_bytes(text)
+        if size > max(self._cap, _count_bytes(former)):
             raise MemoryRefused(
                 _("MEMORY.md would grow to {size} bytes of {most}: remove something first.", size=size, most=self._cap)
             )
         # A secret that a person has written into the file must not block other changes.
-        if (secret := secret_in(text)) and not secret_in(former):
-            raise looks_like(secret)
+        if (secret := find_secret(text)) and not find_secret(former):
+            raise create_secret_error(secret)
 
     async def put_back(self, owner: str, *, expected: str, text: str) -> None:
         """Restore a former text of MEMORY.md. Raise MemoryRefused if its text is no longer `expected`."""
@@ -106,31 +106,31 @@ class MarkdownFiles:
         if not await self.rewrite_long_term(owner, expected=expected, text=text):
             raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
 
-    async def note_counts(self, owner: str, now: datetime) -> tuple[int, int]:
+    async def count_notes(self, owner: str, now: datetime) -> tuple[int, int]:
         memory = await self.read(owner, now)
-        return _line_count(memory.today), sum(_line_count(notes) for _, notes in memory.recent)
+        return _count_lines(memory.today), sum(_count_lines(notes) for _, notes in memory.recent)
 
     def note_path(self, owner: str, moment: datetime) -> Path:
-        return self.folder(owner) / f"{self.local(owner, moment).date().isoformat()}.md"
+        return self.get_folder(owner) / f"{self.to_local_time(owner, moment).date().isoformat()}.md"
 
     def _read(self, owner: str, today: date) -> Memory:
-        folder = self.folder(owner)
+        folder = self.get_folder(owner)
         days = [today - timedelta(days=n) for n in range(1, self._recent_days + 1)]
         unreadable: list[str] = []
 
-        def shown(name: str) -> str:
+        def read_note(name: str) -> str:
             try:
-                return text_of(folder / name)
+                return read_text(folder / name)
             except StoreError as error:
                 # An unreadable file must not prevent answers.
                 log.warning("memory_file_unreadable", file=name, reason=error.loggable)
                 unreadable.append(_("{file} can't be read and was left out: check what it is and whose.", file=name))
                 return ""
 
-        recent = [(day, shown(f"{day.isoformat()}.md")) for day in days]
+        recent = [(day, read_note(f"{day.isoformat()}.md")) for day in days]
         return Memory(
-            long_term=shown("MEMORY.md"),
-            today=shown(f"{today.isoformat()}.md"),
+            long_term=read_note("MEMORY.md"),
+            today=read_note(f"{today.isoformat()}.md"),
             recent=tuple((day, notes) for day, notes in recent if notes.strip()),
             unreadable=" ".join(unreadable) or None,
         )
@@ -138,11 +138,11 @@ class MarkdownFiles:
     def _change_long_term(self, owner: str, change: Callable[[str], str]) -> tuple[str, str]:
         path = self.long_term_path(owner)
         with locked(path):
-            former = text_of(path, errors="surrogateescape")
+            former = read_text(path, errors="surrogateescape")
             text = change(former)
             self.check_long_term(former, text)
             write_atomically(path, text)
-        return storable(former), storable(text)
+        return make_storable(former), make_storable(text)
 
 
 def _move(former: Path, present: Path) -> None:
@@ -155,12 +155,12 @@ def _move(former: Path, present: Path) -> None:
         return
     with locked(former / "MEMORY.md"), locked(present / "MEMORY.md"):
         for path in sorted(former.glob("*.md")):
-            whole = text_of(path, "surrogateescape") + text_of(present / path.name, "surrogateescape")
+            whole = read_text(path, "surrogateescape") + read_text(present / path.name, "surrogateescape")
             write_atomically(present / path.name, whole)
     shutil.rmtree(former)
 
 
-def folder_name(owner: str) -> str:
+def make_folder_name(owner: str) -> str:
     """Return a unique and safe folder name for an owner."""
     name = owner.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
     # `.` and `..` are other folders, and an empty name is the root itself.
@@ -202,7 +202,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def _append(path: Path, line: str) -> None:
     with locked(path):
-        append(path, f"{storable(line)}\n")
+        append(path, f"{make_storable(line)}\n")
 
 
 def append(path: Path, text: str) -> None:
@@ -229,17 +229,17 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _take_out(path: Path, line: str) -> None:
+def _remove_line(path: Path, line: str) -> None:
     with locked(path):
-        lines = text_of(path, "surrogateescape").splitlines(keepends=True)
-        same = [at for at, word in enumerate(lines) if word.rstrip("\r\n") == storable(line)]
+        lines = read_text(path, "surrogateescape").splitlines(keepends=True)
+        same = [at for at, word in enumerate(lines) if word.rstrip("\r\n") == make_storable(line)]
         if same:
             # The newest of several equal lines.
             del lines[same[-1]]
             write_atomically(path, "".join(lines))
 
 
-def text_of(path: Path, errors: str = "replace") -> str:
+def read_text(path: Path, errors: str = "replace") -> str:
     """Return the text of a file, or an empty string if it doesn't exist. Raises StoreError."""
     try:
         # An editor may have saved bytes that are not UTF-8.
@@ -252,9 +252,9 @@ def text_of(path: Path, errors: str = "replace") -> str:
         ) from error
 
 
-def _size(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
-def _line_count(text: str) -> int:
+def _count_lines(text: str) -> int:
     return sum(1 for line in text.splitlines() if line.strip())

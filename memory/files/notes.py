@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from zoneinfo import ZoneInfo
 
-from config.secrets import without_secrets
-from memory.messages import Message, Role, storable
+from config.secrets import mask_secrets
+from memory.messages import Message, Role, make_storable
 
 MAX_USER_CHARS = 200
 """Maximum length of a user's message in a daily note (S0)."""
@@ -55,24 +55,24 @@ class Memory:
         return "\n\n".join(parts)
 
 
-def daily_note(moment: datetime, user: str, assistant: str) -> str:
+def format_daily_note(moment: datetime, user: str, assistant: str) -> str:
     """Return the line of an exchange (S0). `moment` is in the chat's time zone."""
-    text, answered = _one_line(user, MAX_USER_CHARS), _one_line(assistant, MAX_ASSISTANT_CHARS)
+    text, answered = _to_one_line(user, MAX_USER_CHARS), _to_one_line(assistant, MAX_ASSISTANT_CHARS)
     return f"[{moment:%H:%M}] User: {text} | Assistant: {answered}"
 
 
-def exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
+def format_exchange_notes(messages: Sequence[Message], zone: ZoneInfo) -> list[str]:
     """Return a daily note for each turn with a user's message and a final answer."""
-    return [note for _, note in _dated_notes(messages, zone)]
+    return [note for _, note in _format_dated_notes(messages, zone)]
 
 
-def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) -> Memory:
+def remove_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) -> Memory:
     """Remove the notes of exchanges that are still in the visible conversation."""
     recent_days = {day for day, _ in memory.recent}
     # None is today.
-    remaining = Counter((day if day in recent_days else None, note) for day, note in _dated_notes(visible, zone))
+    remaining = Counter((day if day in recent_days else None, note) for day, note in _format_dated_notes(visible, zone))
 
-    def unseen(day: date | None, notes: str) -> str:
+    def keep_unseen(day: date | None, notes: str) -> str:
         lines_left = []
         for line in notes.splitlines():
             if remaining[day, line] > 0:
@@ -81,11 +81,11 @@ def without_visible(memory: Memory, visible: Sequence[Message], zone: ZoneInfo) 
                 lines_left.append(line)
         return "\n".join(lines_left)
 
-    recent = tuple((day, unseen(day, notes)) for day, notes in memory.recent)
-    return Memory(memory.long_term, unseen(None, memory.today), recent)
+    recent = tuple((day, keep_unseen(day, notes)) for day, notes in memory.recent)
+    return Memory(memory.long_term, keep_unseen(None, memory.today), recent)
 
 
-def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[date, str]]:
+def _format_dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[date, str]]:
     questions: list[Message] = []
     for message, following in zip_longest(messages, messages[1:]):
         if message.role is Role.USER:
@@ -93,18 +93,18 @@ def _dated_notes(messages: Sequence[Message], zone: ZoneInfo) -> Iterator[tuple[
         if following is None or following.turn_id != message.turn_id:
             if message.role is Role.ASSISTANT and questions:
                 answered_at = message.created_at.astimezone(zone)
-                text = "\n".join(map(_with_speaker, questions))
-                yield answered_at.date(), daily_note(answered_at, text, _without_others_words(message))
+                text = "\n".join(map(_add_speaker, questions))
+                yield answered_at.date(), format_daily_note(answered_at, text, _hide_texts_of_others(message))
             questions = []
 
 
-def _with_speaker(message: Message) -> str:
+def _add_speaker(message: Message) -> str:
     """Return the text of a message, in a group with its speaker."""
-    text = _without_others_words(message)
+    text = _hide_texts_of_others(message)
     return f"{message.speaker}: {text}" if message.speaker else text
 
 
-def _without_others_words(message: Message) -> str:
+def _hide_texts_of_others(message: Message) -> str:
     """Return the text of a message, or only a description if it contains texts of others."""
     # Notes are trusted in every prompt, so they must not contain foreign text.
     if message.provenance is None or not message.provenance.is_foreign:
@@ -115,10 +115,10 @@ def _without_others_words(message: Message) -> str:
     return f"({named[1] if named else message.provenance})"
 
 
-def _one_line(text: str, limit: int) -> str:
+def _to_one_line(text: str, limit: int) -> str:
     # Cut before the search for secrets to bound its work, then to the final length.
-    return _BREAKS.sub(" ", _without_secrets(storable(text.strip()[: limit + MAX_SECRET_CHARS]))[:limit]).strip()
+    return _BREAKS.sub(" ", _without_secrets(make_storable(text.strip()[: limit + MAX_SECRET_CHARS]))[:limit]).strip()
 
 
 # Each turn formats all messages of the conversation again.
-_without_secrets = lru_cache(maxsize=512)(without_secrets)
+_without_secrets = lru_cache(maxsize=512)(mask_secrets)

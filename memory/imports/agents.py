@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
 
 from config.texts import N_
-from memory.imports.items import ImportedMemory, Item, LeftOut, moment_of, plausible
+from memory.imports.items import ImportedMemory, Item, SkippedItem, parse_moment, require_plausible
 from memory.imports.source import ImportSource
 
 # The text is untrusted, so all quantifiers are bounded or can't overlap.
@@ -34,15 +34,15 @@ class NanobotReader:
         self._zone = zone
 
     def detects(self, source: ImportSource) -> bool:
-        return bool(_histories(source))
+        return bool(_list_histories(source))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        yield from _notes(source)
-        for name in _histories(source):
-            for line in source.lines(name):
+        yield from _list_notes(source)
+        for name in _list_histories(source):
+            for line in source.read_lines(name):
                 if line.strip():
                     row = json.loads(line)
-                    at = plausible(datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone))
+                    at = require_plausible(datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone))
                     yield ImportedMemory(str(row["content"]).strip(), at)
 
 
@@ -52,11 +52,11 @@ class HermesReader:
     name = "Hermes"
 
     def detects(self, source: ImportSource) -> bool:
-        return any(_HERMES in source.head(name) for name in source.ending(".md"))
+        return any(_HERMES in source.read_head(name) for name in source.find_by_suffix(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.ending(".md"):
-            for entry in source.text(name).split(_HERMES):
+        for name in source.find_by_suffix(".md"):
+            for entry in source.read_text(name).split(_HERMES):
                 if said := entry.strip():
                     yield ImportedMemory(" ".join(said.split()))
 
@@ -67,18 +67,18 @@ class OpenClawReader:
     name = "OpenClaw"
 
     def detects(self, source: ImportSource) -> bool:
-        return any(_OBSERVED.search(source.head(name)) for name in source.ending(".md"))
+        return any(_OBSERVED.search(source.read_head(name)) for name in source.find_by_suffix(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
         """Yield active directives, then the notes. Its dreams are left out."""
-        for name in source.ending(".md"):
-            text = source.text(name)
+        for name in source.find_by_suffix(".md"):
+            text = source.read_text(name)
             if PurePosixPath(name).name == "DREAMS.md":
-                yield LeftOut(N_("notes that are no memories"))
+                yield SkippedItem(N_("notes that are no memories"))
             elif marks := [*_OBSERVED.finditer(text)]:
-                yield from _observed(text, marks)
+                yield from _parse_observations(text, marks)
             else:
-                yield from _memories(text, _day_of(name))
+                yield from _parse_memories(text, _parse_day(name))
 
 
 class MarkdownReader:
@@ -86,34 +86,38 @@ class MarkdownReader:
 
     def detects(self, source: ImportSource) -> bool:
         """Return True for a folder with notes. A single Markdown file is treated as a document."""
-        return source.path.is_dir() and bool(source.ending(".md"))
+        return source.path.is_dir() and bool(source.find_by_suffix(".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        yield from _notes(source)
+        yield from _list_notes(source)
 
 
-def _notes(source: ImportSource) -> Iterator[Item]:
-    for name in source.ending(".md"):
-        yield from _memories(source.text(name), _day_of(name))
+def _list_notes(source: ImportSource) -> Iterator[Item]:
+    for name in source.find_by_suffix(".md"):
+        yield from _parse_memories(source.read_text(name), _parse_day(name))
 
 
-def _histories(source: ImportSource) -> list[str]:
-    return [name for name in source.ending("history.jsonl") if '"cursor"' in source.head(name).partition("\n")[0]]
+def _list_histories(source: ImportSource) -> list[str]:
+    return [
+        name
+        for name in source.find_by_suffix("history.jsonl")
+        if '"cursor"' in source.read_head(name).partition("\n")[0]
+    ]
 
 
-def _observed(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
+def _parse_observations(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):
-        at = moment_of(mark["day"])
+        at = parse_moment(mark["day"])
         if mark["status"] not in (None, "active"):
-            yield LeftOut(N_("memories that another one has replaced"))
+            yield SkippedItem(N_("memories that another one has replaced"))
             continue
-        yield from _memories(text[mark.end() : end], at)
+        yield from _parse_memories(text[mark.end() : end], at)
 
 
-def _memories(text: str, at: datetime | None) -> Iterator[Item]:
+def _parse_memories(text: str, at: datetime | None) -> Iterator[Item]:
     """Yield the list items and paragraphs of a text, without headings, code and comments."""
-    text = _FRONT_MATTER.sub("", _without_comments(text))
+    text = _FRONT_MATTER.sub("", _remove_comments(text))
     is_code, paragraph = False, ""
     # The added empty line completes the last paragraph.
     for line in [*text.splitlines(), ""]:
@@ -124,7 +128,7 @@ def _memories(text: str, at: datetime | None) -> Iterator[Item]:
         ends = not said or is_item is not None or said.startswith(("#", "```")) or is_code
         if ends and paragraph:
             is_note = len(paragraph) <= MAX_MEMORY_CHARS
-            yield ImportedMemory(paragraph, at) if is_note else LeftOut(N_("texts too long for a note"))
+            yield ImportedMemory(paragraph, at) if is_note else SkippedItem(N_("texts too long for a note"))
             paragraph = ""
         if is_code or not said or said.startswith(("#", "```", "---", "===", "|")):
             continue
@@ -134,7 +138,7 @@ def _memories(text: str, at: datetime | None) -> Iterator[Item]:
             paragraph = f"{paragraph} {said}".strip()
 
 
-def _without_comments(text: str) -> str:
+def _remove_comments(text: str) -> str:
     """Remove HTML comments in linear time, which a regular expression can't with many unclosed ones."""
     kept: list[str] = []
     at = 0
@@ -144,9 +148,9 @@ def _without_comments(text: str) -> str:
     return "".join((*kept, text[at:]))
 
 
-def _day_of(name: str) -> datetime | None:
+def _parse_day(name: str) -> datetime | None:
     match = _DAY.search(PurePosixPath(name).name)
     try:
-        return moment_of(match["day"]) if match else None
+        return parse_moment(match["day"]) if match else None
     except ValueError:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, Item, LeftOut, digest_of, moment_of
+from memory.imports.items import ImportedConversation, ImportedMessage, Item, SkippedItem, compute_digest, parse_moment
 from memory.imports.source import ImportSource
 
 _RECORD = ("item.header", "item.title", "item.time", "item.products")
@@ -26,28 +26,28 @@ class GeminiReader:
 
     def detects(self, source: ImportSource) -> bool:
         """Return True for activity of Gemini. Other Google products use the same format."""
-        return any(_GEMINI.search(source.head(name)) for name in source.json_with(*_RECORD))
+        return any(_GEMINI.search(source.read_head(name)) for name in source.find_json(*_RECORD))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.json_with(*_RECORD):
-            yield from map(_exchange, source.items(name, "item"))
+        for name in source.find_json(*_RECORD):
+            yield from map(_parse_exchange, source.read_items(name, "item"))
 
 
-def _exchange(record: Any) -> Item:  # parsed JSON
+def _parse_exchange(record: Any) -> Item:  # parsed JSON
     if not isinstance(record, dict):
         raise ValueError("a prompt is no object")  # A ValueError, since the file's content is wrong.
     if not _GEMINI.search(f"{record.get('header')} {record.get('products')}"):
-        return LeftOut(N_("activity of other products"))
+        return SkippedItem(N_("activity of other products"))
     asked = _PROMPTED.sub("", str(record.get("title", ""))).strip()
     if not asked:
-        return LeftOut(N_("conversations without a message"))
-    at = moment_of(record["time"])
+        return SkippedItem(N_("conversations without a message"))
+    at = parse_moment(record["time"])
     items = record.get("safeHtmlItem")
-    answers = [_plain(str(item.get("html", ""))) for item in items if isinstance(item, dict)] if items else []
+    answers = [_strip_markup(str(item.get("html", ""))) for item in items if isinstance(item, dict)] if items else []
     messages = [ImportedMessage(asked, at)]
     messages += [ImportedMessage(answer, at, by_assistant=True) for answer in answers if answer]
-    return ImportedConversation(digest_of(record["time"], asked), tuple(messages))
+    return ImportedConversation(compute_digest(record["time"], asked), tuple(messages))
 
 
-def _plain(markup: str) -> str:
+def _strip_markup(markup: str) -> str:
     return html.unescape(_TAG.sub("", _BLOCK_END.sub("\n", markup))).strip()

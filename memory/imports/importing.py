@@ -29,7 +29,15 @@ from memory.imports.gemini import GeminiReader
 from memory.imports.items import ImportedMemory, ImportedMessage, ImportRefused
 from memory.imports.json_stream import TooComplex
 from memory.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
-from memory.imports.planning import CANT_BE_KEPT, CHARS_PER_WRITE, MEMORIES_PER_WRITE, ImportReport, Part, Piece, pieces
+from memory.imports.planning import (
+    CANT_BE_KEPT,
+    CHARS_PER_WRITE,
+    MEMORIES_PER_WRITE,
+    ImportReport,
+    Part,
+    Piece,
+    plan_pieces,
+)
 from memory.imports.source import BROKEN, ImportSource, Reader, opened_source
 from memory.imports.telegram import TelegramReader
 from memory.imports.whatsapp import WhatsAppReader
@@ -73,24 +81,24 @@ class ForeignImport:
 
     async def look(self, path: Path, session: Session) -> ImportReport:
         """Report what an import would add, without writing. Raise ImportRefused for a damaged or unknown file."""
-        known = await self._known(session.owner)
+        known = await self._read_known(session.owner)
         async with self._opened(path) as source:
-            _reader, report = await self._in_thread(self._looked, source, session, known)
+            _reader, report = await self._in_thread(self._inspect, source, session, known)
             return report
 
     async def run(self, path: Path, session: Session, progress: Progress = lambda _written, _all: None) -> ImportDone:
         """Import the new parts of a file into a session. Raise ImportRefused if it is damaged or unknown."""
-        known = await self._known(session.owner)
+        known = await self._read_known(session.owner)
         async with self._opened(path) as source:
-            reader, expected = await self._in_thread(self._looked, source, session, known)
+            reader, expected = await self._in_thread(self._inspect, source, session, known)
             if expected.is_empty:
                 return ImportDone(expected, None)
             report = ImportReport(reader.name)
-            items = pieces(reader.read(source), known.get(reader.name, {}), report)
+            items = plan_pieces(reader.read(source), known.get(reader.name, {}), report)
 
             async def advance() -> list[Piece | ImportedMemory]:
                 progress(report.messages + report.memories, expected.messages + expected.memories)
-                return await self._in_thread(_next, source, items)
+                return await self._in_thread(_next_batch, source, items)
 
             return await self._write(session, report, advance)
 
@@ -103,11 +111,11 @@ class ForeignImport:
         async with self._free:
             return await asyncio.to_thread(function, *args)
 
-    def _looked(self, source: ImportSource, session: Session, known: _Known) -> tuple[Reader, ImportReport]:
-        reader = _detected(source, self._zone_of(session.id))
+    def _inspect(self, source: ImportSource, session: Session, known: _Known) -> tuple[Reader, ImportReport]:
+        reader = _detect_reader(source, self._zone_of(session.id))
         report = ImportReport(reader.name)
         with _readable(source):
-            for _piece in pieces(reader.read(source), known.get(reader.name, {}), report):
+            for _piece in plan_pieces(reader.read(source), known.get(reader.name, {}), report):
                 pass
         return reader, report
 
@@ -129,7 +137,7 @@ class ForeignImport:
                 session.owner, Operation.IMPORT, Author.IMPORT, continues=writing.change
             ) as last:
                 with contextlib.suppress(MemoryRefused):  # The import was undone.
-                    await last.rewrite(await last.find(record.name), describe(report))
+                    await last.rewrite(await last.get(record.name), describe(report))
         return ImportDone(report, writing.change)
 
     async def _write_some(
@@ -139,7 +147,7 @@ class ForeignImport:
         for item in batch:
             if isinstance(item, Piece):
                 async with self._database.transaction() as connection:
-                    await _require_standing(connection.execute_fetchall, writing.record)
+                    await _require_not_undone(connection.execute_fetchall, writing.record)
                     await _write_piece(connection, writing, item)
         for start in range(0, len(memories), MEMORIES_PER_WRITE):
             await self._write_memories(writing, memories[start : start + MEMORIES_PER_WRITE], report)
@@ -151,7 +159,7 @@ class ForeignImport:
         async with self._ledger.change(
             owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=writing.change
         ) as change:
-            await _require_standing(change.read, writing.record)
+            await _require_not_undone(change.read, writing.record)
             for memory in memories:
                 new = NewEntry(
                     memory.text,
@@ -169,9 +177,9 @@ class ForeignImport:
                     report.left_out[CANT_BE_KEPT] += 1
                     continue
 
-                await change.also(entry, partial(_know_memory, writing=writing, memory=memory))
+                await change.write_alongside(entry, partial(_record_memory, writing=writing, memory=memory))
 
-    async def _known(self, owner: str) -> _Known:
+    async def _read_known(self, owner: str) -> _Known:
         owner_id = await find_owner_id(self._database.rows, owner)
         known: _Known = {}
         for row in await self._database.rows(
@@ -194,10 +202,10 @@ class _Writing:
 
 
 def describe(report: ImportReport) -> str:
-    return _("Imported from {program}: {what}.", program=report.program, what=brief(report))
+    return _("Imported from {program}: {what}.", program=report.program, what=format_counts(report))
 
 
-def brief(report: ImportReport) -> str:
+def format_counts(report: ImportReport) -> str:
     parts = []
     if report.conversations and report.first is not None and report.last is not None:
         parts.append(
@@ -227,7 +235,7 @@ def format_left_out(report: ImportReport) -> list[str]:
     return lines
 
 
-def _detected(source: ImportSource, zone: ZoneInfo) -> Reader:
+def _detect_reader(source: ImportSource, zone: ZoneInfo) -> Reader:
     """Return the reader for a file. Raise ImportRefused for an unknown format.
 
     Args:
@@ -258,7 +266,7 @@ def _detected(source: ImportSource, zone: ZoneInfo) -> Reader:
     )
 
 
-def _next(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list[Piece | ImportedMemory]:
+def _next_batch(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list[Piece | ImportedMemory]:
     batch: list[Piece | ImportedMemory] = []
     chars = 0
     with _readable(source):
@@ -282,7 +290,7 @@ def _readable(source: ImportSource) -> Iterator[None]:
         raise ImportRefused(_("{file} is damaged: nothing was imported.", file=source.path.name)) from error
 
 
-async def _require_standing(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:
+async def _require_not_undone(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:
     """Raise ImportRefused if the import was undone in the meantime."""
     if not list(await read("SELECT 1 FROM entries WHERE id = ?", (record.id,))):
         raise ImportRefused(_(UNDONE))
@@ -305,7 +313,7 @@ async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piec
         )
         await connection.execute("UPDATE conversations SET ended_at = ? WHERE id = ?", (last, writing.conversation))
     async with touching_conversation(connection, writing.conversation):
-        for exchange in _exchanges(piece.messages):
+        for exchange in _group_exchanges(piece.messages):
             await _insert_exchange(connection, writing, exchange)
 
 
@@ -335,7 +343,7 @@ async def _insert_exchange(
     )
 
 
-def _exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
+def _group_exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
     """Yield each message of a person with the answers of the assistant to it."""
     exchange: list[ImportedMessage] = []
     for message in messages:
@@ -347,7 +355,7 @@ def _exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMes
         yield exchange
 
 
-async def _know_memory(
+async def _record_memory(
     connection: aiosqlite.Connection, _entry: Entry, writing: _Writing, memory: ImportedMemory
 ) -> None:
     await _insert_imported(connection, writing, memory.source_id, Part(0, memory.source_id))

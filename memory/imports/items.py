@@ -51,17 +51,17 @@ class ImportedMemory:
     @property
     def source_id(self) -> str:
         """Return an id that is derived from the text."""
-        return f"memory {digest_of(self.text)}"
+        return f"memory {compute_digest(self.text)}"
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedItem:
     """An item that is not imported, with a description for the user."""
 
     what: str
 
 
-Item = ImportedConversation | ImportedMemory | LeftOut
+Item = ImportedConversation | ImportedMemory | SkippedItem
 
 
 class Digest:
@@ -80,30 +80,30 @@ class Digest:
         return self._hash.hexdigest()[:32]
 
 
-def digest_of(*texts: str) -> str:
+def compute_digest(*texts: str) -> str:
     digest = Digest()
     for text in texts:
         digest.add(text)
     return digest.value
 
 
-def moment_of(value: object) -> datetime:
+def parse_moment(value: object) -> datetime:
     """Parse an ISO 8601 date, in UTC if it has no zone. Raises ValueError if it is invalid or out of range."""
     if not isinstance(value, str):
         raise ValueError("a date is missing")  # A ValueError, since the file's content is wrong.
     moment = datetime.fromisoformat(value)
-    return plausible(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+    return require_plausible(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
 
 
-def moment_at(timestamp: float) -> datetime:
+def parse_timestamp(timestamp: float) -> datetime:
     """Convert a Unix timestamp. Raises ValueError if it is out of range."""
     try:
-        return plausible(datetime.fromtimestamp(timestamp, UTC))
+        return require_plausible(datetime.fromtimestamp(timestamp, UTC))
     except (OverflowError, OSError) as error:
         raise ValueError(f"{timestamp} is no moment") from error
 
 
-def plausible(moment: datetime) -> datetime:
+def require_plausible(moment: datetime) -> datetime:
     """Raise ValueError for an implausible year, which might also overflow in another time zone."""
     if moment.year not in _YEARS:
         raise ValueError("a date is out of range")
@@ -123,9 +123,9 @@ class ChatParts:
         self._part.append(message)
         self._chars += len(message.text)
         if len(self._part) == MAX_CHAT_MESSAGES or self._chars > MAX_PART_CHARS:
-            yield from self.rest()
+            yield from self.flush()
 
-    def rest(self) -> Iterator[ImportedConversation]:
+    def flush(self) -> Iterator[ImportedConversation]:
         if self._part:
             yield ImportedConversation(f"{self._chat}/{self._number}", tuple(self._part))
             self._number, self._part, self._chars = self._number + 1, [], 0

@@ -114,7 +114,7 @@ class BoundedJson:
                 self._string_bytes = 0
 
 
-def events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
+def parse_events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
     """Yield each event of a document with its path and value. Raises ValueError for a damaged document.
 
     Paths are those of ijson.parse, down to MAX_PATH_DEPTH. What is nested deeper has an empty path.
@@ -126,7 +126,7 @@ def events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
         for event, value in ijson.basic_parse(BoundedJson(file), use_float=True, buf_size=CHUNK_BYTES):
             if event == "map_key":
                 yield paths[-2], event, value
-                paths[-1] = _joined(paths, value)
+                paths[-1] = _join_path(paths, value)
             elif event in ("end_map", "end_array"):
                 paths.pop()
                 yield paths[-1], event, value
@@ -134,20 +134,20 @@ def events(file: IO[bytes]) -> Iterator[tuple[str, str, Any]]:
                 yield paths[-1], event, value
                 if event == "start_array":
                     paths.append("")
-                    paths[-1] = _joined(paths, "item")
+                    paths[-1] = _join_path(paths, "item")
                 elif event == "start_map":
                     paths.append("")
     except ijson.JSONError as error:
         raise ValueError(str(error)) from error
 
 
-def _joined(paths: Sequence[str], key: str) -> str:
+def _join_path(paths: Sequence[str], key: str) -> str:
     if len(paths) > MAX_PATH_DEPTH:
         return ""
     return f"{paths[-2]}.{key}" if paths[-2] else key
 
 
-def values(file: IO[bytes], prefix: str) -> Iterator[Any]:
+def parse_values(file: IO[bytes], prefix: str) -> Iterator[Any]:
     """Yield the values at a path, as ijson writes paths. Raises ValueError for a damaged document."""
     import ijson
 

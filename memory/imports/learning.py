@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 import structlog
 
 from memory.consolidation.extractor import Extractor
-from memory.consolidation.parts import Part, parts
+from memory.consolidation.parts import Part, divide_into_parts
 from memory.facts.checker import FactChecker
 from memory.facts.fact import CheckedFact, Doubt, Excerpt
 from memory.facts.fact_learner import FactLearner
 from memory.ledger.ledger import Ledger
-from memory.log.sessions import message_of
+from memory.log.sessions import message_from_row
 from memory.messages import Message, Provenance, Role
 from memory.store.database import Database
 from memory.store.entry import Author, Operation
 from memory.store.entry_rows import find_owner_id
-from memory.store.forgotten import forgotten_words
+from memory.store.forgotten import read_forgotten_words
 
 log = structlog.get_logger(__name__)
 
@@ -36,13 +36,13 @@ _OF_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id 
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedFromImport:
+class ImportLearningResult:
     owner: str
     memories: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Requested:
+class _LearningRequest:
     conversation: int
     owner: str
     change: int
@@ -86,9 +86,9 @@ class ImportLearning:
         self._spent_today = spent_today
         self._limit = limit
 
-    async def step(self) -> LearnedFromImport | None:
+    async def step(self) -> ImportLearningResult | None:
         """Learn from the next conversation. Return None if the queue or budget is empty. Raises Postponed."""
-        wanted = await self._next()
+        wanted = await self._find_next()
         if wanted is None or await self._spent_today() >= self._limit:
             return None
         memories, is_whole = 0, True
@@ -96,9 +96,9 @@ class ImportLearning:
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? ORDER BY id",
             (wanted.conversation, wanted.learned_through),
         )
-        forgotten = await forgotten_words(self._database.rows, wanted.owner)
-        messages = [_typed_there(forgotten.masked(message_of(row))) for row in rows]
-        for part in parts(messages, self._extractor.contract.part_tokens(), self._extractor.count):
+        forgotten = await read_forgotten_words(self._database.rows, wanted.owner)
+        messages = [_restore_provenance(forgotten.mask(message_from_row(row))) for row in rows]
+        for part in divide_into_parts(messages, self._extractor.contract.part_tokens(), self._extractor.count):
             learned = await self._learn(wanted, part)
             if learned is None:
                 is_whole = False
@@ -116,9 +116,9 @@ class ImportLearning:
             (is_whole, wanted.conversation),
         )
         log.info("learned_from_import", conversation=wanted.conversation, memories=memories, whole=is_whole)
-        return LearnedFromImport(wanted.owner, memories)
+        return ImportLearningResult(wanted.owner, memories)
 
-    async def _next(self) -> _Requested | None:
+    async def _find_next(self) -> _LearningRequest | None:
         row = await self._database.row(
             "SELECT i.conversation_id, o.name, i.learned_through, min(h.batch) AS batch"
             f" {_OF_IMPORTS} JOIN changes h ON h.entry_id = i.entry_id AND h.undone_at IS NULL"
@@ -127,17 +127,17 @@ class ImportLearning:
         )
         if row is None:
             return None
-        return _Requested(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
+        return _LearningRequest(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
 
-    async def _learn(self, wanted: _Requested, part: Part) -> int | None:
+    async def _learn(self, wanted: _LearningRequest, part: Part) -> int | None:
         """Learn from a part. Return the number of memories, or None without a usable answer."""
         owner, deadline = wanted.owner, asyncio.get_running_loop().time() + TIMEOUT_SECONDS
-        memory = await self._ledger.page(owner)
+        memory = await self._ledger.read_page(owner)
         answer = await self._extractor.extract(part, owner, memory, deadline)
         if answer is None:
             return None
         facts = answer.facts
-        memories = await self._facts.related(owner, facts, part.messages[0].id or 0) if facts else []
+        memories = await self._facts.find_related(owner, facts, part.messages[0].id or 0) if facts else []
         excerpt = Excerpt(part.messages, self._extractor.zone_of(owner), part.before)
         checked, _forgetting = await self._checker.check(facts, excerpt, memories, deadline)
         if not checked:
@@ -149,12 +149,12 @@ class ImportLearning:
                 "SELECT 1 FROM imported WHERE conversation_id = ? AND NOT undone", (wanted.conversation,)
             ):
                 return 0  # The import was undone.
-            waiting = [_unconfirmed(fact) for fact in checked if _is_cited(fact)]
+            waiting = [_mark_unconfirmed(fact) for fact in checked if _is_cited(fact)]
             learned = await self._facts.learn_in(change, waiting, part.messages[0].id or 0)
         return len(learned)
 
 
-def _typed_there(message: Message) -> Message:
+def _restore_provenance(message: Message) -> Message:
     """Restore the provenance of a message: its owner typed it in the other program."""
     return replace(message, provenance=Provenance.TYPED if message.role is Role.USER else None)
 
@@ -164,7 +164,7 @@ def _is_cited(checked: CheckedFact) -> bool:
     return checked.number is not None and checked.doubt in (None, Doubt.NOT_CHECKED)
 
 
-def _unconfirmed(checked: CheckedFact) -> CheckedFact:
+def _mark_unconfirmed(checked: CheckedFact) -> CheckedFact:
     """Return a fact as unconfirmed, valid since its message."""
     said_on = checked.message.created_at.date() if checked.message is not None else None
     return replace(checked, doubt=Doubt.IMPORTED, fact=replace(checked.fact, since=checked.fact.since or said_on))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from config.texts import N_
-from memory.imports.items import MAX_ID_CHARS, ImportedMemory, Item, LeftOut, moment_of
+from memory.imports.items import MAX_ID_CHARS, ImportedMemory, Item, SkippedItem, parse_moment
 from memory.imports.source import ImportSource
 
 _ENTRY = re.compile(r"(?:[-*]\s*)?\[(?P<day>\d{4}-\d\d-\d\d|unknown|date unknown)\]\s*[-–—:]\s*(?P<text>.+)")
@@ -22,17 +22,17 @@ class Mem0Reader:
     name = "mem0"
 
     def detects(self, source: ImportSource) -> bool:
-        return bool(source.json_with("results.item.memory"))
+        return bool(source.find_json("results.item.memory"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.json_with("results.item.memory"):
-            for item in source.items(name, "results.item"):
+        for name in source.find_json("results.item.memory"):
+            for item in source.read_items(name, "results.item"):
                 text = item.get("memory") if isinstance(item, dict) else None
                 if not isinstance(text, str) or not text.strip():
-                    yield LeftOut(N_("memories without words"))
+                    yield SkippedItem(N_("memories without words"))
                     continue
                 at = item.get("updated_at") or item.get("created_at")
-                yield ImportedMemory(text.strip(), moment_of(at) if isinstance(at, str) else None)
+                yield ImportedMemory(text.strip(), parse_moment(at) if isinstance(at, str) else None)
 
 
 class McpMemoryReader:
@@ -41,13 +41,13 @@ class McpMemoryReader:
     name = "MCP memory"
 
     def detects(self, source: ImportSource) -> bool:
-        return bool(_graphs(source))
+        return bool(_find_graphs(source))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in _graphs(source):
-            for line in source.lines(name):
+        for name in _find_graphs(source):
+            for line in source.read_lines(name):
                 if line.strip():
-                    yield from _facts(json.loads(line))
+                    yield from _parse_facts(json.loads(line))
 
 
 class PastedListReader:
@@ -56,12 +56,12 @@ class PastedListReader:
     name = "a list"
 
     def detects(self, source: ImportSource) -> bool:
-        return any(is_list(source.head(name)) for name in source.ending(".txt", ".md"))
+        return any(is_list(source.read_head(name)) for name in source.find_by_suffix(".txt", ".md"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.ending(".txt", ".md"):
-            if is_list(source.head(name)):
-                yield from list_entries(source.text(name))
+        for name in source.find_by_suffix(".txt", ".md"):
+            if is_list(source.read_head(name)):
+                yield from parse_list(source.read_text(name))
 
 
 def is_list(text: str) -> bool:
@@ -71,16 +71,16 @@ def is_list(text: str) -> bool:
     return entries >= MIN_ENTRIES and entries * 2 > len(lines)
 
 
-def list_entries(text: str) -> Iterator[ImportedMemory]:
+def parse_list(text: str) -> Iterator[ImportedMemory]:
     """Yield the entries of a list. Lines without a date are ignored."""
     for line in text.splitlines():
         if match := _ENTRY.fullmatch(line.strip()):
             known = match["day"][0].isdigit()
-            yield ImportedMemory(match["text"].strip(), moment_of(match["day"]) if known else None)
+            yield ImportedMemory(match["text"].strip(), parse_moment(match["day"]) if known else None)
 
 
-def _graphs(source: ImportSource) -> list[str]:
-    return [name for name in source.ending(".jsonl", ".json") if _is_graph(source.head(name))]
+def _find_graphs(source: ImportSource) -> list[str]:
+    return [name for name in source.find_by_suffix(".jsonl", ".json") if _is_graph(source.read_head(name))]
 
 
 def _is_graph(head: str) -> bool:
@@ -96,7 +96,7 @@ def _is_graph(head: str) -> bool:
     )
 
 
-def _facts(row: object) -> Iterator[Item]:
+def _parse_facts(row: object) -> Iterator[Item]:
     if not isinstance(row, dict):
         raise ValueError("a line is no object")  # A ValueError, since the file's content is wrong.
     if row.get("type") == "entity":
@@ -106,4 +106,4 @@ def _facts(row: object) -> Iterator[Item]:
     elif row.get("type") == "relation":
         yield ImportedMemory(f"{row.get('from')} {row.get('relationType')} {row.get('to')}")
     else:
-        yield LeftOut(N_("lines of another kind"))
+        yield SkippedItem(N_("lines of another kind"))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from config.secrets import without_secrets
-from config.texts import N_, _, number
+from config.secrets import mask_secrets
+from config.texts import N_, _, format_number
 from memory.imports.items import (
     MAX_ID_CHARS,
     MAX_MESSAGE_CHARS,
@@ -18,11 +18,11 @@ from memory.imports.items import (
     ImportedMessage,
     ImportRefused,
     Item,
-    LeftOut,
-    digest_of,
+    SkippedItem,
+    compute_digest,
 )
 from memory.store.entry_rows import MAX_CONTENT_CHARS
-from memory.text.validity import valid_text
+from memory.text.validity import replace_invalid
 
 MESSAGES_PER_WRITE = 40
 CHARS_PER_WRITE = 20_000
@@ -70,21 +70,21 @@ class ImportReport:
         return not self.conversations and not self.memories
 
 
-def pieces(
+def plan_pieces(
     items: Iterable[Item], known: Mapping[str, Sequence[Part]], report: ImportReport
 ) -> Iterator[Piece | ImportedMemory]:
     """Yield the new pieces and memories, and count all items in the report. Raises ImportRefused."""
     seen: set[str] = set()
     for found in items:
-        item = _with_short_id(found)
+        item = _shorten_id(found)
         if len(seen) > MAX_ITEMS:
             raise ImportRefused(
                 _(
                     "The file holds more than {n} conversations and memories: nothing was imported. Send it in parts.",
-                    n=number(MAX_ITEMS),
+                    n=format_number(MAX_ITEMS),
                 )
             )
-        if isinstance(item, LeftOut):
+        if isinstance(item, SkippedItem):
             report.left_out[item.what] += 1
         elif isinstance(item, ImportedMemory) and len(item.text) > MAX_CONTENT_CHARS:
             report.left_out[CANT_BE_KEPT] += 1
@@ -92,33 +92,33 @@ def pieces(
             report.known += 1
         elif isinstance(item, ImportedMemory):
             seen.add(item.source_id)
-            yield from _memory(item, known, report)
+            yield from _plan_memory(item, known, report)
         else:
             seen.add(item.source_id)
-            yield from _conversation(item, known, report)
+            yield from _plan_conversation(item, known, report)
 
 
-def _with_short_id(item: Item) -> Item:
+def _shorten_id(item: Item) -> Item:
     if not isinstance(item, ImportedConversation):
         return item
-    source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else digest_of(item.source_id)
-    return replace(item, source_id=valid_text(source_id))
+    source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
+    return replace(item, source_id=replace_invalid(source_id))
 
 
-def _memory(
+def _plan_memory(
     memory: ImportedMemory, known: Mapping[str, Sequence[Part]], report: ImportReport
 ) -> Iterator[ImportedMemory]:
     if memory.source_id in known:
         report.known += 1
         return
-    if without_secrets(memory.text) != memory.text:
+    if mask_secrets(memory.text) != memory.text:
         report.left_out[N_("memories with a secret in them")] += 1
         return
     report.memories += 1
     yield memory
 
 
-def _conversation(
+def _plan_conversation(
     conversation: ImportedConversation, known: Mapping[str, Sequence[Part]], report: ImportReport
 ) -> Iterator[Piece]:
     messages = conversation.messages
@@ -126,7 +126,7 @@ def _conversation(
     for part in known.get(conversation.source_id, ()):
         # The parts must match the beginning of the conversation. The rest is new.
         texts = (message.text for message in messages[position : position + part.messages])
-        if digest_of(*texts) != part.digest:
+        if compute_digest(*texts) != part.digest:
             report.left_out[DIFFERS] += 1
             return
         position += part.messages
@@ -136,15 +136,15 @@ def _conversation(
         return
     report.conversations += 1
     digest, done = Digest(), 0
-    for batch in _slices(new):
+    for batch in _slice_messages(new):
         for message in batch:
             digest.add(message.text)
-        kept = tuple(_storable(message, report) for message in batch)
+        kept = tuple(_prepare_message(message, report) for message in batch)
         yield Piece(conversation.source_id, done == 0, kept, Part(done + len(batch), digest.value))
         done += len(batch)
 
 
-def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
+def _slice_messages(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
     batch: list[ImportedMessage] = []
     for message in messages:
         if batch and (
@@ -156,13 +156,13 @@ def _slices(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessag
     yield batch
 
 
-def _storable(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
+def _prepare_message(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
     """Prepare a message for the log: mask secrets and limit its length."""
     said = message.text[:MAX_MESSAGE_CHARS]
-    text = without_secrets(said)
+    text = mask_secrets(said)
     report.secrets += text != said
     report.messages += 1
     report.first = min(report.first or message.at, message.at)
     report.last = max(report.last or message.at, message.at)
-    speaker = None if message.speaker is None else valid_text(message.speaker)[:MAX_ID_CHARS]
-    return replace(message, text=valid_text(text)[:MAX_MESSAGE_CHARS], speaker=speaker)
+    speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
+    return replace(message, text=replace_invalid(text)[:MAX_MESSAGE_CHARS], speaker=speaker)

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from config.texts import N_, _
 from memory.imports.items import ImportRefused, Item
-from memory.imports.json_stream import CHUNK_BYTES, TooComplex, events, values
+from memory.imports.json_stream import CHUNK_BYTES, TooComplex, parse_events, parse_values
 from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class ImportSource:
     def names(self) -> list[str]:
         return sorted(self._parts)
 
-    def ending(self, *ends: str) -> list[str]:
+    def find_by_suffix(self, *ends: str) -> list[str]:
         return [name for name in self.names if name.lower().endswith(ends)]
 
     @contextlib.contextmanager
@@ -87,7 +87,7 @@ class ImportSource:
         with self._archives[archive].open(member) if archive else Path(member).open("rb") as file:
             yield io.BufferedReader(_Part(file, self._check_open), CHUNK_BYTES)
 
-    def lines(self, name: str) -> Iterator[str]:
+    def read_lines(self, name: str) -> Iterator[str]:
         """Yield the lines of a text without line breaks. Raises ValueError for a line too long, or not in UTF-8."""
         with self.open(name) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline=None) as text:
             while line := text.readline(MAX_LINE_CHARS + 1):
@@ -95,7 +95,7 @@ class ImportSource:
                     raise TooComplex("a line is too long")
                 yield line.rstrip("\n")
 
-    def text(self, name: str) -> str:
+    def read_text(self, name: str) -> str:
         """Read a whole text. Raises ImportRefused if it is too large."""
         with self.open(name) as file:
             content = file.read(MAX_TEXT_BYTES + 1)
@@ -103,7 +103,7 @@ class ImportSource:
             raise ImportRefused(_("{file} is too large for a text: nothing was imported.", file=name))
         return content.decode("utf-8-sig")
 
-    def head(self, name: str) -> str:
+    def read_head(self, name: str) -> str:
         """Return the beginning of a part as text; an empty string if it is no text."""
         with self.open(name) as file:
             content = file.read(HEAD_BYTES)
@@ -113,14 +113,14 @@ class ImportSource:
         except UnicodeDecodeError:
             return ""
 
-    def prefixes(self, name: str) -> frozenset[str]:
+    def detect_prefixes(self, name: str) -> frozenset[str]:
         """Return which of DETECTING_PATHS the beginning of a JSON document has; none if it is no JSON."""
         if name not in self._prefixes:
             found: set[str] = set()
             try:
                 with self.open(name) as file:
                     # Important keys may follow a long list, such as contacts.
-                    paths = (path for path, *_rest in islice(events(file), HEAD_EVENTS))
+                    paths = (path for path, *_rest in islice(parse_events(file), HEAD_EVENTS))
                     found.update(path for path in paths if path in DETECTING_PATHS)
             except TooComplex:
                 self.has_too_complex = True
@@ -129,18 +129,18 @@ class ImportSource:
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
 
-    def json_with(self, *prefixes: str) -> list[str]:
-        return [name for name in self.ending(".json") if self.prefixes(name).issuperset(prefixes)]
+    def find_json(self, *prefixes: str) -> list[str]:
+        return [name for name in self.find_by_suffix(".json") if self.detect_prefixes(name).issuperset(prefixes)]
 
-    def items(self, name: str, prefix: str) -> Iterator[Any]:
+    def read_items(self, name: str, prefix: str) -> Iterator[Any]:
         """Yield the values at a path of a JSON document. Raises ValueError if it is damaged."""
         with self.open(name) as file:
-            yield from values(file, prefix)
+            yield from parse_values(file, prefix)
 
-    def events(self, name: str) -> Iterator[tuple[str, str, Any]]:
+    def read_events(self, name: str) -> Iterator[tuple[str, str, Any]]:
         """Yield the events of a JSON document, each with its path and value. Raises ValueError if it is damaged."""
         with self.open(name) as file:
-            yield from events(file)
+            yield from parse_events(file)
 
     def close(self) -> None:
         """Stop a thread that still reads for a cancelled request."""
@@ -187,7 +187,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
         archives: dict[str, zipfile.ZipFile] = {}
         parts: dict[str, tuple[str, str]] = {}
         try:
-            files = sorted(_files(path))
+            files = sorted(_find_files(path))
             for file in files:
                 # A single file may be a zip file with any name.
                 if file.suffix.lower() == ".zip" or (len(files) == 1 and zipfile.is_zipfile(file)):
@@ -197,7 +197,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
                     archive = stack.enter_context(zipfile.ZipFile(file))
                     archives[str(file)] = archive
                     of_folder = "" if file == path else f"{file.name}/"
-                    parts |= {f"{of_folder}{name}": (str(file), name) for name in _members(archive, file)}
+                    parts |= {f"{of_folder}{name}": (str(file), name) for name in _list_members(archive, file)}
                 else:
                     name = file.name if file == path else file.relative_to(path).as_posix()
                     parts[name] = ("", str(file))
@@ -214,13 +214,13 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
         yield source
 
 
-def may_be_export(name: str, content: bytes) -> bool:
+def could_be_export(name: str, content: bytes) -> bool:
     """Return True if a file is a zip file or has an extension of an export."""
     return Path(name).suffix.lower() in KINDS or zipfile.is_zipfile(io.BytesIO(content))
 
 
 @contextlib.asynccontextmanager
-async def on_disk(name: str, content: bytes) -> AsyncIterator[Path]:
+async def write_temporarily(name: str, content: bytes) -> AsyncIterator[Path]:
     """Write the content of a file to a temporary file, which keeps the extension of an export."""
     suffix = Path(name.replace("\0", "")).suffix.lower()
     with tempfile.TemporaryDirectory() as folder:
@@ -229,7 +229,7 @@ async def on_disk(name: str, content: bytes) -> AsyncIterator[Path]:
         yield path
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _find_files(path: Path) -> Iterator[Path]:
     """Yield the plain files of a folder without hidden ones, or the file itself."""
     if path.is_file():
         yield path
@@ -242,7 +242,7 @@ def _files(path: Path) -> Iterator[Path]:
                 yield folder / name
 
 
-def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
+def _list_members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
     """Yield the names of the members that may be read. Raises ImportRefused if they unpack to too much."""
     members = [member for member in archive.infolist() if not member.is_dir()]
     if sum(member.file_size for member in members) > MAX_BYTES or len(members) > MAX_PARTS:

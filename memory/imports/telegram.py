@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from config.texts import N_
-from memory.imports.items import MAX_ID_CHARS, ChatParts, ImportedMessage, Item, LeftOut, moment_at
+from memory.imports.items import MAX_ID_CHARS, ChatParts, ImportedMessage, Item, SkippedItem, parse_timestamp
 from memory.imports.json_stream import ValueBuilder
 from memory.imports.source import ImportSource
 
@@ -21,61 +21,61 @@ class TelegramReader:
     name = "Telegram"
 
     def detects(self, source: ImportSource) -> bool:
-        return any(_paths(source, name) for name in source.ending(".json"))
+        return any(_find_paths(source, name) for name in source.find_by_suffix(".json"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.ending(".json"):
-            for chat, messages in _paths(source, name):
-                yield from _chat(source, name, chat, messages)
+        for name in source.find_by_suffix(".json"):
+            for chat, messages in _find_paths(source, name):
+                yield from _read_chat(source, name, chat, messages)
 
 
-def _paths(source: ImportSource, name: str) -> list[tuple[str, str]]:
-    prefixes = source.prefixes(name)
+def _find_paths(source: ImportSource, name: str) -> list[tuple[str, str]]:
+    prefixes = source.detect_prefixes(name)
     if prefixes.issuperset(_ONE_CHAT):
         return [("id", "messages.item")]
     is_account = _WHOLE_ACCOUNT in prefixes or _ALL_CHATS in prefixes
     return [(f"{_ALL_CHATS}.id", f"{_ALL_CHATS}.messages.item")] if is_account else []
 
 
-def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> Iterator[Item]:
+def _read_chat(source: ImportSource, name: str, id_path: str, message_path: str) -> Iterator[Item]:
     """Yield the messages of each chat. In the file, the id of a chat precedes its messages."""
     chat = ChatParts("")
     builder: ValueBuilder | None = None
-    for path, event, value in source.events(name):
+    for path, event, value in source.read_events(name):
         if builder is not None:
             builder.add(event, value)
             if path == message_path and event == "end_map":
-                message, builder = _message(builder.value), None
-                yield from (message,) if isinstance(message, LeftOut) else chat.add(message)
+                message, builder = _parse_message(builder.value), None
+                yield from (message,) if isinstance(message, SkippedItem) else chat.add(message)
         elif path == message_path and event == "start_map":
             builder = ValueBuilder()
             builder.add(event, value)
         elif path == id_path and event in ("number", "string"):
-            yield from chat.rest()
+            yield from chat.flush()
             chat = ChatParts(str(value)[:MAX_ID_CHARS])
-    yield from chat.rest()
+    yield from chat.flush()
 
 
-def _message(data: Any) -> ImportedMessage | LeftOut:  # parsed JSON
+def _parse_message(data: Any) -> ImportedMessage | SkippedItem:  # parsed JSON
     if data.get("type") != "message":
-        return LeftOut(N_("notices of the messenger"))
-    text = _text(data.get("rich_message", data.get("text"))).strip()
+        return SkippedItem(N_("notices of the messenger"))
+    text = _parse_text(data.get("rich_message", data.get("text"))).strip()
     if not text:
-        return LeftOut(N_("photos, recordings and other messages without words"))
-    at = moment_at(int(data["date_unixtime"]))
+        return SkippedItem(N_("photos, recordings and other messages without words"))
+    at = parse_timestamp(int(data["date_unixtime"]))
     source = data.get("forwarded_from")
     text = f"[from {source}] {text}" if isinstance(source, str) and source else text
     return ImportedMessage(text, at, speaker=str(data.get("from") or "") or None)
 
 
-def _text(value: object) -> str:
+def _parse_text(value: object) -> str:
     """Return the text of a string, a list of parts, or the blocks of a rich message."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "".join(map(_text, value))
+        return "".join(map(_parse_text, value))
     if isinstance(value, dict):
         if isinstance(blocks := value.get("blocks") or value.get("items"), list):
-            return "\n".join(map(_text, blocks))
-        return _text(value.get("text"))
+            return "\n".join(map(_parse_text, blocks))
+        return _parse_text(value.get("text"))
     return ""

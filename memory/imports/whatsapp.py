@@ -19,9 +19,9 @@ from memory.imports.items import (
     ImportedMessage,
     ImportRefused,
     Item,
-    LeftOut,
-    digest_of,
-    plausible,
+    SkippedItem,
+    compute_digest,
+    require_plausible,
 )
 from memory.imports.source import ImportSource
 
@@ -44,7 +44,7 @@ _LEFT_OUT = re.compile(
 ORDERS = ("dmy", "mdy", "ymd")
 
 
-class _Written(NamedTuple):
+class _ParsedMessage(NamedTuple):
     """A parsed message, with the three numbers of its date in the order of the file. Notices have no speaker."""
 
     day: tuple[int, int, int]
@@ -60,37 +60,37 @@ class WhatsAppReader:
         self._zone = zone
 
     def detects(self, source: ImportSource) -> bool:
-        return any(_is_chat(source.head(name)) for name in source.ending(".txt"))
+        return any(_is_chat(source.read_head(name)) for name in source.find_by_suffix(".txt"))
 
     def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.ending(".txt"):
-            if _is_chat(source.head(name)):
-                yield from self._chat(source, name)
+        for name in source.find_by_suffix(".txt"):
+            if _is_chat(source.read_head(name)):
+                yield from self._read_chat(source, name)
 
-    def _chat(self, source: ImportSource, name: str) -> Iterator[Item]:
+    def _read_chat(self, source: ImportSource, name: str) -> Iterator[Item]:
         # A first pass to find the order of day and month.
-        order = day_order(written.day for written in _written(source.lines(name)))
+        order = detect_day_order(written.day for written in _parse_messages(source.read_lines(name)))
         if order is None:
             raise ImportRefused(
                 _("{file} has dates that can't be read: nothing was imported. Is it as WhatsApp wrote it?", file=name)
             )
         chat: ChatParts | None = None
-        for written in _written(source.lines(name)):
+        for written in _parse_messages(source.read_lines(name)):
             if written.speaker is None:
-                yield LeftOut(N_("notices of the messenger"))
+                yield SkippedItem(N_("notices of the messenger"))
                 continue
             if not written.text.strip() or _LEFT_OUT.fullmatch(written.text.strip()):
-                yield LeftOut(N_("photos, recordings and other messages without words"))
+                yield SkippedItem(N_("photos, recordings and other messages without words"))
                 continue
-            at = plausible(datetime(*_date(written.day, order), *written.time, tzinfo=self._zone))
+            at = require_plausible(datetime(*_order_date(written.day, order), *written.time, tzinfo=self._zone))
             # Identified by its first message, since the file name depends on the phone.
-            chat = chat or ChatParts(digest_of(at.isoformat(), written.speaker, written.text))
+            chat = chat or ChatParts(compute_digest(at.isoformat(), written.speaker, written.text))
             yield from chat.add(ImportedMessage(written.text.strip(), at, speaker=written.speaker))
         if chat is not None:
-            yield from chat.rest()
+            yield from chat.flush()
 
 
-def day_order(days: Iterable[tuple[int, int, int]]) -> str | None:
+def detect_day_order(days: Iterable[tuple[int, int, int]]) -> str | None:
     """Return the order of day, month and year in which all dates are valid, or None.
 
     If several are possible, return the one with the fewest dates before their predecessor.
@@ -100,7 +100,7 @@ def day_order(days: Iterable[tuple[int, int, int]]) -> str | None:
     for day in days:
         for order in [*backwards]:
             try:
-                moment = _date(day, order)
+                moment = _order_date(day, order)
                 date(*moment)
             except ValueError:
                 del backwards[order]
@@ -110,7 +110,7 @@ def day_order(days: Iterable[tuple[int, int, int]]) -> str | None:
     return min(backwards, key=backwards.__getitem__, default=None)
 
 
-def _date(day: tuple[int, int, int], order: str) -> tuple[int, int, int]:
+def _order_date(day: tuple[int, int, int], order: str) -> tuple[int, int, int]:
     """Return year, month and day. Raise ValueError for an implausible year."""
     numbers = dict(zip(order, day, strict=True))
     year = numbers["y"]
@@ -121,22 +121,22 @@ def _date(day: tuple[int, int, int], order: str) -> tuple[int, int, int]:
 
 def _is_chat(head: str) -> bool:
     lines = [line for line in head.splitlines() if line.strip()][:_FIRST_LINES]
-    messages = sum(_line(line) is not None for line in lines)
-    return messages >= 1 and _line(lines[0]) is not None
+    messages = sum(_match_line(line) is not None for line in lines)
+    return messages >= 1 and _match_line(lines[0]) is not None
 
 
-def _line(line: str) -> re.Match[str] | None:
+def _match_line(line: str) -> re.Match[str] | None:
     # The quick check avoids a copy of a long line.
     return _LINE.fullmatch(line.translate(_MARKS).strip()) if _DATED.match(line) else None
 
 
-def _written(lines: Iterable[str]) -> Iterator[_Written]:
+def _parse_messages(lines: Iterable[str]) -> Iterator[_ParsedMessage]:
     """Yield the messages. A line without a date continues the previous message."""
-    current: _Written | None = None
+    current: _ParsedMessage | None = None
     following: list[str] = []
     chars = 0
     for line in lines:
-        match = _line(line)
+        match = _match_line(line)
         if match is None:
             if current is not None and chars < MAX_MESSAGE_CHARS:
                 following.append(line)
@@ -146,9 +146,9 @@ def _written(lines: Iterable[str]) -> Iterator[_Written]:
             yield current._replace(text="\n".join((current.text, *following)))
         following, chars = [], 0
         said = _SPEAKER.fullmatch(match["rest"])
-        current = _Written(
+        current = _ParsedMessage(
             (int(match["a"]), int(match["b"]), int(match["c"])),
-            (_hour(int(match["hour"]), match["half"]), int(match["minute"]), int(match["second"] or 0)),
+            (_to_24_hours(int(match["hour"]), match["half"]), int(match["minute"]), int(match["second"] or 0)),
             said["speaker"].strip() if said else None,
             said["text"] if said else match["rest"],
         )
@@ -156,7 +156,7 @@ def _written(lines: Iterable[str]) -> Iterator[_Written]:
         yield current._replace(text="\n".join((current.text, *following)))
 
 
-def _hour(hour: int, half: str | None) -> int:
+def _to_24_hours(hour: int, half: str | None) -> int:
     if half is None:
         return hour
     return hour % 12 + (12 if half.lower().startswith("p") else 0)

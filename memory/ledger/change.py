@@ -16,8 +16,8 @@ import aiosqlite
 from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
-from memory.ledger.page import Page, appending, format_line, line_of, replacing
-from memory.messages import storable
+from memory.ledger.page import Page, appending, format_line, get_line, replacing
+from memory.messages import make_storable
 from memory.store.database import Row
 from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import (
@@ -30,27 +30,27 @@ from memory.store.entry import (
     NewEntry,
     Priority,
     Proposal,
-    default_priority,
+    get_default_priority,
 )
 from memory.store.entry_rows import (
     CURRENT,
     ENTRY_ROWS,
     bind_name,
-    entries_where,
-    entry_of,
-    find,
-    free_name_for,
-    generated_name,
-    holder,
+    entry_from_row,
+    find_entry,
+    find_free_entry_name,
+    generate_name,
+    get_entry,
     insert_entry,
+    read_entries,
     refuse_secret,
     require_free,
-    usable_content,
-    usable_name,
+    validate_content,
+    validate_name,
 )
 from memory.store.reinforcement import reinforce
-from memory.store.scope import usable_scope
-from memory.text.naming import name_key
+from memory.store.scope import validate_scope
+from memory.text.naming import make_name_key
 
 
 class Change:
@@ -93,22 +93,24 @@ class Change:
         """Return the rows that `sql` selects, including the writes of this change so far."""
         return list(await self._connection.execute_fetchall(sql, parameters))
 
-    async def find(self, name: str) -> Entry:
-        return await find(self.read, self.owner_id, name)
+    async def get(self, name: str) -> Entry:
+        return await get_entry(self.read, self.owner_id, name)
 
-    async def holder(self, name: str) -> Entry | None:
-        return await holder(self.read, self.owner_id, name)
+    async def find(self, name: str) -> Entry | None:
+        return await find_entry(self.read, self.owner_id, name)
 
-    async def free_name(self, target: str) -> str:
-        return await free_name_for(self._connection, self.owner_id, target)
+    async def find_free_name(self, target: str) -> str:
+        return await find_free_entry_name(self._connection, self.owner_id, target)
 
     async def add(self, new: NewEntry) -> Entry:
         """Create an entry. Raise MemoryRefused if its name is taken or its content must not be stored."""
-        new = self._usable(new)
-        name = new.name or await generated_name(self._connection, self.owner_id, new.stem, new.topic or new.content)
-        return await self._by_id(await self._insert(name, new))
+        new = self._validate(new)
+        name = new.name or await generate_name(self._connection, self.owner_id, new.stem, new.topic or new.content)
+        return await self._get_by_id(await self._insert(name, new))
 
-    async def also(self, entry: Entry, write: Callable[[aiosqlite.Connection, Entry], Awaitable[None]]) -> None:
+    async def write_alongside(
+        self, entry: Entry, write: Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
+    ) -> None:
         """Write rows that belong to an entry, such as the marker of an archive, in the same transaction."""
         await write(self._connection, entry)
 
@@ -132,20 +134,20 @@ class Change:
         given = {
             "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
             "quote": quote,
-            "subject": name_key(subject) if subject is not None else None,
+            "subject": make_name_key(subject) if subject is not None else None,
             "nature": nature,
             "valid_from": to_text(valid_from) if valid_from is not None else None,
             "valid_until": to_text(valid_until) if valid_until is not None else None,
         }
-        columns = {"content": usable_content(content), "author": self.author, "trusted": self._trusted}
+        columns = {"content": validate_content(content), "author": self.author, "trusted": self._trusted}
         # A shared entry stays shared only if a person has written the new content.
         columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
-        columns |= _of_kind(entry, kind) if kind is not None else {}
+        columns |= _build_kind_columns(entry, kind) if kind is not None else {}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
-        rewritten = await self._by_id(entry.id)
+        rewritten = await self._get_by_id(entry.id)
         if rewritten.content != entry.content:
             await self._exchange_line(entry, rewritten)
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
     async def supersede(self, former: Entry, new: NewEntry) -> Entry:
         """Add an entry that supersedes `former` and inherits its names, subject and scope.
@@ -155,35 +157,35 @@ class Change:
         if new.unconfirmed is not None:
             raise ValueError("an unconfirmed memory supersedes nothing")
         inherited = Priority(former.priority) if new.kind == former.kind else None
-        new = self._usable(
+        new = self._validate(
             replace(
                 new,
                 name=None,
                 subject=new.subject or former.subject,
                 scope=new.scope or former.scope,
                 priority=new.priority or inherited,
-                nature=_inherited_nature(former, new.nature),
+                nature=_inherit_nature(former, new.nature),
             )
         )
         # Released first, since the new entry takes over the names.
         await self._release_names(former)
         entry_id = await self._insert(former.name, new)
-        await self._give_way(former, entry_id, former.aliases, "until")
-        return await self._by_id(entry_id)
+        await self._mark_superseded(former, entry_id, former.aliases, "until")
+        return await self._get_by_id(entry_id)
 
     async def supersede_by_known(self, former: Entry, entry: Entry, word: str = "until") -> Entry:
         """Let an existing entry supersede `former`. The new name of `former` contains `word` and the date."""
         await self._release_names(former)
-        nature = _inherited_nature(former, entry.nature)
+        nature = _inherit_nature(former, entry.nature)
         await self._set(entry.id, {"subject": entry.subject or former.subject, "nature": nature})
-        await self._give_way(former, entry.id, (former.name, *former.aliases), word)
-        return await self._by_id(entry.id)
+        await self._mark_superseded(former, entry.id, (former.name, *former.aliases), word)
+        return await self._get_by_id(entry.id)
 
     async def merge(self, entry: Entry, others: Iterable[Entry]) -> None:
         """Let an entry supersede its duplicates, and store the counts and priority that `entry` carries."""
         for other in others:
             # Read again, since each superseded entry may pass on its subject or its line.
-            await self.supersede_by_known(other, await self._by_id(entry.id), "merged")
+            await self.supersede_by_known(other, await self._get_by_id(entry.id), "merged")
         columns = {
             "priority": entry.priority,
             "subject": entry.subject,
@@ -196,21 +198,21 @@ class Change:
 
     async def rename(self, entry: Entry, new_name: str) -> Entry:
         """Change an entry's name. The old one becomes an alias."""
-        target = usable_name(new_name)
+        target = validate_name(new_name)
         await require_free(self._connection, self.owner_id, target, but=entry.id)
         await self._touch(entry.id)
         await self._connection.execute("UPDATE names SET is_alias = 1 WHERE entry_id = ?", (entry.id,))
         # The new name may be an alias of the entry itself.
         await self._connection.execute(
-            "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, name_key(target))
+            "DELETE FROM names WHERE owner_id = ? AND key = ?", (self.owner_id, make_name_key(target))
         )
         await bind_name(self._connection, self.owner_id, entry.id, target)
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
     async def bind(self, entry: Entry, alias: str) -> Entry:
         await self._touch(entry.id)
-        await bind_name(self._connection, self.owner_id, entry.id, usable_name(alias), is_alias=True)
-        return await self._by_id(entry.id)
+        await bind_name(self._connection, self.owner_id, entry.id, validate_name(alias), is_alias=True)
+        return await self._get_by_id(entry.id)
 
     async def remove(self, entry: Entry, *, is_asked: bool = False) -> None:
         """Delete an entry and mark its source words as forgotten.
@@ -235,14 +237,14 @@ class Change:
         await self._set(entry.id, {"unconfirmed": None, "proposal": None, **columns})
         if proposal.action is not None:
             await self._carry_out(proposal)
-            await self._remove(await self._by_id(entry.id))
+            await self._remove(await self._get_by_id(entry.id))
         for number in proposal.replaces:
-            if (former := await self._first(f"e.id = ? AND {CURRENT}", number)) is not None:
-                await self.supersede_by_known(former, await self._by_id(entry.id))
-        if entry.subject is not None and await self.current_of(entry.subject, but=entry.id) is not None:
+            if (former := await self._find_first(f"e.id = ? AND {CURRENT}", number)) is not None:
+                await self.supersede_by_known(former, await self._get_by_id(entry.id))
+        if entry.subject is not None and await self.find_current(entry.subject, but=entry.id) is not None:
             # An equal subject alone supersedes nothing, so this entry gets another one.
-            await self._set(entry.id, {"subject": name_key(entry.name)})
-        return await self._by_id(entry.id)
+            await self._set(entry.id, {"subject": make_name_key(entry.name)})
+        return await self._get_by_id(entry.id)
 
     async def share(self, entry: Entry, by: str) -> Entry:
         """Let the family read a current entry. `by` is the name of the person who shares it. Raises MemoryRefused."""
@@ -251,11 +253,11 @@ class Change:
                 _("{name} can't be shared: only what is confirmed, and not replaced, is.", name=entry.name)
             )
         await self._set(entry.id, {"shared_at": self._now, "shared_by": by})
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
     async def unshare(self, entry: Entry) -> Entry:
         await self._set(entry.id, {"shared_at": None, "shared_by": None})
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
     async def withdraw(self, entry: Entry) -> Entry:
         """Stop sharing an entry, also in the recorded changes, so that no undo of its owner shares it again."""
@@ -277,10 +279,10 @@ class Change:
     async def put_back(self, former: Entry) -> Entry:
         """Restore a memory that was put aside, with its line in MEMORY.md if there is room."""
         await self._set(former.id, {"unconfirmed": None})
-        if former.line is not None and not await self._page.has(former.line):
+        if former.line is not None and not await self._page.has_line(former.line):
             with contextlib.suppress(MemoryRefused):
                 await self.edit_file(appending(former.line))
-        return await self._by_id(former.id)
+        return await self._get_by_id(former.id)
 
     async def end(self, entry: Entry) -> None:
         await self._set(entry.id, {"valid_until": self._now})
@@ -290,7 +292,7 @@ class Change:
             edit = replacing(proposal.part, proposal.value) if proposal.part else appending(proposal.value)
             await self.edit_file(edit)
             return
-        entry = await self._first("e.id = ?", proposal.entry)
+        entry = await self._find_first("e.id = ?", proposal.entry)
         if entry is None:
             raise MemoryRefused(_("What this was about is gone: there is nothing to do."))
         match proposal.action:
@@ -305,19 +307,19 @@ class Change:
             case Action.RECORD:
                 await self.record_run(entry, success=proposal.value == "success")
 
-    async def current_of(self, subject: str, but: int | None = None) -> Entry | None:
+    async def find_current(self, subject: str, but: int | None = None) -> Entry | None:
         """Return the current entry about a subject, other than the entry with id `but`."""
-        return await self._first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", name_key(subject), but)
+        return await self._find_first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", make_name_key(subject), but)
 
     async def is_current(self, entry: Entry) -> bool:
         return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
 
-    async def by_number(self, number: int) -> Entry | None:
-        return await self._first("e.id = ?", number)
+    async def find_by_number(self, number: int) -> Entry | None:
+        return await self._find_first("e.id = ?", number)
 
-    async def with_line(self, line: str) -> Entry | None:
+    async def find_by_line(self, line: str) -> Entry | None:
         """Return the current entry to which a line of MEMORY.md belongs."""
-        return await self._first(f"e.line = ? AND {CURRENT}", line)
+        return await self._find_first(f"e.line = ? AND {CURRENT}", line)
 
     async def archive(self, entry: Entry) -> None:
         """Remove an entry from all prompts. It stays searchable."""
@@ -326,22 +328,22 @@ class Change:
     async def renew(self, entry: Entry) -> Entry:
         """Restart an entry's decay and restore it from the archive."""
         await self._set(entry.id, {"last_reinforced_at": self._now, "archived_at": None})
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
-    async def weigh(self, entry: Entry, priority: Priority | str, *, as_told: bool = False) -> None:
+    async def set_priority(self, entry: Entry, priority: Priority | str, *, as_told: bool = False) -> None:
         """Change an entry's priority. With `as_told` it also gets the author and trust of this change."""
         values = {"author": self.author, "trusted": entry.trusted or self._trusted} if as_told else {}
         await self._set(entry.id, {"priority": priority, **values})
 
-    async def mark(self, entry: Entry, nature: Nature) -> Entry:
+    async def set_nature(self, entry: Entry, nature: Nature) -> Entry:
         await self._set(entry.id, {"nature": nature})
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
-    async def classify(self, entry: Entry, kind: Kind) -> Entry:
+    async def set_kind(self, entry: Entry, kind: Kind) -> Entry:
         """Change an entry's kind and set the default priority of that kind."""
-        if columns := _of_kind(entry, kind):
+        if columns := _build_kind_columns(entry, kind):
             await self._set(entry.id, columns)
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
     async def record_run(self, entry: Entry, *, success: bool) -> Entry:
         """Count a run of a workflow, which also reinforces it and restores it from the archive."""
@@ -351,46 +353,46 @@ class Change:
             "reinforcement_count": min(entry.reinforcement_count + 1, MAX_REINFORCEMENTS),
         }
         await self._set(entry.id, {**columns, "archived_at": None})
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
     async def reinforce(self, entry: Entry) -> Entry:
         """Count an explicit request to remember an entry. /undo doesn't take this back."""
         await reinforce(self._connection, entry.id, self._now)
-        return await self._by_id(entry.id)
+        return await self._get_by_id(entry.id)
 
-    async def page(self) -> str:
-        return await self._page.text()
+    async def read_page(self) -> str:
+        return await self._page.read()
 
     async def edit_file(self, edit: Callable[[str], str]) -> None:
         await self._page.edit(edit)
 
-    async def know_line(self, entry: Entry, line: str | None) -> None:
+    async def record_line(self, entry: Entry, line: str | None) -> None:
         """Record the line of MEMORY.md that belongs to an entry, or None."""
         await self._set(entry.id, {"line": line})
 
     async def _exchange_line(self, former: Entry, successor: Entry | None) -> None:
         """Replace a former entry's line in MEMORY.md by its successor's, unless a person has edited it."""
-        line = line_of(former)
+        line = get_line(former)
         # An entry that was superseded before has passed on its line, so an equal line belongs to another entry.
-        if line is None or former.superseded_by is not None or not await self._page.has(line):
+        if line is None or former.superseded_by is not None or not await self._page.has_line(line):
             return
         own = successor.line if successor is not None and successor.id != former.id else None
         new = own or (format_line(successor.content) if successor is not None else None)
         # If the new line exists already, the old one is only deleted.
-        await self._page.exchange(line, None if new is None or await self._page.has(new) else new)
-        if successor is not None and new is not None and await self._page.has(new):
-            await self.know_line(successor, new)
+        await self._page.replace_line(line, None if new is None or await self._page.has_line(new) else new)
+        if successor is not None and new is not None and await self._page.has_line(new):
+            await self.record_line(successor, new)
 
-    def _usable(self, new: NewEntry) -> NewEntry:
-        tags = tuple(storable(tag) for tag in new.tags)
-        outcome, quote = (storable(text or "").strip() or None for text in (new.outcome, new.quote))
+    def _validate(self, new: NewEntry) -> NewEntry:
+        tags = tuple(make_storable(tag) for tag in new.tags)
+        outcome, quote = (make_storable(text or "").strip() or None for text in (new.outcome, new.quote))
         refuse_secret(f"{json.dumps(tags, ensure_ascii=False)}\n{outcome}\n{quote}")
         return replace(
             new,
-            name=usable_name(new.name) if new.name is not None else None,
-            content=usable_content(new.content),
+            name=validate_name(new.name) if new.name is not None else None,
+            content=validate_content(new.content),
             tags=tags,
-            scope=usable_scope(new.scope),
+            scope=validate_scope(new.scope),
             outcome=outcome,
             quote=quote,
             author=self.author,
@@ -411,14 +413,14 @@ class Change:
         await self._touch(entry.id)
         await self._connection.execute("DELETE FROM names WHERE entry_id = ?", (entry.id,))
 
-    async def _give_way(self, former: Entry, successor_id: int, names: Iterable[str], word: str) -> None:
+    async def _mark_superseded(self, former: Entry, successor_id: int, names: Iterable[str], word: str) -> None:
         """Mark an entry as superseded. It gets a dated name, its successor gets `names` as aliases and the line."""
         for name in names:
             await bind_name(self._connection, self.owner_id, successor_id, name, is_alias=True)
-        dated = await self.free_name(f"{former.name} {word} {self.moment:%Y-%m-%d}")
+        dated = await self.find_free_name(f"{former.name} {word} {self.moment:%Y-%m-%d}")
         await bind_name(self._connection, self.owner_id, former.id, dated)
         await self._set(former.id, {"superseded_by": successor_id})
-        await self._exchange_line(former, await self._by_id(successor_id))
+        await self._exchange_line(former, await self._get_by_id(successor_id))
 
     async def _touch(self, entry_id: int) -> None:
         # Only the first state counts, since /undo reverts the whole change.
@@ -436,20 +438,20 @@ class Change:
         assignments = ", ".join(f"{column} = ?" for column in columns)
         await self._connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", (*columns.values(), entry_id))
 
-    async def _by_id(self, entry_id: int) -> Entry:
+    async def _get_by_id(self, entry_id: int) -> Entry:
         (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))  # Also a deleted one.
-        return entry_of(row)
+        return entry_from_row(row)
 
-    async def _first(self, where: str, *parameters: object) -> Entry | None:
-        entries = await entries_where(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
+    async def _find_first(self, where: str, *parameters: object) -> Entry | None:
+        entries = await read_entries(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
         return next(iter(entries), None)
 
 
-def _of_kind(entry: Entry, kind: Kind) -> dict[str, object]:
+def _build_kind_columns(entry: Entry, kind: Kind) -> dict[str, object]:
     """Return the columns that change an entry's kind. Its priority becomes the default of the new kind."""
-    return {"kind": kind, "priority": default_priority(kind)} if kind != entry.kind else {}
+    return {"kind": kind, "priority": get_default_priority(kind)} if kind != entry.kind else {}
 
 
-def _inherited_nature(former: Entry, nature: Nature | str) -> str:
+def _inherit_nature(former: Entry, nature: Nature | str) -> str:
     """Return the nature of an entry that supersedes `former`. A new home is as vital as the last one."""
     return Nature.VITAL if former.nature == Nature.VITAL and nature != Nature.EVENT else nature

@@ -9,12 +9,12 @@ import aiosqlite
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.ledger import Ledger
-from memory.ledger.page import line_digest, without_line
+from memory.ledger.page import compute_line_digest, removing_line
 from memory.store.database import Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
-from memory.store.entry_rows import LIVE, entries_where, find, find_owner_id, holder
-from memory.store.forgotten import ForgottenWords, forgotten_words
-from memory.text.naming import name_key
+from memory.store.entry_rows import LIVE, find_entry, find_owner_id, get_entry, read_entries
+from memory.store.forgotten import ForgottenWords, read_forgotten_words
+from memory.text.naming import make_name_key
 
 Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 
@@ -34,22 +34,22 @@ class EntryStore:
         async with self._ledger.change(owner, Operation.ADD, new.author, trusted=new.trusted) as change:
             entry = await change.add(new)
             if also is not None:
-                await change.also(entry, also)
+                await change.write_alongside(entry, also)
             return entry
 
     async def rename(self, owner: str, name: str, new_name: str, author: Author = Author.USER) -> Entry:
         async with self._ledger.change(owner, Operation.RENAME, author) as change:
-            return await change.rename(await change.find(name), new_name)
+            return await change.rename(await change.get(name), new_name)
 
     async def alias(self, owner: str, name: str, alias: str, author: Author = Author.USER) -> Entry:
         async with self._ledger.change(owner, Operation.ALIAS, author) as change:
-            return await change.bind(await change.find(name), alias)
+            return await change.bind(await change.get(name), alias)
 
     async def write(
         self, owner: str, name: str, content: str, author: Author = Author.USER, *, trusted: bool = True
     ) -> Entry:
         async with self._ledger.change(owner, Operation.WRITE, author, trusted=trusted) as change:
-            return await change.rewrite(await change.find(name), content)
+            return await change.rewrite(await change.get(name), content)
 
     async def edit(self, owner: str, name: str, content: str) -> Entry:
         """Replace an entry's content by a text that its owner has typed. This confirms it and removes its quote.
@@ -57,7 +57,7 @@ class EntryStore:
         Raises MemoryRefused, also for a workflow, since its steps would no longer match.
         """
         async with self._ledger.change(owner, Operation.WRITE, Author.USER) as change:
-            entry = await change.find(name)
+            entry = await change.get(name)
             if entry.steps:
                 raise MemoryRefused(_("{name} has steps: tell me in your words how it is done now.", name=entry.name))
             edited = await change.rewrite(entry, content, quote="")
@@ -66,7 +66,7 @@ class EntryStore:
     async def remove(self, owner: str, name: str, author: Author = Author.USER, *, is_asked: bool = False) -> Entry:
         """Delete an entry with its names. It can be restored for 30 days. `is_asked` is as in `Change.remove`."""
         async with self._ledger.change(owner, Operation.REMOVE, author) as change:
-            entry = await change.find(name)
+            entry = await change.get(name)
             await change.remove(entry, is_asked=is_asked)
             return entry
 
@@ -74,23 +74,23 @@ class EntryStore:
         """Delete entries, and lines of MEMORY.md by their digests, as one change. Return its number."""
         async with self._ledger.change(owner, Operation.REMOVE, Author.USER) as change:
             for number in entries:
-                await change.remove(await change.find(f"#{number}"))
-            for line in (await change.page()).split("\n") if lines else ():
-                if line_digest(line) in lines:
-                    await change.edit_file(without_line(line))
+                await change.remove(await change.get(f"#{number}"))
+            for line in (await change.read_page()).split("\n") if lines else ():
+                if compute_line_digest(line) in lines:
+                    await change.edit_file(removing_line(line))
         return change.number
 
     async def confirm(self, owner: str, name: str, author: Author = Author.USER) -> Entry:
         """Confirm a memory, which supersedes those that it contradicts. Raises MemoryRefused."""
         async with self._ledger.change(owner, Operation.CONFIRM, author) as change:
-            entry = await change.find(name)
+            entry = await change.get(name)
             if entry.unconfirmed is None:
                 raise MemoryRefused(_("{name} is confirmed already: there is nothing to do.", name=entry.name))
             return await change.confirm(entry)
 
     async def confirm_imported(self, owner: str) -> tuple[int, int | None]:
         """Confirm all imported memories. Return how many there were, and the number of the change."""
-        entries = [entry for entry in await self.unconfirmed(owner) if entry.author == Author.IMPORT]
+        entries = [entry for entry in await self.list_unconfirmed(owner) if entry.author == Author.IMPORT]
         number: int | None = None
         for start in range(0, len(entries), CONFIRMED_PER_WRITE):
             async with self._ledger.change(owner, Operation.CONFIRM, Author.USER, continues=number) as change:
@@ -99,29 +99,29 @@ class EntryStore:
             number = change.number
         return len(entries), number
 
-    async def forgotten(self, owner: str) -> ForgottenWords:
-        return await forgotten_words(self._database.rows, owner)
+    async def read_forgotten_words(self, owner: str) -> ForgottenWords:
+        return await read_forgotten_words(self._database.rows, owner)
 
-    async def _where(self, where: str, *parameters: object) -> list[Entry]:
-        return await entries_where(self._database.rows, where, parameters)
+    async def _find_where(self, where: str, *parameters: object) -> list[Entry]:
+        return await read_entries(self._database.rows, where, parameters)
 
-    async def unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
+    async def list_unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
         where = "e.unconfirmed IS NOT NULL AND (? IS NULL OR o.name = ?) ORDER BY e.id DESC LIMIT ?"
-        return await self._where(where, owner, owner, limit)
+        return await self._find_where(where, owner, owner, limit)
 
-    async def with_lines(self, owner: str) -> list[Entry]:
-        return await self._where("o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL", owner)
+    async def list_with_lines(self, owner: str) -> list[Entry]:
+        return await self._find_where("o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL", owner)
 
     async def get(self, owner: str, name: str) -> Entry:
         """Return the entry with that name or alias. Raise MemoryRefused with similar names if nothing is found."""
-        return await find(self._database.rows, await find_owner_id(self._database.rows, owner), name)
+        return await get_entry(self._database.rows, await find_owner_id(self._database.rows, owner), name)
 
-    async def holder(self, owner: str, name: str) -> Entry | None:
-        return await holder(self._database.rows, await find_owner_id(self._database.rows, owner), name)
+    async def find(self, owner: str, name: str) -> Entry | None:
+        return await find_entry(self._database.rows, await find_owner_id(self._database.rows, owner), name)
 
     async def get_any(self, name: str, first: str) -> Entry:
         """Return the entry of `first` with that name, or of the only other owner who has one. Raises MemoryRefused."""
-        holding = await self._where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", name_key(name))
+        holding = await self._find_where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", make_name_key(name))
         owners = sorted({entry.owner for entry in holding})
         if first in owners or not owners:
             return await self.get(first, name)
@@ -131,10 +131,10 @@ class EntryStore:
             )
         return holding[0]
 
-    async def newest(self, owner: str, limit: int) -> list[Entry]:
+    async def list_newest(self, owner: str, limit: int) -> list[Entry]:
         """Return the newest current entries of an owner, without archived conversations."""
         where = f"o.name = ? AND {LIVE} AND e.kind <> ? ORDER BY e.id DESC LIMIT ?"
-        return await self._where(where, owner, Kind.ARCHIVE, limit)
+        return await self._find_where(where, owner, Kind.ARCHIVE, limit)
 
     async def list(
         self, owner: str | None = None, kind: str | None = None, *, limit: int = 1_000_000, offset: int = 0
@@ -144,9 +144,9 @@ class EntryStore:
             "(? IS NULL OR o.name = ?) AND (? IS NULL OR e.kind = ?)"
             " ORDER BY e.superseded_by IS NOT NULL OR e.archived_at IS NOT NULL, e.id DESC LIMIT ? OFFSET ?"
         )
-        return await self._where(where, owner, owner, kind, kind, limit, offset)
+        return await self._find_where(where, owner, owner, kind, kind, limit, offset)
 
-    async def counts(self, owner: str) -> dict[str, int]:
+    async def count_by_kind(self, owner: str) -> dict[str, int]:
         rows = await self._database.rows(
             "SELECT e.kind, count(*) FROM entries e JOIN owners o ON o.id = e.owner_id"
             " WHERE o.name = ? AND e.deleted_at IS NULL GROUP BY e.kind ORDER BY e.kind",

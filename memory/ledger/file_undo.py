@@ -11,7 +11,7 @@ import aiosqlite
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.messages import make_storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class FileChange:
 
     def apply(self, text: str) -> str:
         """Return the text without the change. Raise MemoryRefused if none of its lines are left."""
-        shown = storable(text)
+        shown = make_storable(text)
         if shown == self.after:
-            return self._with_entries(self.before)
+            return self._restore_entries(self.before)
         if shown == self.before:
             return text  # The change was never written because of a crash.
-        reverted = self._with_entries(_reverted(shown, self.before, self.after))
+        reverted = self._restore_entries(_revert(shown, self.before, self.after))
         if reverted == shown and self.before != self.after:
             raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
         return reverted
 
-    def _with_entries(self, text: str) -> str:
+    def _restore_entries(self, text: str) -> str:
         lines = [line for line in text.split("\n") if line not in self.gone]
         missing = [line for line in self.back if line not in lines]
         if not missing:
@@ -49,7 +49,7 @@ class FileChange:
         return "\n".join([*([body] if body else []), *missing]) + "\n"
 
 
-def _reverted(text: str, before: str, after: str) -> str:
+def _revert(text: str, before: str, after: str) -> str:
     """Revert the difference between `before` and `after` in a text. Lines that were edited since stay."""
     lines, old, new = text.split("\n"), before.split("\n"), after.split("\n")
     for kind, first, last, start, end in reversed(
@@ -60,7 +60,7 @@ def _reverted(text: str, before: str, after: str) -> str:
         written, replaced = new[start:end], old[first:last]
         if not all(line in lines for line in written if line.strip()):
             continue
-        at = _place_of(lines, written, new[:start])
+        at = _find_place(lines, written, new[:start])
         for line in written:
             if line in lines:
                 lines.remove(line)
@@ -69,7 +69,7 @@ def _reverted(text: str, before: str, after: str) -> str:
     return "\n".join(lines)
 
 
-def _place_of(lines: Sequence[str], written: Sequence[str], before: Sequence[str]) -> int:
+def _find_place(lines: Sequence[str], written: Sequence[str], before: Sequence[str]) -> int:
     """Return the index for restored lines: that of their replacement, or else behind the line that preceded them."""
     present = [lines.index(line) for line in written if line in lines and line.strip()]
     if present:
@@ -78,7 +78,7 @@ def _place_of(lines: Sequence[str], written: Sequence[str], before: Sequence[str
     return lines.index(anchor) + 1 if anchor is not None else 0
 
 
-async def file_change(
+async def build_file_change(
     connection: aiosqlite.Connection, edit: tuple[str, str] | None, states: Mapping[int, str | None], *, is_whole: bool
 ) -> FileChange:
     before, after = edit or ("", "")

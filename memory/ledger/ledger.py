@@ -20,7 +20,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.change import Change
 from memory.ledger.page import Page
 from memory.ledger.undo import UNDO_PERIOD
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.database import Database
 from memory.store.effects import record_causes
 from memory.store.entry import Author, Operation
@@ -91,10 +91,10 @@ class Ledger:
         if edit is not None:
             change.is_written = await self._write(edit)
 
-    async def page(self, owner: str) -> str:
+    async def read_page(self, owner: str) -> str:
         return await self._files.read_long_term(owner)
 
-    async def typed_lines(self, owner: str, text: str) -> list[str]:
+    async def find_typed_lines(self, owner: str, text: str) -> list[str]:
         """Return the lines of an owner's MEMORY.md that a person wrote or asked for since its last compression."""
         # These are all lines that no recorded change of a model or of the compression has written.
         rows = await self._database.rows(
@@ -162,7 +162,7 @@ class Ledger:
         rows: list[tuple[int, str | None, str | None]] = [(was, state, None) for was, state in change.before.items()]
         if page.is_changed:
             # Entry 0 is MEMORY.md.
-            rows.append((0, storable(page.former or ""), storable(page.known_text)))
+            rows.append((0, make_storable(page.former or ""), make_storable(page.known_text)))
         if not rows:
             return None, None
         await record_causes(connection)
@@ -181,7 +181,7 @@ class Ledger:
             await mark_words(connection, change.owner_id, int(number), entry, now_text(self._clock))
         if not page.is_changed:
             return number, None
-        return number, _FileEdit(record, page.owner, storable(page.former or ""), page.known_text)
+        return number, _FileEdit(record, page.owner, make_storable(page.former or ""), page.known_text)
 
     async def _finish_edits(self, connection: aiosqlite.Connection, owner_id: int | None) -> None:
         rows = await connection.execute_fetchall(
@@ -191,7 +191,7 @@ class Ledger:
         )
         for row in rows:
             with contextlib.suppress(OSError):  # The disk may be full. The next change tries again.
-                await self._put(connection, _FileEdit(*row))
+                await self._write_to_file(connection, _FileEdit(*row))
 
     async def _write(self, edit: _FileEdit) -> bool:
         try:
@@ -200,7 +200,7 @@ class Ledger:
                 waits = "SELECT 1 FROM changes WHERE id = ? AND unwritten"
                 if not list(await connection.execute_fetchall(waits, (edit.record,))):
                     return True  # Already written or undone.
-                return await self._put(connection, edit)
+                return await self._write_to_file(connection, edit)
         except OSError as error:
             raise StoreError(
                 _(
@@ -209,12 +209,12 @@ class Ledger:
                 )
             ) from error
 
-    async def _put(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
+    async def _write_to_file(self, connection: aiosqlite.Connection, edit: _FileEdit) -> bool:
         """Write a recorded edit. Return False if a person has edited the file first. That edit wins."""
         written = await self._files.rewrite_long_term(edit.owner, expected=edit.before, text=edit.after)
         # An edit that lost must not be undone later, so its record is deleted.
         settled = "UPDATE changes SET unwritten = 0 WHERE id = ?" if written else "DELETE FROM changes WHERE id = ?"
         await connection.execute(settled, (edit.record,))
         if self._copies is not None:
-            await self._copies.keep(connection, self._files.long_term_path(edit.owner))
+            await self._copies.store(connection, self._files.long_term_path(edit.owner))
         return written

@@ -8,7 +8,7 @@ from config.texts import _
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.ledger import Ledger
-from memory.ledger.page import appending, line_digest, replacing, said_by, without_line
+from memory.ledger.page import appending, compute_line_digest, removing_line, replacing, strip_list_marker
 from memory.store.entry import Author, Operation
 
 MAX_TRIES = 3
@@ -25,17 +25,17 @@ class LongTermMemory:
     async def read(self, owner: str) -> str:
         return await self._files.read_long_term(owner)
 
-    async def lines(self, owner: str) -> list[str]:
+    async def read_lines(self, owner: str) -> list[str]:
         """Return the lines of MEMORY.md without headings and empty lines."""
         lines = (await self.read(owner)).splitlines()
         return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
     async def remove_line(self, owner: str, digest: str, author: Author) -> tuple[str, int | None]:
         """Delete the line with that digest. Return its text and the number of the change. Raises MemoryRefused."""
-        line = next((line for line in await self.lines(owner) if line_digest(line) == digest), None)
+        line = next((line for line in await self.read_lines(owner) if compute_line_digest(line) == digest), None)
         if line is None:
             raise MemoryRefused(_("That line of MEMORY.md is gone, or says something else by now: see /memory."))
-        return said_by(line), await self._change(owner, author, without_line(line))
+        return strip_list_marker(line), await self._change(owner, author, removing_line(line))
 
     async def append(self, owner: str, text: str, author: Author) -> int | None:
         """Append a part and return the number of the change. Raise MemoryRefused for a secret or a too large file."""

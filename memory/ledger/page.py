@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from config.texts import _, ngettext
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.entry import TYPED_KINDS, Entry
 
 MAX_QUOTE_CHARS = 60
@@ -28,41 +28,41 @@ class Page:
 
     @property
     def is_changed(self) -> bool:
-        return self.former is not None and storable(self.former) != storable(self.known_text)
+        return self.former is not None and make_storable(self.former) != make_storable(self.known_text)
 
-    async def text(self) -> str:
+    async def read(self) -> str:
         if self.former is None:
             # A crash may have left an earlier edit unwritten.
             await self._finish_edits()
-            self.former = self.known_text = await self._files.raw_long_term(self.owner)
+            self.former = self.known_text = await self._files.read_raw_long_term(self.owner)
         return self.known_text
 
     async def edit(self, change: Callable[[str], str]) -> None:
-        text = change(await self.text())
+        text = change(await self.read())
         self._files.check_long_term(self.former or "", text)
         self.known_text = text
 
-    async def has(self, line: str) -> bool:
-        return line in (await self.text()).split("\n")
+    async def has_line(self, line: str) -> bool:
+        return line in (await self.read()).split("\n")
 
-    async def exchange(self, line: str, new: str | None) -> None:
+    async def replace_line(self, line: str, new: str | None) -> None:
         """Replace a line. Delete it if `new` is None or exceeds the file's limit."""
 
-        def exchanged(text: str) -> str:
+        def exchange(text: str) -> str:
             lines = text.split("\n")
             at = lines.index(line)
             return "\n".join([*lines[:at], *([] if new is None else [new]), *lines[at + 1 :]])
 
         try:
-            await self.edit(exchanged)
+            await self.edit(exchange)
         except MemoryRefused:
             if new is None:
                 raise
             # There is no room for the new line, but the outdated one must not stay.
-            await self.exchange(line, None)
+            await self.replace_line(line, None)
 
 
-def line_of(entry: Entry) -> str | None:
+def get_line(entry: Entry) -> str | None:
     """Return the line that an entry has in MEMORY.md, or None."""
     # Before lines were recorded, typed memories had one with their content.
     return entry.line or (format_line(entry.content) if entry.kind in TYPED_KINDS else None)
@@ -72,29 +72,29 @@ def format_line(content: str) -> str:
     return f"- {' '.join(content.split())}"
 
 
-def line_digest(line: str) -> str:
+def compute_line_digest(line: str) -> str:
     """Return a short hash that identifies a line of MEMORY.md."""
     # The file is read with surrogateescape, since people may save it in any encoding.
     return hashlib.sha256(line.strip().encode("utf-8", "surrogateescape")).hexdigest()[:10]
 
 
-def said_by(line: str) -> str:
+def strip_list_marker(line: str) -> str:
     """Return a line of MEMORY.md without its list marker."""
     return re.sub(r"^\s*(?:[-*+]|\d+[.)])\s+", "", line).strip()
 
 
-def without_line(line: str) -> Callable[[str], str]:
-    def removed(text: str) -> str:
+def removing_line(line: str) -> Callable[[str], str]:
+    def remove(text: str) -> str:
         lines = text.split("\n")
         if line in lines:
             lines.remove(line)
         return "\n".join(lines)
 
-    return removed
+    return remove
 
 
 def appending(part: str) -> Callable[[str], str]:
-    added = storable(part.strip())
+    added = make_storable(part.strip())
     return lambda text: f"{text.rstrip()}\n{added}\n" if text.strip() else f"{added}\n"
 
 
@@ -105,7 +105,7 @@ def replacing(part: str, replacement: str) -> Callable[[str], str]:
     the part occurs exactly once.
     """
 
-    def replaced(text: str) -> str:
+    def replace(text: str) -> str:
         count = text.count(part) if part.strip() else 0
         if count != 1:
             raise MemoryRefused(
@@ -113,25 +113,25 @@ def replacing(part: str, replacement: str) -> Callable[[str], str]:
                     "{part} stands {n} time in MEMORY.md: give a part that stands there once.",
                     "{part} stands {n} times in MEMORY.md: give a part that stands there once.",
                     count,
-                    part=_quoted(part),
+                    part=_quote(part),
                 )
                 if count
-                else _("{part} stands nowhere in MEMORY.md: give a part that stands there once.", part=_quoted(part))
+                else _("{part} stands nowhere in MEMORY.md: give a part that stands there once.", part=_quote(part))
             )
         before, after = text.split(part)
         if replacement or part.endswith("\n"):
-            return before + storable(replacement) + after
-        return _without_emptied_line(before, after)
+            return before + make_storable(replacement) + after
+        return _join_without_empty_line(before, after)
 
-    return replaced
+    return replace
 
 
-def _without_emptied_line(before: str, after: str) -> str:
+def _join_without_empty_line(before: str, after: str) -> str:
     start = before.rpartition("\n")[2]
     end, _line_break, rest = after.partition("\n")
     return before + after if (start + end).strip() else before.removesuffix(start) + rest
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     line = " ".join(part.split())
     return f'"{line}"' if len(line) <= MAX_QUOTE_CHARS else f'"{line[:MAX_QUOTE_CHARS]}..."'

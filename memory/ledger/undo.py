@@ -22,11 +22,11 @@ from config.texts import N_, _
 from memory.clock import Clock, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
-from memory.ledger.file_undo import file_change
+from memory.ledger.file_undo import build_file_change
 from memory.store.database import Database, Row
 from memory.store.effects import record_causes
 from memory.store.entry import Author, Entry, Operation
-from memory.store.entry_rows import bind_name, entries_where, find_owner_id
+from memory.store.entry_rows import bind_name, find_owner_id, read_entries
 from memory.store.erasure import PendingErasures
 from memory.store.file_copies import FileCopies
 from memory.store.forgotten import mark_words, unmark
@@ -70,7 +70,7 @@ class _Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoResult:
     """The result of an undo: the undone operation, its author, the names of affected entries and the effects."""
 
     operation: str
@@ -96,7 +96,7 @@ class Undo:
         self._copies = copies
         erasures.add_recovery(self.finish)
 
-    async def newest_of(self, entry: Entry) -> int | None:
+    async def find_newest(self, entry: Entry) -> int | None:
         """Return the number of the newest change of an entry that is not undone."""
         value = await self._database.value(
             "SELECT batch FROM changes WHERE entry_id = ? AND undone_at IS NULL ORDER BY id DESC LIMIT 1", (entry.id,)
@@ -118,7 +118,7 @@ class Undo:
 
     async def undo(
         self, owner: str, number: int | None = None, *, entry: int | None = None, is_withdrawal: bool = False
-    ) -> Undone | None:
+    ) -> UndoResult | None:
         """Undo the change with that number, or the newest one. Return None if it doesn't exist.
 
         In MEMORY.md, the change's lines are deleted and those that it has replaced are restored. Other edits of the
@@ -159,7 +159,7 @@ class Undo:
         Raises MemoryRefused if a later change affects the same entries.
         """
         async with self._database.transaction() as connection:
-            batch = await _large_import(connection, owner_id, number)
+            batch = await _find_large_import(connection, owner_id, number)
             if batch is None:
                 return None
             if number is not None and await _is_built_on(connection, owner_id, batch):
@@ -185,7 +185,7 @@ class Undo:
             (batch, limit),
         )
         states = {row["entry_id"]: None for row in rows}
-        outcomes = [await _outcome_of_entry(connection, entry_id, None) for entry_id in states]
+        outcomes = [await _describe_entry_outcome(connection, entry_id, None) for entry_id in states]
         names = await _restore_all(connection, owner_id, states)
         await connection.execute(
             "UPDATE changes SET undone_at = ? WHERE batch = ? AND undone_at IS NULL"
@@ -203,27 +203,29 @@ class Undo:
         is_withdrawal: bool,
         slices: _Slices | None = None,
         entry: int | None = None,
-    ) -> Undone | None:
+    ) -> UndoResult | None:
         """Undo a change, or the rest of a large import, in one transaction."""
         refused: MemoryRefused | None = None
         async with self._database.transaction() as connection:
-            rows = await _standing(connection, owner_id, number, is_withdrawal=is_withdrawal)
+            rows = await _find_records(connection, owner_id, number, is_withdrawal=is_withdrawal)
             if not rows:
-                return None if slices is None else _of_slices(slices)
+                return None if slices is None else _create_result(slices)
             batch = rows[0]["batch"]
             states = {row["entry_id"]: row["before"] for row in rows if row["entry_id"] != 0}  # The oldest state wins.
             every = len(states)
             if entry is not None:
-                states = await _states_with(connection, states, entry)
+                states = await _select_states(connection, states, entry)
                 if not states:
                     return None  # Already undone separately.
             is_whole = len(states) == every
             if slices is None and number is not None and await _is_built_on(connection, owner_id, batch, states):
                 raise MemoryRefused(_(BUILT_ON))
-            outcomes = [await _outcome_of_entry(connection, entry_id, state) for entry_id, state in states.items()]
+            outcomes = [
+                await _describe_entry_outcome(connection, entry_id, state) for entry_id, state in states.items()
+            ]
             await record_causes(connection)
-            edit = _joined([row for row in rows if row["entry_id"] == 0])
-            change_of_file = await file_change(connection, edit, states, is_whole=is_whole)
+            edit = _join_edits([row for row in rows if row["entry_id"] == 0])
+            change_of_file = await build_file_change(connection, edit, states, is_whole=is_whole)
             await self._forget_words(connection, owner_id, batch, rows[0]["operation"], states)
             names = await _restore_all(connection, owner_id, states)
             await self._record_undone(connection, batch, states, is_whole=is_whole)
@@ -232,9 +234,9 @@ class Undo:
                 try:
                     former, text = await self._files.change_long_term(owner, change_of_file.apply)
                     if self._copies is not None:
-                        await self._copies.keep(connection, self._files.long_term_path(owner))
+                        await self._copies.store(connection, self._files.long_term_path(owner))
                     names += [MEMORY_FILE] if text != former else []
-                    outcomes = [*_outcomes_of_file(text, former, change_of_file.of_entries), *outcomes]
+                    outcomes = [*_describe_file_outcomes(text, former, change_of_file.of_entries), *outcomes]
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not states and slices is None:
@@ -242,7 +244,7 @@ class Undo:
         operation, author = rows[0]["operation"], rows[0]["author"]
         if slices is not None:
             names, outcomes = [*slices.names, *names], [*slices.outcomes, *outcomes]
-        return Undone(operation, author, tuple(names), _telling(outcomes), refused is not None)
+        return UndoResult(operation, author, tuple(names), _select_shown(outcomes), refused is not None)
 
     async def _forget_words(
         self, connection: aiosqlite.Connection, owner_id: int, batch: int, operation: str, states: States
@@ -258,7 +260,7 @@ class Undo:
             return list(await connection.execute_fetchall(sql, parameters))
 
         numbers = json.dumps(gone)
-        for entry in await entries_where(read, "e.id IN (SELECT value FROM json_each(?))", (numbers,)):
+        for entry in await read_entries(read, "e.id IN (SELECT value FROM json_each(?))", (numbers,)):
             await mark_words(connection, owner_id, None, entry, now_text(self._clock))
 
     async def _record_undone(
@@ -281,7 +283,7 @@ class Undo:
             )
 
 
-async def _states_with(connection: aiosqlite.Connection, states: States, entry: int) -> dict[int, str | None]:
+async def _select_states(connection: aiosqlite.Connection, states: States, entry: int) -> dict[int, str | None]:
     """Return the states of an entry and of those that it has replaced in the change, directly or indirectly."""
     wanted, grown = {entry}, True
     while grown:
@@ -299,11 +301,11 @@ async def _states_with(connection: aiosqlite.Connection, states: States, entry: 
     return {entry_id: state for entry_id, state in states.items() if entry_id in wanted} if entry in states else {}
 
 
-def _of_slices(slices: _Slices) -> Undone:
-    return Undone(Operation.IMPORT, Author.IMPORT, slices.names, _telling(slices.outcomes))
+def _create_result(slices: _Slices) -> UndoResult:
+    return UndoResult(Operation.IMPORT, Author.IMPORT, slices.names, _select_shown(slices.outcomes))
 
 
-async def _large_import(connection: aiosqlite.Connection, owner_id: int, number: int | None) -> int | None:
+async def _find_large_import(connection: aiosqlite.Connection, owner_id: int, number: int | None) -> int | None:
     """Return the number of the given or the newest change if it is an import that needs several transactions."""
     rows = await connection.execute_fetchall(
         "SELECT batch FROM changes WHERE undone_at IS NULL AND owner_id = :owner AND operation = :import"
@@ -316,7 +318,7 @@ async def _large_import(connection: aiosqlite.Connection, owner_id: int, number:
     return batches[0] if len(batches) > MEMORIES_PER_WRITE else None
 
 
-async def _standing(
+async def _find_records(
     connection: aiosqlite.Connection, owner_id: int, number: int | None, *, is_withdrawal: bool
 ) -> list[Row]:
     """Return the records of the given or the newest change, newest first, or none if it is undone."""
@@ -359,7 +361,7 @@ async def _is_built_on(
     return bool(list(rows))
 
 
-def _joined(edits: Sequence[Row]) -> tuple[str, str] | None:
+def _join_edits(edits: Sequence[Row]) -> tuple[str, str] | None:
     """Join edits of the file, newest first. Return its text before and after, or None if there are no edits."""
     if not edits:
         return None
@@ -377,7 +379,7 @@ async def _restore_all(connection: aiosqlite.Connection, owner_id: int, states: 
     # A superseded entry refers to its successor until it is restored itself.
     await connection.execute("PRAGMA defer_foreign_keys = ON")
     # All names are deleted first, since entries of one change may have exchanged theirs.
-    unbound = {entry_id: await _unbound(connection, entry_id) for entry_id in states}
+    unbound = {entry_id: await _unbind_names(connection, entry_id) for entry_id in states}
     names = [name for entry_id, name in unbound.items() if states[entry_id] is None and name]
     former = {entry_id: json.loads(state) for entry_id, state in states.items() if state is not None}
     for entry_id in states:
@@ -389,7 +391,7 @@ async def _restore_all(connection: aiosqlite.Connection, owner_id: int, states: 
     return list(dict.fromkeys(names))
 
 
-async def _unbound(connection: aiosqlite.Connection, entry_id: int) -> str | None:
+async def _unbind_names(connection: aiosqlite.Connection, entry_id: int) -> str | None:
     held = await connection.execute_fetchall("SELECT name FROM names WHERE entry_id = ? AND NOT is_alias", (entry_id,))
     await connection.execute("DELETE FROM names WHERE entry_id = ?", (entry_id,))
     return next((row[0] for row in held), None)
@@ -414,21 +416,21 @@ async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[st
     )
 
 
-def _telling(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+def _select_shown(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
     """Return the outcomes to show. Changes of names are left out if there are others."""
     texts = dict.fromkeys(outcomes)
     plain = [text for text in texts if text.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
     return tuple(plain or texts)
 
 
-def _outcomes_of_file(text_before: str, text_after: str, of_entries: Collection[str]) -> list[Outcome]:
+def _describe_file_outcomes(text_before: str, text_after: str, of_entries: Collection[str]) -> list[Outcome]:
     """Return the outcomes of reverting MEMORY.md, without lines of entries, which are reported themselves."""
-    before, after, others = (_said_lines(text) for text in (text_before, text_after, "\n".join(of_entries)))
+    before, after, others = (_collect_lines(text) for text in (text_before, text_after, "\n".join(of_entries)))
     gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before and line not in others]
     return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after and line not in others]
 
 
-async def _outcome_of_entry(connection: aiosqlite.Connection, entry_id: int, state: str | None) -> Outcome:
+async def _describe_entry_outcome(connection: aiosqlite.Connection, entry_id: int, state: str | None) -> Outcome:
     """Return the outcome of restoring an entry. Must run before the restore."""
     rows = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (entry_id,))
     now = {key: row[key] for row in rows for key in row.keys()}  # noqa: SIM118  # a row iterates over its values
@@ -450,5 +452,5 @@ async def _outcome_of_entry(connection: aiosqlite.Connection, entry_id: int, sta
     return Outcome(Effect.AS_IT_WAS, before["content"])
 
 
-def _said_lines(text: str) -> dict[str, None]:
+def _collect_lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))

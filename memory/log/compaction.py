@@ -9,13 +9,13 @@ from typing import Protocol
 import aiosqlite
 import structlog
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from config.texts import in_english
 from memory.clock import Clock
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Marker, Session, SessionService, Transcript, insert_marker
-from memory.log.summaries import by_origin, joined
-from memory.messages import Completion, Message, Role, speaker_of, storable, worst
+from memory.log.summaries import divide_by_origin, join_passages
+from memory.messages import Completion, Message, Role, find_least_trusted, get_speaker, make_storable
 from memory.store.entry import Author, Entry, Kind, NewEntry
 from memory.text.tokens import TokenCounter
 
@@ -56,7 +56,7 @@ class CompactionLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionResult:
     removed: int
     kept: int
     archive_name: str | None  # None in a private talk, which has no archive
@@ -82,17 +82,17 @@ class CompactionService:
     counter: TokenCounter
     clock: Clock
 
-    async def compact(self, session: Session, keep: int) -> Compacted | None:
+    async def compact(self, session: Session, keep: int) -> CompactionResult | None:
         """Archive all but about the last `keep` messages. Return None if there is nothing to compact."""
-        transcript = await self.sessions.transcript(session.id)
-        return await self._archive(session, transcript, cut_at(transcript.messages, keep))
+        transcript = await self.sessions.read_transcript(session.id)
+        return await self._archive(session, transcript, find_cut(transcript.messages, keep))
 
     async def compact_if_needed(
         self, session: Session, transcript: Transcript, model: str, max_input_tokens: int
-    ) -> Compacted | None:
+    ) -> CompactionResult | None:
         if not self.limits.enabled:
             return None
-        threshold = self.threshold(max_input_tokens)
+        threshold = self.compute_threshold(max_input_tokens)
         tokens = self.estimate(transcript.messages, model, threshold)
         count = len(transcript.messages)
         if tokens <= threshold and count <= self.limits.memory_window:
@@ -100,47 +100,49 @@ class CompactionService:
         log.info("context_too_large", tokens=round(tokens), threshold=threshold, messages=count)
         # Leave room, so that the next turn doesn't compact again.
         keep = max(1, min(self.limits.keep_last_messages, self.limits.memory_window * 4 // 5, count - 1))
-        cut = cut_at(transcript.messages, keep)
+        cut = find_cut(transcript.messages, keep)
         # Keep fewer messages if the remaining ones are still too large.
         while keep > 1 and self.estimate(transcript.messages[cut:], model, threshold) > threshold * 0.75:
             keep //= 2
-            cut = cut_at(transcript.messages, keep)
+            cut = find_cut(transcript.messages, keep)
         return await self._archive(session, transcript, cut)
 
-    def progress(self, transcript: Transcript, model: str, max_input_tokens: int) -> Progress | None:
+    def measure_progress(self, transcript: Transcript, model: str, max_input_tokens: int) -> Progress | None:
         """Return how close a conversation is to compaction, or None if automatic compaction is disabled."""
         if not self.limits.enabled:
             return None
-        threshold = self.threshold(max_input_tokens)
+        threshold = self.compute_threshold(max_input_tokens)
         tokens = round(self.estimate(transcript.messages, model, threshold))
         return Progress(tokens, threshold, len(transcript.messages), self.limits.memory_window)
 
-    def threshold(self, max_input_tokens: int) -> int:
+    def compute_threshold(self, max_input_tokens: int) -> int:
         """Return the tokens above which a conversation is compacted: at most 0.8 of the window (S0)."""
         return min(int(max_input_tokens * 0.8), self.limits.max_context_tokens)
 
     def estimate(self, messages: list[Message], model: str, threshold: int) -> float:
         """Estimate the tokens of a request, at least S0's `sum(len) / 3.5 + 8000` until the model reports usage."""
-        tokens = float(self.counter.messages(messages, model))
-        if not self.counter.calibrated(model):
+        tokens = float(self.counter.count_messages(messages, model))
+        if not self.counter.is_calibrated(model):
             tokens = max(tokens, sum(len(message.content) for message in messages) / CHARS_PER_TOKEN)
         # S0 assumes a large window.
         return tokens + min(PROMPT_OVERHEAD_TOKENS, threshold // 2)
 
-    async def _archive(self, session: Session, transcript: Transcript, cut: int) -> Compacted | None:
+    async def _archive(self, session: Session, transcript: Transcript, cut: int) -> CompactionResult | None:
         removed, messages = transcript.messages[:cut], transcript.messages[cut:]
         if not removed or transcript.conversation_id is None:
             return None
-        forgotten = await self.entries.forgotten(session.owner)
-        derived = [forgotten.masked(message) for message in removed]
+        forgotten = await self.entries.read_forgotten_words(session.owner)
+        derived = [forgotten.mask(message) for message in removed]
         # The summaries are masked already.
-        (own_before, others_before), (own, of_others) = transcript.summaries, by_origin(derived)
+        (own_before, others_before), (own, of_others) = transcript.summaries, divide_by_origin(derived)
         passages = [(own_before, own), (others_before, of_others)]
-        summaries = await asyncio.gather(*(self._passage(earlier, messages) for earlier, messages in passages))
+        summaries = await asyncio.gather(
+            *(self._summarize_passage(earlier, messages) for earlier, messages in passages)
+        )
         summarized = all(is_made for _, is_made in summaries)
-        content = joined(*(text for text, _ in summaries))
+        content = join_passages(*(text for text, _ in summaries))
         # Named after the new messages, since the earlier summary would give all archives the same name.
-        topic = content if summarized else without_secrets(extract(None, derived))
+        topic = content if summarized else mask_secrets(extract(None, derived))
         stem = f"archive-{self.clock():%Y-%m-%d}"
         first_kept, conversation_id = messages[0].id, transcript.conversation_id
         assert first_kept is not None, "messages of a transcript are in the log"  # noqa: S101  # they were read from it
@@ -156,9 +158,9 @@ class CompactionService:
         if session.private:
             await self.sessions.summarise(conversation_id, first_kept, archive.content, trusted=archive.trusted)
         else:
-            name = await self._keep(session.owner, archive, conversation_id, first_kept)
+            name = await self._store_archive(session.owner, archive, conversation_id, first_kept)
         log.info("compacted", removed=len(removed), kept=len(messages), archive=name, summarized=summarized)
-        return Compacted(
+        return CompactionResult(
             removed=len(removed),
             kept=len(messages),
             archive_name=name,
@@ -167,21 +169,21 @@ class CompactionService:
             first_kept_message_id=first_kept,
         )
 
-    async def _keep(self, owner: str, archive: NewEntry, conversation_id: int, first_kept: int) -> str:
+    async def _store_archive(self, owner: str, archive: NewEntry, conversation_id: int, first_kept: int) -> str:
         # In one transaction: without the marker the same messages would be summarized again.
         async def mark(connection: aiosqlite.Connection, entry: Entry) -> None:
             await insert_marker(connection, conversation_id, Marker(entry.name, entry.id, self.clock(), first_kept))
 
         return (await self.entries.add(owner, archive, also=mark)).name
 
-    async def _passage(self, earlier: str | None, messages: list[Message]) -> tuple[str | None, bool]:
+    async def _summarize_passage(self, earlier: str | None, messages: list[Message]) -> tuple[str | None, bool]:
         """Return the summary of a passage, or None if it is empty, and whether the model has written it."""
         if not messages:
             return earlier, True
-        summary = await self._summary(earlier, messages)
-        return without_secrets(summary or extract(earlier, messages)), summary is not None
+        summary = await self._summarize(earlier, messages)
+        return mask_secrets(summary or extract(earlier, messages)), summary is not None
 
-    async def _summary(self, earlier: str | None, removed: list[Message]) -> str | None:
+    async def _summarize(self, earlier: str | None, removed: list[Message]) -> str | None:
         if self.summarizer is None:
             return None
         try:
@@ -194,10 +196,10 @@ class CompactionService:
         if not summary.is_whole:  # The newest part would be missing.
             log.warning("summary_cut_off", characters=len(summary.text))
             return None
-        return storable(summary.text.strip()[:MAX_SUMMARY_CHARS]) or None
+        return make_storable(summary.text.strip()[:MAX_SUMMARY_CHARS]) or None
 
 
-def cut_at(messages: list[Message], keep: int) -> int:
+def find_cut(messages: list[Message], keep: int) -> int:
     """Return the index of a user's message near the last `keep` messages, so that no tool call loses its result.
 
     Return 0 if there is no such message.
@@ -216,33 +218,33 @@ def format_transcript(messages: list[Message]) -> str:
     # A few messages share the available space, so that more of a long document is included.
     share = max(MIN_MESSAGE_CHARS, MAX_TRANSCRIPT_CHARS // max(1, 2 * len(spoken)))
     lines = [
-        f"{speaker_of(message)}{worst([message.provenance]).mark}: {_masked(message.content, share)}"
+        f"{get_speaker(message)}{find_least_trusted([message.provenance]).mark}: {_mask(message.content, share)}"
         for message in spoken
     ]
-    return _shortened("\n".join(lines), MAX_TRANSCRIPT_CHARS)
+    return _shorten("\n".join(lines), MAX_TRANSCRIPT_CHARS)
 
 
 def extract(earlier: str | None, messages: list[Message]) -> str:
     """Return a replacement for a missing summary: the earlier summary and the beginnings of the user's messages."""
     texts = [
-        f"{f'{message.speaker}: ' if message.speaker else ''}{' '.join(without_secrets(message.content).split())}"
+        f"{f'{message.speaker}: ' if message.speaker else ''}{' '.join(mask_secrets(message.content).split())}"
         for message in messages
         if message.role is Role.USER
     ]
     share = max(40, MAX_EXTRACT_CHARS // (2 * max(1, len(texts))))
     lines = "\n".join(["The user said:", *(f"- {text[:share]}" for text in texts if text)])
     if earlier is None:
-        return _shortened(lines, MAX_EXTRACT_CHARS)
+        return _shorten(lines, MAX_EXTRACT_CHARS)
     half = MAX_EXTRACT_CHARS // 2
-    return f"{_shortened(earlier, half)}\n{_shortened(lines, half)}"
+    return f"{_shorten(earlier, half)}\n{_shorten(lines, half)}"
 
 
-def _masked(text: str, limit: int) -> str:
+def _mask(text: str, limit: int) -> str:
     # Masked before it is cut, since half a key is not recognized. Cut before that to bound the work.
-    return _shortened(without_secrets(_shortened(text, limit * 4)), limit)
+    return _shorten(mask_secrets(_shorten(text, limit * 4)), limit)
 
 
-def _shortened(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     """Return a text, or its beginning and end if it has more than `limit` characters."""
     if len(text) <= limit:
         return text

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 
-from memory.messages import Message, Role, groups
+from memory.messages import Message, Role, group_messages
 from memory.text.tokens import TokenCounter
 
 log = structlog.get_logger(__name__)
@@ -36,7 +36,7 @@ class Memory(Protocol):
 
 class InMemoryConversation:
     def __init__(self, count_tokens: Callable[[Iterable[Message]], int] | None = None) -> None:
-        self._count_tokens = count_tokens or TokenCounter().messages
+        self._count_tokens = count_tokens or TokenCounter().count_messages
         self._messages: list[Message] = []
         self._lock = threading.Lock()
 
@@ -81,13 +81,13 @@ class InMemoryConversation:
         if max_tokens < 0:
             raise ValueError(f"a token budget can't be below zero: {max_tokens}")
         with self._lock:
-            messages = self._fitting(max_tokens)
+            messages = self._select_fitting(max_tokens)
             dropped = len(self._messages) - len(messages)
             self._messages = messages
         return dropped
 
-    def _fitting(self, max_tokens: int) -> list[Message]:
-        results = groups(self._messages)
+    def _select_fitting(self, max_tokens: int) -> list[Message]:
+        results = group_messages(self._messages)
         system = [group for group in results if group[0].role is Role.SYSTEM]
         remaining = max_tokens - sum(self._count_tokens(group) for group in system)
         if remaining < 0:

@@ -14,8 +14,8 @@ from config.texts import in_english
 from memory.clock import TimezoneLookup
 from memory.errors import MnemeError
 from memory.files.markdown import MarkdownFiles
-from memory.files.notes import Memory, exchange_notes
-from memory.log.sessions import message_of
+from memory.files.notes import Memory, format_exchange_notes
+from memory.log.sessions import message_from_row
 from memory.store.database import Database
 from memory.store.file_copies import FileCopies
 from memory.store.forgotten import ForgottenWords
@@ -49,22 +49,22 @@ class DailyNotes:
         """Write and remove the pending notes of an owner, oldest first."""
         due = await self._database.rows(_UNSETTLED, (owner,))
         for (turn, outcome), rows in itertools.groupby(due, lambda row: (row["turn_id"], row["outcome"])):
-            messages = [message_of(row) for row in rows]
+            messages = [message_from_row(row) for row in rows]
             answered = outcome == "answered"
             try:
-                for note in exchange_notes(messages, self._zone_of(owner)) if turn not in self._noted else ():
+                for note in format_exchange_notes(messages, self._zone_of(owner)) if turn not in self._noted else ():
                     if answered:
                         await self._files.append_today(owner, messages[-1].created_at, note)
                         log.info(f"Appended memory entry ({len(note)} chars)")
                     else:
-                        await self._files.take_out_note(owner, messages[-1].created_at, note)
+                        await self._files.remove_note(owner, messages[-1].created_at, note)
                 self._noted.add(turn)
                 state = "written" if answered else None
                 async with self._database.transaction() as connection:
                     await connection.execute("UPDATE turns SET note = ? WHERE id = ?", (state, turn))
                     if self._copies is not None:
                         path = self._files.note_path(owner, messages[-1].created_at)
-                        await self._copies.keep(connection, path)
+                        await self._copies.store(connection, path)
                 self._noted.discard(turn)
             except (OSError, MnemeError) as error:
                 log.warning("Failed to append memory entry", reason=in_english(error))
@@ -79,11 +79,11 @@ class DailyNotes:
             return memory
         zone = self._zone_of(owner)
         today = now.astimezone(zone).date()
-        recent = tuple((day, _remaining(notes, day, zone, forgotten)) for day, notes in memory.recent)
-        return replace(memory, today=_remaining(memory.today, today, zone, forgotten), recent=recent)
+        recent = tuple((day, _remove_hidden_lines(notes, day, zone, forgotten)) for day, notes in memory.recent)
+        return replace(memory, today=_remove_hidden_lines(memory.today, today, zone, forgotten), recent=recent)
 
 
-def _remaining(notes: str, day: date, zone: ZoneInfo, forgotten: ForgottenWords) -> str:
+def _remove_hidden_lines(notes: str, day: date, zone: ZoneInfo, forgotten: ForgottenWords) -> str:
     def is_hidden(line: str) -> bool:
         moment = _MINUTE.match(line)
         # Lines that people have written themselves stay.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memory.facts.fact import Citation, typed_source
-from memory.log.sessions import message_of
+from memory.facts.fact import Citation, find_typed_source
+from memory.log.sessions import message_from_row
 from memory.messages import Message, Provenance
 from memory.search.search import Search
 from memory.search.types import MESSAGE_KIND, Filter
@@ -26,10 +26,10 @@ ORDER BY id
 """
 
 
-async def messages_around(database: Database, message_id: int | None) -> list[Message]:
+async def read_messages_around(database: Database, message_id: int | None) -> list[Message]:
     """Return a message and those around it, or an empty list if it was deleted."""
     rows = await database.rows(_AROUND, {"id": message_id, "before": MESSAGES_BEFORE + 1, "after": MESSAGES_AFTER})
-    return [message_of(row) for row in rows]
+    return [message_from_row(row) for row in rows]
 
 
 class QuotedMessages:
@@ -39,12 +39,12 @@ class QuotedMessages:
         self._database = database
         self._search = search
 
-    async def around(self, quote: str, owner: str) -> list[Message]:
+    async def find_around(self, quote: str, owner: str) -> list[Message]:
         """Return the messages around a typed message that contains `quote`, or an empty list."""
         only = Filter(kinds=(MESSAGE_KIND,))
         for hit in await self._search.find(quote, owner, only=only, limit=MAX_CANDIDATES):
             if hit.provenance is Provenance.TYPED and is_quoted_from(quote, hit.content):
-                messages = await messages_around(self._database, hit.id)
-                if typed_source(Citation(None, quote), messages) is not None:
+                messages = await read_messages_around(self._database, hit.id)
+                if find_typed_source(Citation(None, quote), messages) is not None:
                     return messages
         return []

@@ -13,11 +13,11 @@ import aiosqlite
 from config.texts import _
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
-from memory.log.summaries import divided
+from memory.log.summaries import divide_summary
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.store.forgotten import NOTHING_FORGOTTEN, ForgottenWords, forgotten_words_of_session
+from memory.store.forgotten import NOTHING_FORGOTTEN, ForgottenWords, read_forgotten_words_of_session
 from memory.store.index import remove_session
 
 _TRANSCRIPT = """
@@ -57,7 +57,7 @@ class Address:
     thread_id: str | None = None
 
     @classmethod
-    def of(cls, session_id: str) -> Address:
+    def parse(cls, session_id: str) -> Address:
         channel, chat_id, *thread = session_id.split(":")
         return cls(channel, chat_id, thread[0] if thread else None)
 
@@ -100,7 +100,7 @@ class Transcript:
     @property
     def summaries(self) -> tuple[str | None, str | None]:
         """Return the summary's passages about the user's own messages and about texts of others."""
-        return divided(self.summary, is_foreign=self.summary_provenance.is_foreign)
+        return divide_summary(self.summary, is_foreign=self.summary_provenance.is_foreign)
 
     def after(self, earlier: Transcript) -> Transcript:
         """Join an earlier transcript with this one, which continues it. A summary of this one covers both."""
@@ -142,14 +142,14 @@ class SessionService:
         self._clock = clock
         self._shared_owner = shared_owner
 
-    def owner_of(self, address: Address) -> str:
+    def get_owner(self, address: Address) -> str:
         return SHARED_OWNER if self._shared_owner and address.channel != GUEST else address.owner
 
     async def get_or_create(self, address: Address) -> Session:
         session = await self._find(address.session_id)
         # MEMORY_SCOPE may have changed since the session was created, which changes its owner.
-        if session is None or session.owner != self.owner_of(address):
-            await self._database.write(_OPEN, self._row(address))
+        if session is None or session.owner != self.get_owner(address):
+            await self._database.write(_OPEN, self._build_row(address))
             session = await self._find(address.session_id)
         assert session is not None, "the session was just written"  # noqa: S101  # states what the insert guarantees
         return session
@@ -159,16 +159,16 @@ class SessionService:
 
     async def open_all(self, addresses: Iterable[Address]) -> None:
         async with self._database.transaction(first=True) as connection:
-            await connection.executemany(_OPEN, [self._row(address) for address in addresses])
+            await connection.executemany(_OPEN, [self._build_row(address) for address in addresses])
 
-    def _row(self, address: Address) -> tuple[object, ...]:
+    def _build_row(self, address: Address) -> tuple[object, ...]:
         now = now_text(self._clock)
         place = (address.session_id, address.channel, address.chat_id, address.thread_id)
-        return (*place, self.owner_of(address), now, now)
+        return (*place, self.get_owner(address), now, now)
 
     async def _find(self, session_id: str) -> Session | None:
         row = await self._database.row("SELECT * FROM sessions WHERE id = ?", (session_id,))
-        return None if row is None else _session(row)
+        return None if row is None else _session_from_row(row)
 
     async def save(self, session: Session) -> Session:
         saved = replace(session, updated_at=self._clock())
@@ -201,7 +201,7 @@ class SessionService:
 
     async def clear_messages(self, session_id: str) -> int:
         """End the current conversation and return the number of its messages. They stay in the log."""
-        count = await self.message_count(session_id)
+        count = await self.count_messages(session_id)
         await self._database.write(
             "UPDATE conversations SET ended_at = ? WHERE session_id = ? AND ended_at IS NULL",
             (now_text(self._clock), session_id),
@@ -211,10 +211,10 @@ class SessionService:
     async def summarise(self, conversation_id: int, first_kept: int, summary: str, *, trusted: bool) -> None:
         """Record a summary of the messages before `first_kept` without an archive, for a private talk."""
         marker = Marker("", 0, self._clock(), first_kept, summary, trusted)
-        async with self._database.private.database_with(conversation_id).transaction() as connection:
+        async with self._database.private.get_database_with_row(conversation_id).transaction() as connection:
             await insert_marker(connection, conversation_id, marker)
 
-    async def message_count(self, session_id: str) -> int:
+    async def count_messages(self, session_id: str) -> int:
         """Return the number of messages in the current conversation, including compacted ones."""
         counts = [
             await database.value(
@@ -223,19 +223,19 @@ class SessionService:
                 " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried'",
                 (session_id,),
             )
-            for database in self._database.private.databases()
+            for database in self._database.private.list_databases()
         ]
         return sum(counts)
 
-    async def transcript(self, session_id: str) -> Transcript:
+    async def read_transcript(self, session_id: str) -> Transcript:
         """Return the current conversation as the model sees it."""
-        forgotten = await forgotten_words_of_session(self._database.rows, session_id)
-        kept = await self._without_forgotten(await _transcript(self._database, session_id), forgotten)
-        held_in = await self._database.private.database_of(session_id)
+        forgotten = await read_forgotten_words_of_session(self._database.rows, session_id)
+        kept = await self._mask_forgotten(await _read_transcript(self._database, session_id), forgotten)
+        held_in = await self._database.private.get_database(session_id)
         # A private talk continues the conversation before it.
-        return kept if held_in is self._database else (await _transcript(held_in, session_id)).after(kept)
+        return kept if held_in is self._database else (await _read_transcript(held_in, session_id)).after(kept)
 
-    async def _without_forgotten(self, transcript: Transcript, forgotten: ForgottenWords) -> Transcript:
+    async def _mask_forgotten(self, transcript: Transcript, forgotten: ForgottenWords) -> Transcript:
         """Mask the words in a transcript's summary that were forgotten after it was written."""
         if transcript.summary is None or not forgotten:
             return replace(transcript, forgotten=forgotten)
@@ -243,16 +243,16 @@ class SessionService:
             "SELECT max(k.archived_at) FROM markers k JOIN conversations c ON c.id = k.conversation_id WHERE c.id = ?",
             (transcript.conversation_id,),
         )
-        summary = forgotten.masked_text(transcript.summary, from_text(made_at))
+        summary = forgotten.mask_text(transcript.summary, from_text(made_at))
         return replace(transcript, summary=summary, forgotten=forgotten)
 
 
-async def _transcript(database: Database, session_id: str) -> Transcript:
+async def _read_transcript(database: Database, session_id: str) -> Transcript:
     rows = await database.rows(_TRANSCRIPT, (session_id,))
     if not rows:
         return Transcript(None, None, [])
     first = rows[0]
-    messages = [message_of(row) for row in rows if row["id"] is not None]
+    messages = [message_from_row(row) for row in rows if row["id"] is not None]
     foreign = first["summary"] is not None and not first["trusted"]
     provenance = Provenance.FOREIGN if foreign else Provenance.TYPED
     first_kept = first["first_kept_message_id"] or 0
@@ -298,7 +298,7 @@ async def open_conversation(connection: aiosqlite.Connection, session_id: str, n
     return int(rows[0][0])
 
 
-def message_of(row: Row) -> Message:
+def message_from_row(row: Row) -> Message:
     calls = json.loads(row["tool_calls"]) if row["tool_calls"] else []
     return Message(
         role=Role(row["role"]),
@@ -315,7 +315,7 @@ def message_of(row: Row) -> Message:
     )
 
 
-def _session(row: Row) -> Session:
+def _session_from_row(row: Row) -> Session:
     return Session(
         id=row["id"],
         address=Address(row["channel"], row["chat_id"], row["thread_id"]),

@@ -10,7 +10,7 @@ import itertools
 from memory.errors import StoreError
 from memory.store.database import Database
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.text.words import plain
+from memory.text.words import to_plain
 
 
 class Speakers:
@@ -19,7 +19,7 @@ class Speakers:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def name_of(self, owner: str, speaker_id: str, name: str) -> str:
+    async def choose_name(self, owner: str, speaker_id: str, name: str) -> str:
         """Return the name under which a member is logged.
 
         It is the first name that they had, so that it doesn't change when they rename themselves. A name that another
@@ -29,23 +29,23 @@ class Speakers:
         rows = await self._database.rows(
             "SELECT s.key, s.speaker_id, s.name FROM speakers s JOIN owners o ON o.id = s.owner_id"
             " WHERE o.name = ? AND (s.speaker_id = ? OR substr(s.key, 1, length(?)) = ?) ORDER BY s.name IS NULL",
-            (owner, speaker_id, plain(name), plain(name)),
+            (owner, speaker_id, to_plain(name), to_plain(name)),
         )
         own = [row for row in rows if row["speaker_id"] == speaker_id]
         if own and own[0]["name"] is not None:
             return str(own[0]["name"])
         if own:
             # Former versions stored only the key.
-            first = await self._first_logged(owner, {row["key"] for row in own}) or name
-            await self._keep(owner, speaker_id, first)
+            first = await self._find_first_logged(owner, {row["key"] for row in own}) or name
+            await self._store(owner, speaker_id, first)
             return first
         taken = {row["key"] for row in rows}
         called = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))
-        free = next(name for name in called if plain(name) not in taken)
-        await self._keep(owner, speaker_id, free)
+        free = next(name for name in called if to_plain(name) not in taken)
+        await self._store(owner, speaker_id, free)
         return free
 
-    async def _first_logged(self, owner: str, keys: set[str]) -> str | None:
+    async def _find_first_logged(self, owner: str, keys: set[str]) -> str | None:
         """Return the first speaker in the log with one of the `keys`."""
         rows = await self._database.rows(
             "SELECT m.speaker FROM messages m JOIN conversations c ON c.id = m.conversation_id"
@@ -53,16 +53,16 @@ class Speakers:
             " GROUP BY m.speaker ORDER BY min(m.id)",
             (owner,),
         )
-        return next((row["speaker"] for row in rows if plain(row["speaker"]) in keys), None)
+        return next((row["speaker"] for row in rows if to_plain(row["speaker"]) in keys), None)
 
-    async def _keep(self, owner: str, speaker_id: str, name: str) -> None:
+    async def _store(self, owner: str, speaker_id: str, name: str) -> None:
         try:
             async with self._database.transaction() as connection:
                 await connection.execute(
                     "INSERT INTO speakers (owner_id, key, speaker_id, name) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT (owner_id, key) DO UPDATE SET name = excluded.name"
                     " WHERE speaker_id = excluded.speaker_id",
-                    (await get_or_create_owner_id(connection, owner), plain(name), speaker_id, name),
+                    (await get_or_create_owner_id(connection, owner), to_plain(name), speaker_id, name),
                 )
         except StoreError:
             return  # On a full disk, answer anyway. Nothing is learned then either.

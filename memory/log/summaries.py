@@ -13,11 +13,11 @@ OF_OTHERS = "[From what others wrote:]"
 """The line above the second passage. Everything after its first occurrence is untrusted."""
 
 
-def joined(own: str | None, of_others: str | None) -> str:
+def join_passages(own: str | None, of_others: str | None) -> str:
     return "\n\n".join([*([own] if own else []), *([f"{OF_OTHERS}\n{of_others}"] if of_others else [])])
 
 
-def divided(summary: str | None, *, is_foreign: bool) -> tuple[str | None, str | None]:
+def divide_summary(summary: str | None, *, is_foreign: bool) -> tuple[str | None, str | None]:
     """Split a summary into its passages. Without a dividing line, all of a foreign summary is the second one."""
     if not summary or not is_foreign:
         return summary or None, None
@@ -25,7 +25,7 @@ def divided(summary: str | None, *, is_foreign: bool) -> tuple[str | None, str |
     return (own.strip() or None, of_others.strip() or None) if line else (None, summary)
 
 
-def by_origin(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+def divide_by_origin(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
     """Divide messages into those of the user's own turns and those of turns with texts of others."""
     foreign = {id(message) for message in messages if message.provenance is not None and message.provenance.is_foreign}
     turns = {message.turn_id for message in messages if id(message) in foreign and message.turn_id is not None}

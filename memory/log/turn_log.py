@@ -13,9 +13,9 @@ import structlog
 
 from memory.clock import Clock, now_text, to_text
 from memory.errors import StoreError
-from memory.log.sessions import message_of, open_conversation
-from memory.messages import Message, Role, storable
-from memory.search.activation import Activated, recorded
+from memory.log.sessions import message_from_row, open_conversation
+from memory.messages import Message, Role, make_storable
+from memory.search.activation import ActivatedMemory, dump_activation
 from memory.store.button_rows import OutgoingReply, put_reply
 from memory.store.database import Database
 from memory.store.entry_rows import cite
@@ -56,14 +56,14 @@ class FinishedTurn:
     failure: str | None = None
     replaces_turn: int | None = None
     written_entries: tuple[int, ...] = ()  # entries that get this turn as their source
-    activated: tuple[Activated, ...] = ()  # entries in its request
+    activated: tuple[ActivatedMemory, ...] = ()  # entries in its request
     recalled: tuple[int, ...] = ()  # messages in its request
     recalled_notes: tuple[int, ...] = ()  # entries recalled in its request or found by its tools
-    told_notices: tuple[int, ...] = ()  # notices in its reply
+    shown_notices: tuple[int, ...] = ()  # notices in its reply
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
-    aside: OutgoingReply | None = None  # an additional message for one person
-    noted: bool = False  # the exchange gets a daily note
+    extra_reply: OutgoingReply | None = None  # an additional message for one person
+    has_daily_note: bool = False  # the exchange gets a daily note
     task: TaskResult | None = None
 
 
@@ -105,7 +105,7 @@ class TurnLog:
     async def drop_deferred(self) -> None:
         self._pending.clear()
 
-    async def lost_private_talk(self, session_id: str) -> bool:
+    async def has_lost_private_talk(self, session_id: str) -> bool:
         """Return True, once, if a restart has lost the start of a private talk."""
         return await self._database.private.was_interrupted(session_id)
 
@@ -113,7 +113,7 @@ class TurnLog:
         now = now_text(self._clock)
         # The user waits for the effect of /stop.
         is_urgent = turn.outcome is Outcome.STOPPED
-        database = await self._database.private.database_of(turn.session_id)
+        database = await self._database.private.get_database(turn.session_id)
         if database is not self._database:  # The file only stores that the mail is answered.
             async with self._database.transaction(first=is_urgent) as connection:
                 await self._settle_mail(connection, turn, payload=EMPTY)
@@ -123,15 +123,15 @@ class TurnLog:
                 turn_id = await _insert_turn(connection, conversation_id, turn, now)
             await connection.execute(
                 "UPDATE sessions SET updated_at = ?, activated = ? WHERE id = ?",
-                (now, recorded(turn.activated, turn.recalled, turn.recalled_notes), turn.session_id),
+                (now, dump_activation(turn.activated, turn.recalled, turn.recalled_notes), turn.session_id),
             )
-            if turn.told_notices:  # An empty statement would still cost two thread switches.
-                await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.told_notices])
+            if turn.shown_notices:  # An empty statement would still cost two thread switches.
+                await connection.executemany("DELETE FROM notices WHERE id = ?", [(i,) for i in turn.shown_notices])
             if turn.written_entries:
                 await cite(connection, turn.written_entries, turn_id)
             if database is self._database:
                 await self._settle_mail(connection, turn)
-            for reply in (turn.reply, turn.aside):
+            for reply in (turn.reply, turn.extra_reply):
                 if reply is not None:
                     await put_reply(connection, turn.session_id, reply, self._clock(), turn_id)
         return turn_id
@@ -155,9 +155,9 @@ class TurnLog:
                 "DELETE FROM previews WHERE channel = ? AND session_id = ?", (turn.reply.channel, turn.session_id)
             )
 
-    async def last(self, session_id: str) -> LastTurn | None:
+    async def find_last(self, session_id: str) -> LastTurn | None:
         """Return the newest turn of the current conversation. In a private talk, earlier turns don't count."""
-        database = await self._database.private.database_of(session_id)
+        database = await self._database.private.get_database(session_id)
         row = await database.row(
             "SELECT t.id, t.outcome FROM turns t JOIN conversations c ON c.id = t.conversation_id"
             " WHERE c.session_id = ? AND c.ended_at IS NULL AND t.outcome <> 'retried' ORDER BY t.id DESC LIMIT 1",
@@ -168,7 +168,7 @@ class TurnLog:
         rows = await database.rows(
             "SELECT * FROM messages WHERE turn_id = ? AND role = ? ORDER BY id", (row["id"], Role.USER)
         )
-        return LastTurn(row["id"], Outcome(row["outcome"]), [message_of(r) for r in rows])
+        return LastTurn(row["id"], Outcome(row["outcome"]), [message_from_row(r) for r in rows])
 
 
 async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, turn: FinishedTurn, now: str) -> int:
@@ -181,7 +181,7 @@ async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, t
             turn.failure,
             to_text(turn.started_at),
             now,
-            "due" if turn.noted and turn.outcome is Outcome.ANSWERED else None,
+            "due" if turn.has_daily_note and turn.outcome is Outcome.ANSWERED else None,
         ),
     )
     turn_id = cursor.lastrowid
@@ -189,29 +189,29 @@ async def _insert_turn(connection: aiosqlite.Connection, conversation_id: int, t
     await connection.executemany(
         "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, tool_calls,"
         " tool_call_id, media, created_at, provider_data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(conversation_id, turn_id, *_columns(message)) for message in turn.messages],
+        [(conversation_id, turn_id, *_build_columns(message)) for message in turn.messages],
     )
     if turn.replaces_turn is not None:
         await connection.execute("UPDATE turns SET outcome = ? WHERE id = ?", (Outcome.RETRIED, turn.replaces_turn))
     return turn_id
 
 
-def _columns(message: Message) -> tuple[object, ...]:
+def _build_columns(message: Message) -> tuple[object, ...]:
     calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls]
     return (
         message.role,
-        storable(message.content),
+        make_storable(message.content),
         message.speaker,
         message.provenance,
-        storable(json.dumps(calls, ensure_ascii=False)) if calls else None,
+        make_storable(json.dumps(calls, ensure_ascii=False)) if calls else None,
         message.tool_call_id,
         json.dumps(message.media) if message.media else None,
         to_text(message.created_at),
-        _provider_data(message),
+        _dump_provider_data(message),
     )
 
 
-def _provider_data(message: Message) -> str | None:
+def _dump_provider_data(message: Message) -> str | None:
     data = message.provider_data
     if data is None:
         return None

@@ -35,7 +35,7 @@ class ChatMigration:
         self._preferences = preferences
         self._clock = clock
 
-    async def known(self, channel: str) -> dict[str, str]:
+    async def read_new_ids(self, channel: str) -> dict[str, str]:
         """Return the new id of each migrated chat of a channel, by its former id."""
         rows = await self._database.rows("SELECT former, present FROM moves WHERE channel = ?", (channel,))
         return {row["former"]: row["present"] for row in rows}
@@ -46,7 +46,7 @@ class ChatMigration:
         Return True if it is moved, now or earlier, and False if the new id already has data, which is not mixed. Raises
         StoreError if nothing was moved.
         """
-        if former.chat_id in await self.known(former.channel):
+        if former.chat_id in await self.read_new_ids(former.channel):
             return True
         names = {"former": former.owner, "present": present.owner}
         async with self._database.transaction() as connection:

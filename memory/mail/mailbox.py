@@ -15,7 +15,7 @@ from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import SessionState
 from memory.messages import Document, Provenance
-from memory.runtime.preferences import chat_of
+from memory.runtime.preferences import get_chat
 from memory.store.button_rows import ASKED, PLACED_BUTTONS, Buttons, OutgoingReply, parse_placed_buttons, put_reply
 from memory.store.database import Database, Row
 from memory.store.private import EMPTY
@@ -30,7 +30,7 @@ _INSERT = """
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedUpdate:
     """An update to store.
 
     Attributes:
@@ -96,10 +96,10 @@ class OutboxItem:
 
 
 @dataclass(slots=True)
-class _Unstored:
+class _UnstoredUpdate:
     """An update that could not be stored yet, with its future row."""
 
-    update: Received
+    update: ReceivedUpdate
     item: InboxItem
     state: str = "queued"
 
@@ -117,7 +117,7 @@ class Mailbox:
         self._clock = clock
         # Distinguishes the attempts of this run of the program from those of earlier runs.
         self._run = secrets.token_hex(8)
-        self._unstored: dict[int, _Unstored] = {}
+        self._unstored: dict[int, _UnstoredUpdate] = {}
         self._keeping = asyncio.Lock()
         # Held until the text of a private update is in memory, see `_write`.
         self._writing_private = asyncio.Lock()
@@ -125,7 +125,7 @@ class Mailbox:
         self._expected_private: dict[str, int] = {}
         self.buttons = Buttons(database, channel)
 
-    async def receive(self, updates: Iterable[Received]) -> None:
+    async def receive(self, updates: Iterable[ReceivedUpdate]) -> None:
         """Store updates, each update and each message once.
 
         Telegram repeats updates that were not confirmed, and a new proxy or server may repeat a message under another
@@ -138,7 +138,7 @@ class Mailbox:
         if self._unstored:
             # Append them to those in memory, to keep the order.
             await self._hold_in_memory(new)
-            await self.keep()
+            await self.store_waiting()
             return
         now = self._clock()
         try:
@@ -148,7 +148,7 @@ class Mailbox:
             raise
 
     async def _write(
-        self, received: Sequence[tuple[int | None, Received, datetime]], states: Sequence[tuple[str, int]] = ()
+        self, received: Sequence[tuple[int | None, ReceivedUpdate, datetime]], states: Sequence[tuple[str, int]] = ()
     ) -> None:
         """Store updates. The text of private ones is stored in the in-memory database only.
 
@@ -160,22 +160,22 @@ class Mailbox:
         # Without the lock, a row in the file without text in memory would look as if a restart had lost it.
         async with self._writing_private if private else contextlib.nullcontext():
             async with self._database.transaction(first=True) as connection:
-                await connection.executemany(_INSERT, [self._row(*item, private) for item in received])
+                await connection.executemany(_INSERT, [self._build_row(*item, private) for item in received])
                 await connection.executemany("UPDATE inbox SET state = ? WHERE id = ?", states)
             if private:
-                ids = await self._ids_of(private)
-                rows = [self._row(ids[u.update_id], u, at) for _, u, at in received if u.update_id in ids]
-                memory = await self._database.private.memory()
+                ids = await self._find_ids(private)
+                rows = [self._build_row(ids[u.update_id], u, at) for _, u, at in received if u.update_id in ids]
+                memory = await self._database.private.get_memory_database()
                 async with memory.transaction() as connection:
                     await connection.executemany(_INSERT, rows)
 
-    async def _is_private(self, update: Received) -> bool:
+    async def _is_private(self, update: ReceivedUpdate) -> bool:
         session_id = update.session_id
         if update.makes_private:
             self._expected_private[session_id] = update.update_id
         if session_id in self._expected_private:
             return True
-        if await self._database.private.database_of(session_id) is not self._database:
+        if await self._database.private.get_database(session_id) is not self._database:
             return True
         # An edit of a message from a private talk that has ended.
         query = "SELECT 1 FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND payload = ?"
@@ -183,14 +183,14 @@ class Mailbox:
         is_edit = update.new_message is None and update.message_id is not None
         return is_edit and await self._database.value(query, about) is not None
 
-    async def _ids_of(self, update_ids: Iterable[int]) -> dict[int, int]:
+    async def _find_ids(self, update_ids: Iterable[int]) -> dict[int, int]:
         rows = await self._database.rows(
             "SELECT id, update_id FROM inbox WHERE channel = ? AND update_id IN (SELECT value FROM json_each(?))",
             (self._channel, json.dumps(list(update_ids))),
         )
         return {row["update_id"]: row["id"] for row in rows}
 
-    async def keep(self) -> None:
+    async def store_waiting(self) -> None:
         """Store the updates that wait in memory. Raises StoreError if that still fails."""
         async with self._keeping:
             # A state may change during the write.
@@ -207,9 +207,9 @@ class Mailbox:
             if unstored.state != state:
                 await self._set_state([unstored.item.id], unstored.state)
 
-    async def _hold_in_memory(self, updates: Iterable[Received]) -> None:
+    async def _hold_in_memory(self, updates: Iterable[ReceivedUpdate]) -> None:
         new = [update for update in updates if update.update_id not in self._unstored]
-        known = await self._ids_of(update.update_id for update in new)
+        known = await self._find_ids(update.update_id for update in new)
         # Their future row ids follow those that AUTOINCREMENT has assigned.
         last = int(await self._database.value("SELECT seq FROM sqlite_sequence WHERE name = 'inbox'") or 0)
         last = max([last, *(unstored.item.id for unstored in self._unstored.values())])
@@ -218,17 +218,17 @@ class Mailbox:
             item = InboxItem(
                 number, update.update_id, update.session_id, update.payload, held=False, received_at=self._clock()
             )
-            self._unstored[update.update_id] = _Unstored(update, item)
+            self._unstored[update.update_id] = _UnstoredUpdate(update, item)
 
-    def _row(
-        self, item_id: int | None, update: Received, received_at: datetime, private: Collection[int] = ()
+    def _build_row(
+        self, item_id: int | None, update: ReceivedUpdate, received_at: datetime, private: Collection[int] = ()
     ) -> tuple[object, ...]:
         payload = EMPTY if update.update_id in private else update.payload
         values = (item_id, self._channel, update.update_id, update.session_id, payload, update.message_id)
         attempt = (1, self._run) if update.begins else (0, None)
         return (*values, update.new_message, to_text(received_at), *attempt)
 
-    def finished(self, ids: Iterable[int]) -> None:
+    def finish_in_memory(self, ids: Iterable[int]) -> None:
         self._set_in_memory(set(ids), "done")
 
     def _set_in_memory(self, ids: set[int], state: str) -> None:
@@ -237,7 +237,7 @@ class Mailbox:
                 unstored.state = state
                 unstored.item = replace(unstored.item, held=state == "held")
 
-    async def waiting(self, but: Collection[int] = ()) -> list[InboxItem]:
+    async def list_waiting(self, but: Collection[int] = ()) -> list[InboxItem]:
         """Return the unfinished updates, oldest first, except for the ids in `but`."""
         rows = await self._database.rows(
             "SELECT * FROM inbox WHERE channel = ? AND state <> 'done'"
@@ -245,11 +245,11 @@ class Mailbox:
             (self._channel, json.dumps(list(but))),
         )
         private = {row["id"] for row in rows if row["payload"] == EMPTY}
-        payloads = await self._private_payloads(private)
+        payloads = await self._read_private_payloads(private)
         if private - payloads.keys():
             # They may just be being written. If they are still missing afterwards, they are lost.
             async with self._writing_private:
-                payloads = await self._private_payloads(private)
+                payloads = await self._read_private_payloads(private)
         inbox_items = [
             InboxItem(
                 r["id"],
@@ -290,7 +290,7 @@ class Mailbox:
             (self._channel, self._run),
         )
 
-    async def said_before(self, item: InboxItem, message_id: str) -> str | None:
+    async def find_earlier_payload(self, item: InboxItem, message_id: str) -> str | None:
         """Return the payload of the last update before `item` about the same message, or None."""
         row = await self._database.row(
             "SELECT id, payload FROM inbox WHERE channel = ? AND session_id = ? AND message_id = ? AND id < ?"
@@ -299,27 +299,27 @@ class Mailbox:
         )
         if row is None:
             return None
-        return (await self._private_payloads([row["id"]])).get(row["id"], str(row["payload"]))
+        return (await self._read_private_payloads([row["id"]])).get(row["id"], str(row["payload"]))
 
-    async def _private_payloads(self, ids: Iterable[int]) -> dict[int, str]:
+    async def _read_private_payloads(self, ids: Iterable[int]) -> dict[int, str]:
         if not (numbers := list(ids)):
             return {}
-        memory = await self._database.private.memory()
+        memory = await self._database.private.get_memory_database()
         query = "SELECT id, payload FROM inbox WHERE id IN (SELECT value FROM json_each(?))"
         return {row["id"]: row["payload"] for row in await memory.rows(query, (json.dumps(numbers),))}
 
     async def correct(self, edit: InboxItem, original: int, payload: str) -> None:
         """Replace the text of a waiting update by an edit, and finish the edit."""
         # Updates in memory have no row yet.
-        await self.keep()
+        await self.store_waiting()
         corrected = "UPDATE inbox SET payload = ? WHERE id = ? AND payload <> ?"
-        for memory in self._database.private.databases()[1:]:
+        for memory in self._database.private.list_databases()[1:]:
             await memory.write(corrected, (payload, original, EMPTY))
         async with self._database.transaction() as connection:
             await connection.execute(corrected, (payload, original, EMPTY))
             await connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (edit.id,))
 
-    async def set_aside(self, update: Received, answer: str) -> None:
+    async def set_aside(self, update: ReceivedUpdate, answer: str) -> None:
         """Store an unreadable update once, and put an answer to its sender into the outbox."""
         now = now_text(self._clock)
         payload = EMPTY if await self._is_private(update) else update.payload
@@ -332,20 +332,20 @@ class Mailbox:
             if cursor.rowcount > 0:
                 await put_reply(connection, update.session_id, OutgoingReply(self._channel, answer), self._clock())
 
-    async def previews(self) -> dict[str, str]:
+    async def list_previews(self) -> dict[str, str]:
         """Return the preview message of each session with a turn that was never committed."""
-        return dict(await self._message_ids("previews"))
+        return dict(await self._list_message_ids("previews"))
 
-    async def keep_preview(self, session_id: str, message_id: str) -> None:
+    async def store_preview(self, session_id: str, message_id: str) -> None:
         """Store the message that previews the reply, until a turn of the session is committed."""
-        await self._keep_message_id("previews", session_id, message_id)
+        await self._store_message_id("previews", session_id, message_id)
 
-    async def reactions(self) -> list[tuple[str, str]]:
+    async def list_reactions(self) -> list[tuple[str, str]]:
         """Return session and id of the messages that may have a reaction by the bot."""
-        return await self._message_ids("reactions")
+        return await self._list_message_ids("reactions")
 
-    async def keep_reaction(self, session_id: str, message_id: str) -> None:
-        await self._keep_message_id("reactions", session_id, message_id)
+    async def store_reaction(self, session_id: str, message_id: str) -> None:
+        await self._store_message_id("reactions", session_id, message_id)
 
     async def drop_reaction(self, session_id: str, message_id: str) -> None:
         await self._database.write(
@@ -353,11 +353,11 @@ class Mailbox:
             (self._channel, session_id, message_id),
         )
 
-    async def _message_ids(self, table: str) -> list[tuple[str, str]]:
+    async def _list_message_ids(self, table: str) -> list[tuple[str, str]]:
         query = f"SELECT session_id, message_id FROM {table} WHERE channel = ?"
         return [(row["session_id"], row["message_id"]) for row in await self._database.rows(query, (self._channel,))]
 
-    async def _keep_message_id(self, table: str, session_id: str, message_id: str) -> None:
+    async def _store_message_id(self, table: str, session_id: str, message_id: str) -> None:
         statement = f"INSERT OR REPLACE INTO {table} (channel, session_id, message_id) VALUES (?, ?, ?)"
         await self._database.write(statement, (self._channel, session_id, message_id))
 
@@ -365,7 +365,7 @@ class Mailbox:
         """Hold updates until the user's next message, also across restarts."""
         await self._set_state(ids, "held")
 
-    async def done(self, ids: Iterable[int]) -> None:
+    async def finish(self, ids: Iterable[int]) -> None:
         finished = set(ids)
         await self._end_expected_private(finished)
         await self._set_state(finished, "done")
@@ -374,7 +374,7 @@ class Mailbox:
         """Stop expecting sessions to become private if the update that makes them private is finished."""
         if self._expected_private:
             sessions = {update: session_id for session_id, update in self._expected_private.items()}
-            for update, number in (await self._ids_of(sessions)).items():
+            for update, number in (await self._find_ids(sessions)).items():
                 if number in finished:
                     self._expected_private.pop(sessions[update], None)
 
@@ -411,14 +411,14 @@ class Mailbox:
             unasked: It is a notice and not an answer, so it is silent if the chat prefers that.
             receiver: The only user who may see it.
         """
-        await self.keep()
+        await self.store_waiting()
         finished = set(inbox_ids)
         await self._end_expected_private(finished)
         answered = [(i,) for i in finished]
         quiet = "SELECT EXISTS (SELECT 1 FROM preferences WHERE chat = ? AND notices IN ('quiet', 'off'))"
-        silent = unasked and await self._database.value(quiet, (chat_of(session_id),))
+        silent = unasked and await self._database.value(quiet, (get_chat(session_id),))
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"
-        database = await self._database.private.database_of(session_id)
+        database = await self._database.private.get_database(session_id)
         # The file only records that the mail is answered, without its text.
         if database is not self._database:
             async with self._database.transaction(first=True) as connection:
@@ -435,14 +435,14 @@ class Mailbox:
                     (number, document.name, document.content, document.is_voice),
                 )
 
-    async def document(self, item: OutboxItem) -> Document | None:
-        database = self._database.private.database_with(item.id)
+    async def read_document(self, item: OutboxItem) -> Document | None:
+        database = self._database.private.get_database_with_row(item.id)
         row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))
         return None if row is None else Document(row["name"], row["content"], bool(row["is_voice"]))
 
-    async def provenance_of(self, session_id: str, message_id: str) -> Provenance:
+    async def find_provenance(self, session_id: str, message_id: str) -> Provenance:
         """Return the provenance of the answer that was sent as the given message. FOREIGN if it is unknown."""
-        for database in self._database.private.databases():
+        for database in self._database.private.list_databases():
             provenance = await database.value(
                 "SELECT coalesce(m.provenance, 'typed') FROM outbox o"
                 " JOIN messages m ON m.turn_id = o.turn_id AND m.role = 'assistant'"
@@ -454,10 +454,10 @@ class Mailbox:
                 return Provenance(provenance)
         return Provenance.FOREIGN
 
-    async def unsent(self, session_id: str | None = None) -> list[OutboxItem]:
+    async def list_unsent(self, session_id: str | None = None) -> list[OutboxItem]:
         return [
-            _outbox_item(row)
-            for database in self._database.private.databases()
+            _outbox_item_from_row(row)
+            for database in self._database.private.list_databases()
             for row in await database.rows(
                 f"SELECT *, {PLACED_BUTTONS} AS keyboard, {ASKED} AS asks,"
                 " EXISTS (SELECT 1 FROM documents WHERE outbox_id = o.id) AS has_document"
@@ -467,8 +467,8 @@ class Mailbox:
             )
         ]
 
-    async def chunk_sent(self, item: OutboxItem, message_ids: tuple[str, ...]) -> None:
-        await self._database.private.database_with(item.id).write(
+    async def record_sent_chunk(self, item: OutboxItem, message_ids: tuple[str, ...]) -> None:
+        await self._database.private.get_database_with_row(item.id).write(
             "UPDATE outbox SET message_ids = ? WHERE id = ?", (json.dumps(message_ids), item.id)
         )
 
@@ -490,13 +490,13 @@ class Mailbox:
             await self._database.write(
                 "UPDATE sessions SET state = ? WHERE id = ?", (SessionState.TERMINATED, item.session_id)
             )
-        await self._database.private.database_with(item.id).write(
+        await self._database.private.get_database_with_row(item.id).write(
             "UPDATE outbox SET state = ?, failure = ?, settled_at = ?, message_ids = ? WHERE id = ?",
             ("given up" if failure else "sent", failure, now_text(self._clock), json.dumps(message_ids), item.id),
         )
 
 
-def _outbox_item(row: Row) -> OutboxItem:
+def _outbox_item_from_row(row: Row) -> OutboxItem:
     return OutboxItem(
         id=row["id"],
         session_id=row["session_id"],

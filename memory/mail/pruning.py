@@ -52,7 +52,7 @@ class TableCounts:
     memories: dict[str, int]
 
 
-async def table_counts(database: Database) -> TableCounts:
+async def count_tables(database: Database) -> TableCounts:
     kinds = await database.rows(f"SELECT kind, count(*) AS number FROM entries e WHERE {LIVE} GROUP BY kind")
     return TableCounts(
         inbox=await database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"),

@@ -9,10 +9,10 @@ from enum import StrEnum
 from config.texts import N_, _
 from memory.clock import Clock, now_text
 from memory.log.sessions import Session
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.text.words import query_terms
+from memory.text.words import extract_query_terms
 
 MAX_NAME_CHARS = 80
 """Characters of a file name to show. The sender can choose any name."""
@@ -79,7 +79,7 @@ class Media:
     about: str | None
 
     @property
-    def shown(self) -> str:
+    def model_label(self) -> str:
         """Return its label for a model, such as `document 13: offer.pdf`."""
         return f"{self.file.kind} {self.id}{f': {self.name}' if self.file.name else ''}"
 
@@ -118,9 +118,9 @@ class MediaStore:
             self._owners[owner] = await self._database.value(query, (owner,)) is not None
         return self._owners[owner]
 
-    async def keep(self, session: Session, file: MediaFile) -> Media:
+    async def store(self, session: Session, file: MediaFile) -> Media:
         """Store a file and return it. If it was sent to the session before, return the same number."""
-        database = await self._database.private.database_of(session.id)
+        database = await self._database.private.get_database(session.id)
         async with database.transaction() as connection:
             await connection.execute(
                 "INSERT INTO media (owner_id, session_id, kind, channel, file_id, unique_id, name, mime_type, size,"
@@ -133,7 +133,7 @@ class MediaStore:
                     file.channel,
                     file.file_id,
                     file.unique_id,
-                    storable(file.name) if file.name else None,
+                    make_storable(file.name) if file.name else None,
                     file.mime_type,
                     file.size,
                     now_text(self._clock),
@@ -148,36 +148,36 @@ class MediaStore:
 
     async def get(self, owner: str, media_id: int, session_id: str) -> Media | None:
         """Return a file by number, or None if it isn't the owner's or isn't visible in the session."""
-        database = self._database.private.database_with(media_id)
+        database = self._database.private.get_database_with_row(media_id)
         row = await database.row(
             "SELECT m.* FROM media m JOIN owners o ON o.id = m.owner_id WHERE m.id = ? AND o.name = ?"
             " AND (? IS NULL OR m.session_id = ?)",
-            (media_id, owner, *self._only(database, session_id)),
+            (media_id, owner, *self._session_parameters(database, session_id)),
         )
-        return _media(row) if row is not None else None
+        return _media_from_row(row) if row is not None else None
 
-    async def learn(self, media: Media, about: str, parts: Sequence[Part]) -> Media:
+    async def store_text(self, media: Media, about: str, parts: Sequence[Part]) -> Media:
         """Store the description and the text of a file. They replace earlier ones."""
-        async with self._database.private.database_with(media.id).transaction() as connection:
+        async with self._database.private.get_database_with_row(media.id).transaction() as connection:
             await connection.execute("DELETE FROM media_parts WHERE media_id = ?", (media.id,))
             await connection.executemany(
                 "INSERT INTO media_parts (media_id, owner_id, number, label, content)"
                 " SELECT id, owner_id, ?, ?, ? FROM media WHERE id = ?",
-                [(n, part.label, storable(part.text), media.id) for n, part in enumerate(parts, 1)],
+                [(n, part.label, make_storable(part.text), media.id) for n, part in enumerate(parts, 1)],
             )
             await connection.execute("UPDATE media SET about = ? WHERE id = ?", (about, media.id))
         return Media(media.id, media.file, about)
 
-    async def parts(self, media: Media, first: int = 1, last: int | None = None) -> list[Part]:
-        rows = await self._database.private.database_with(media.id).rows(
+    async def read_parts(self, media: Media, first: int = 1, last: int | None = None) -> list[Part]:
+        rows = await self._database.private.get_database_with_row(media.id).rows(
             "SELECT label, content FROM media_parts WHERE media_id = ? AND number >= ? AND (? IS NULL OR number <= ?)"
             " ORDER BY number",
             (media.id, first, last, last),
         )
         return [Part(row["label"], row["content"]) for row in rows]
 
-    async def count(self, media: Media) -> int:
-        database = self._database.private.database_with(media.id)
+    async def count_parts(self, media: Media) -> int:
+        database = self._database.private.get_database_with_row(media.id)
         return int(await database.value("SELECT count(*) FROM media_parts WHERE media_id = ?", (media.id,)))
 
     async def search(
@@ -188,9 +188,9 @@ class MediaStore:
         Args:
             media_id: Search only this document. None means all.
         """
-        terms = query_terms(query)
+        terms = extract_query_terms(query)
         found: list[FoundPart] = []
-        for database in reversed(self._database.private.databases()):
+        for database in reversed(self._database.private.list_databases()):
             owner_id = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
             if owner_id is None or not terms:
                 continue
@@ -202,19 +202,21 @@ class MediaStore:
                 (
                     # The owner is an indexed word, so that the index finds only the owner's parts.
                     f'owner : "o{owner_id}" AND (body : ({" OR ".join(terms)}))',
-                    *(media_id, media_id, *self._only(database, session_id), limit),
+                    *(media_id, media_id, *self._session_parameters(database, session_id), limit),
                 ),
             )
-            found += [FoundPart(_media(row), row["number"], Part(row["label"], row["content"])) for row in rows]
+            found += [
+                FoundPart(_media_from_row(row), row["number"], Part(row["label"], row["content"])) for row in rows
+            ]
         return found[:limit]
 
-    def _only(self, database: Database, session_id: str) -> tuple[str | None, str | None]:
+    def _session_parameters(self, database: Database, session_id: str) -> tuple[str | None, str | None]:
         """Return the SQL parameters that limit media of a private talk to its session. None means no limit."""
         only = None if database is self._database else session_id
         return only, only
 
 
-def _media(row: Row) -> Media:
+def _media_from_row(row: Row) -> Media:
     file = MediaFile(
         MediaKind(row["kind"]),
         row["channel"],

@@ -17,8 +17,8 @@ from memory.log.sessions import Address
 from memory.reminders.offer_look import MAX_CLAIMS, DateClaim, OfferLook
 from memory.reminders.reminder import Repeat, Rule
 from memory.reminders.reminders import Offer, Reminders
-from memory.reminders.request import MAX_TEXT_CHARS, ReminderRequest, usable_text
-from memory.reminders.wording import LanguageOf, day_of
+from memory.reminders.request import MAX_TEXT_CHARS, ReminderRequest, validate_text
+from memory.reminders.wording import LanguageOf, format_day
 from memory.store.database import Database, Row
 from memory.store.entry import Author, Kind
 from memory.store.entry_rows import LIVE, sql_list
@@ -61,7 +61,7 @@ _WRITTEN = (
 )
 
 
-def yearly_day(text: str) -> tuple[int, int] | None:
+def find_yearly_day(text: str) -> tuple[int, int] | None:
     """Return the month and day of a birthday or anniversary in a text, or None."""
     if not _YEARLY.search(text):
         return None
@@ -76,7 +76,7 @@ def yearly_day(text: str) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Near:
+class _NearDate:
     """A memory with a near date and the reminder for it. Yearly dates have no `ends`."""
 
     entry_id: int
@@ -90,13 +90,13 @@ class _Near:
     def why(self) -> str:
         if self.ends is None:
             return _("A date you told me about is coming up.")
-        return _("This ends on {day}.", day=day_of(self.ends))
+        return _("This ends on {day}.", day=format_day(self.ends))
 
 
 class NearDates:
     """Offers reminders for near dates: one per run and owner, and once for each memory.
 
-    A model judges which dates deserve one. Nothing is offered until `judge_by` has set it.
+    A model judges which dates deserve one. Nothing is offered until `set_look` has set it.
     """
 
     def __init__(self, database: Database, reminders: Reminders, language_of: LanguageOf, clock: Clock) -> None:
@@ -108,7 +108,7 @@ class NearDates:
         # Memories and dates that the model has declined. They are judged again after a restart.
         self._declined: set[tuple[int, date]] = set()
 
-    def judge_by(self, look: OfferLook) -> None:
+    def set_look(self, look: OfferLook) -> None:
         self._look = look
 
     async def offer(self, is_wanted: Callable[[str], bool] = lambda _: True) -> int:
@@ -128,17 +128,19 @@ class NearDates:
             " AND NOT EXISTS (SELECT 1 FROM reminders r WHERE r.entry_id = e.id) AND session_id IS NOT NULL",
             (to_text(self._clock() + OFFER_PERIOD),),
         )
-        near = await asyncio.to_thread(lambda: [result for row in rows if (result := self._near(row)) is not None])
-        by_owner: defaultdict[str, list[_Near]] = defaultdict(list)
+        near = await asyncio.to_thread(
+            lambda: [result for row in rows if (result := self._find_near_date(row)) is not None]
+        )
+        by_owner: defaultdict[str, list[_NearDate]] = defaultdict(list)
         for item in sorted(near, key=lambda item: item.wish.at):
             if (item.entry_id, item.claim.day) not in self._declined and is_wanted(item.session_id):
                 by_owner[item.owner].append(item)
         return sum([await self._offer_best(self._look, items[:MAX_CLAIMS]) for items in by_owner.values()])
 
-    async def _offer_best(self, look: OfferLook, items: Sequence[_Near]) -> bool:
+    async def _offer_best(self, look: OfferLook, items: Sequence[_NearDate]) -> bool:
         """Offer a reminder for the nearest of an owner's dates that the model approves. Return True if there is one."""
         session_id = items[0].session_id
-        language = await self._language_of(Address.of(session_id).owner)
+        language = await self._language_of(Address.parse(session_id).owner)
         today = self._clock().astimezone(self._reminders.zone_of(session_id)).date()
         texts = await look.look([item.claim for item in items], today, language)
         self._declined |= {
@@ -150,14 +152,14 @@ class NearDates:
         await self._offer(*chosen, language)
         return True
 
-    async def _offer(self, near: _Near, text: str, language: str) -> None:
+    async def _offer(self, near: _NearDate, text: str, language: str) -> None:
         with use_language(language):
             offer = Offer(near.why, language, trusted=True, entry_id=near.entry_id)
         with contextlib.suppress(MemoryRefused):  # There may be too many offers already.
-            wish = replace(near.wish, text=usable_text(text))
+            wish = replace(near.wish, text=validate_text(text))
             await self._reminders.offer(near.owner, near.session_id, wish, offer)
 
-    def _near(self, row: Row) -> _Near | None:
+    def _find_near_date(self, row: Row) -> _NearDate | None:
         now, zone = self._clock(), self._reminders.zone_of(row["session_id"])
         text = " ".join(row["content"].split())[:MAX_TEXT_CHARS]
         own_words = text if row["author"] in (Author.USER, Author.CAPTURE) else row["quote"]
@@ -170,9 +172,9 @@ class NearDates:
                 if at > now:
                     wish = ReminderRequest(text, Rule(Repeat.ONCE, first, zone), at)
                     claim = DateClaim(text, ends, is_yearly=False, own_words=own_words)
-                    return _Near(row["id"], row["owner"], row["session_id"], ends, wish, claim)
+                    return _NearDate(row["id"], row["owner"], row["session_id"], ends, wish, claim)
             return None
-        day = yearly_day(text)
+        day = find_yearly_day(text)
         if day is None:
             return None
         # 2024 is a leap year, so 29 February is valid. In other years the reminder comes on the 28th.
@@ -180,9 +182,9 @@ class NearDates:
             rule = Rule(Repeat.YEARLY, datetime.combine(datetime(2024, *day, tzinfo=UTC).date(), REMINDER_TIME), zone)
         except ValueError:
             return None
-        at_next = rule.after(now)
+        at_next = rule.find_next(now)
         if at_next is None or at_next - now > OFFER_PERIOD:
             return None
         wish = ReminderRequest(text, rule, at_next)
         claim = DateClaim(text, at_next.astimezone(zone).date(), is_yearly=True, own_words=own_words)
-        return _Near(row["id"], row["owner"], row["session_id"], None, wish, claim)
+        return _NearDate(row["id"], row["owner"], row["session_id"], None, wish, claim)

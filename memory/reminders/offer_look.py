@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memory.facts.capture_look import first_fields
-from memory.facts.fact import one_line
-from memory.facts.second_look import Judgement, PromptFn, always, ask_for_verdicts, parse_verdicts
+from memory.facts.capture_look import parse_first_fields
+from memory.facts.fact import to_one_line
+from memory.facts.second_look import Judgement, PromptFn, always_true, ask_for_verdicts, parse_verdicts
 from memory.text.speaking import names_user
 
 MAX_TEXT_CHARS = 200
@@ -62,7 +62,9 @@ class OfferLook:
         seconds: Timeout of a request.
     """
 
-    def __init__(self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always, seconds: float = 60) -> None:
+    def __init__(
+        self, ask: PromptFn, is_reliable: Callable[[], Awaitable[bool]] = always_true, seconds: float = 60
+    ) -> None:
         self._ask = ask
         self._is_reliable = is_reliable
         self._seconds = seconds
@@ -74,21 +76,21 @@ class OfferLook:
         """
         if not claims or not await self._is_reliable():
             return {}
-        answer = await ask_for_verdicts(self._ask, offer_prompt(claims, today, language), self._seconds, "offers")
+        answer = await ask_for_verdicts(self._ask, build_offer_prompt(claims, today, language), self._seconds, "offers")
         if answer is None:
             return {}
-        details = first_fields(answer)
+        details = parse_first_fields(answer)
         return {
-            at: _text(claims[at], details.get(at + 1, {}).get("text"))
+            at: _choose_text(claims[at], details.get(at + 1, {}).get("text"))
             if verdict.judgement is Judgement.FOLLOWS and verdict.is_now
             else None
             for at, verdict in parse_verdicts(answer, len(claims), 0).items()
         }
 
 
-def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str:
+def build_offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str:
     lines = [
-        f"{at}. {one_line(claim.text)} ({_YEARLY if claim.is_yearly else _ENDS} {claim.day:%A %Y-%m-%d})"
+        f"{at}. {to_one_line(claim.text)} ({_YEARLY if claim.is_yearly else _ENDS} {claim.day:%A %Y-%m-%d})"
         for at, claim in enumerate(claims, 1)
     ]
     return "\n\n".join(
@@ -96,7 +98,7 @@ def offer_prompt(claims: Sequence[DateClaim], today: date, language: str) -> str
     )
 
 
-def _text(claim: DateClaim, text: object) -> str | None:
+def _choose_text(claim: DateClaim, text: object) -> str | None:
     """Return the model's text, or the user's own words if it is unusable. Return None if neither fits."""
     wording = " ".join(text.split()) if isinstance(text, str) else ""
     known = {*map(int, _NUMBER.findall(f"{claim.text} {claim.own_words or ''} {claim.day:%Y %m %d}"))}

@@ -15,12 +15,12 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from config.texts import SOURCE, _, spoken
+from config.texts import SOURCE, _, get_language
 from memory.clock import from_text
 from memory.store.database import Row
 
 REMINDER_ROWS = "SELECT r.*, o.name AS owner FROM reminders r JOIN owners o ON o.id = r.owner_id"
-"""SQL query for the rows that `reminder_of` reads."""
+"""SQL query for the rows that `reminder_from_row` reads."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DAY = timedelta(days=1)
 
@@ -42,17 +42,17 @@ class Rule:
     zone: ZoneInfo
     days: tuple[int, ...] = ()  # weekdays of a weekly rule; Monday is 0
 
-    def after(self, moment: datetime) -> datetime | None:
+    def find_next(self, moment: datetime) -> datetime | None:
         """Return the first time after `moment` in UTC, or None after the last one."""
         since = max(self.first.date(), moment.astimezone(self.zone).date() - _DAY)
-        comes = (self._on(day) for day in self._days_from(since))
+        comes = (self._get_time_on(day) for day in self._iterate_days(since))
         return next((at for at in comes if at > moment), None)
 
-    def _on(self, day: date) -> datetime:
+    def _get_time_on(self, day: date) -> datetime:
         # With fold 0, the first of two equal times is chosen, and a time in a gap moves behind it.
         return datetime.combine(day, self.first.time().replace(fold=0), self.zone).astimezone(UTC)
 
-    def _days_from(self, since: date) -> Iterator[date]:
+    def _iterate_days(self, since: date) -> Iterator[date]:
         """Return the days of the rule from `since` on, in order."""
         match self.repeat:
             case Repeat.ONCE:
@@ -65,9 +65,9 @@ class Rule:
                 return (day for day in every if day.weekday() in days)
             case Repeat.MONTHLY:
                 months = (divmod(since.year * 12 + since.month - 1 + n, 12) for n in itertools.count())
-                return (_day_of(year, month + 1, self.first.day) for year, month in months)
+                return (_clamp_day(year, month + 1, self.first.day) for year, month in months)
             case Repeat.YEARLY:
-                return (_day_of(since.year + n, self.first.month, self.first.day) for n in itertools.count())
+                return (_clamp_day(since.year + n, self.first.month, self.first.day) for n in itertools.count())
 
     def __str__(self) -> str:
         match self.repeat:
@@ -76,11 +76,11 @@ class Rule:
             case Repeat.DAILY:
                 return _("daily")
             case Repeat.WEEKLY:
-                return _("weekly on {days}", days=", ".join(_weekdays(self.days or (self.first.weekday(),))))
+                return _("weekly on {days}", days=", ".join(_format_weekdays(self.days or (self.first.weekday(),))))
             case Repeat.MONTHLY:
                 return _("monthly on day {day}", day=self.first.day)
             case Repeat.YEARLY:
-                return _("yearly on {day}", day=_day_and_month(self.first))
+                return _("yearly on {day}", day=_format_day_and_month(self.first))
 
 
 class ReminderState(StrEnum):
@@ -122,7 +122,7 @@ class Reminder:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueReminder:
     """A due reminder. `at` is its newest due time, `missed` the number of earlier ones."""
 
     reminder: Reminder
@@ -130,14 +130,14 @@ class Due:
     missed: int
 
 
-def reminder_of(row: Row) -> Reminder:
+def reminder_from_row(row: Row) -> Reminder:
     days = tuple(int(day) for day in row["days"].split(",") if day)
     return Reminder(
         id=row["id"],
         owner=row["owner"],
         session_id=row["session_id"],
         text=row["text"],
-        rule=Rule(Repeat(row["repeat"]), datetime.fromisoformat(row["first"]), _zone(row["zone"]), days),
+        rule=Rule(Repeat(row["repeat"]), datetime.fromisoformat(row["first"]), _load_zone(row["zone"]), days),
         state=ReminderState(row["state"]),
         next_at=from_text(row["next_at"]) if row["next_at"] else None,
         told_at=from_text(row["told_at"]) if row["told_at"] else None,
@@ -147,16 +147,16 @@ def reminder_of(row: Row) -> Reminder:
     )
 
 
-def due_of(reminder: Reminder, now: datetime) -> Due:
+def find_newest_due(reminder: Reminder, now: datetime) -> DueReminder:
     """Find the newest due time of a reminder and count the earlier ones, which share one message."""
     assert reminder.next_at is not None, "what is due has its hour"  # noqa: S101  # states what due rows have
     at, missed = reminder.next_at, 0
-    while reminder.is_recurring and (coming := reminder.rule.after(at)) is not None and coming <= now:
+    while reminder.is_recurring and (coming := reminder.rule.find_next(at)) is not None and coming <= now:
         at, missed = coming, missed + 1
-    return Due(reminder, at, missed)
+    return DueReminder(reminder, at, missed)
 
 
-def _zone(key: str) -> ZoneInfo:
+def _load_zone(key: str) -> ZoneInfo:
     """Return a time zone, or UTC if this machine no longer knows it."""
     try:
         return ZoneInfo(key)
@@ -164,22 +164,22 @@ def _zone(key: str) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
-def _weekdays(days: tuple[int, ...]) -> list[str]:
-    if spoken() == SOURCE:
+def _format_weekdays(days: tuple[int, ...]) -> list[str]:
+    if get_language() == SOURCE:
         return [WEEKDAYS[day] for day in days]
     from babel.dates import get_day_names  # Takes 0.1 s to import, so not at the start.
 
-    names = get_day_names("wide", "format", locale=spoken())
+    names = get_day_names("wide", "format", locale=get_language())
     return [names[day] for day in days]
 
 
-def _day_and_month(moment: datetime) -> str:
-    if spoken() == SOURCE:
+def _format_day_and_month(moment: datetime) -> str:
+    if get_language() == SOURCE:
         return f"{moment.day} {moment:%B}"
     from babel.dates import format_skeleton  # Imported late, as above.
 
-    return format_skeleton("MMMMd", moment, locale=spoken())
+    return format_skeleton("MMMMd", moment, locale=get_language())
 
 
-def _day_of(year: int, month: int, day: int) -> date:
+def _clamp_day(year: int, month: int, day: int) -> date:
     return date(year, month, min(day, calendar.monthrange(year, month)[1]))

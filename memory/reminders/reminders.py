@@ -16,13 +16,13 @@ from memory.buttons import Button, Notice
 from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import GUEST, Address
-from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_of
-from memory.reminders.request import ReminderRequest, read_wish
-from memory.reminders.wording import day_and_hour
+from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_from_row
+from memory.reminders.request import ReminderRequest, read_request
+from memory.reminders.wording import format_day_and_hour
 from memory.store.database import Database
 from memory.store.effects import record_causes
 from memory.store.entry_rows import get_or_create_owner_id
-from memory.store.notices import keep_notice
+from memory.store.notices import store_notice
 
 MAX_WAITING = 100
 """Maximum number of waiting reminders of one owner."""
@@ -72,49 +72,49 @@ class Reminders:
 
     def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> ReminderRequest:
         """Parse a model's request. Raise MemoryRefused with a sentence that says what to write instead."""
-        return read_wish(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
+        return read_request(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
 
-    async def set(self, owner: str, session_id: str, wish: ReminderRequest, language: str = SOURCE) -> Reminder:
+    async def set(self, owner: str, session_id: str, request: ReminderRequest, language: str = SOURCE) -> Reminder:
         """Store a reminder. Raise MemoryRefused if there are too many."""
-        return await self._add(owner, session_id, wish, ReminderState.WAITING, language=language)
+        return await self._add(owner, session_id, request, ReminderState.WAITING, language=language)
 
-    async def offer(self, owner: str, session_id: str, wish: ReminderRequest, offer: Offer) -> Reminder:
+    async def offer(self, owner: str, session_id: str, request: ReminderRequest, offer: Offer) -> Reminder:
         """Store a reminder that needs the user's consent, and ask for it with the next reply."""
-        return await self._add(owner, session_id, wish, ReminderState.OFFERED, offer)
+        return await self._add(owner, session_id, request, ReminderState.OFFERED, offer)
 
     async def _add(
         self,
         owner: str,
         session_id: str,
-        wish: ReminderRequest,
+        request: ReminderRequest,
         state: ReminderState,
         offer: Offer | None = None,
         *,
         language: str = SOURCE,
     ) -> Reminder:
-        if Address.of(session_id).channel == GUEST:  # The bot can't start a conversation there.
+        if Address.parse(session_id).channel == GUEST:  # The bot can't start a conversation there.
             raise MemoryRefused(_("I can't remind anybody in a chat that I am no member of: ask me in private."))
         async with self._database.transaction() as connection:
             number = await get_or_create_owner_id(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))
-            rule = wish.rule
+            rule = request.rule
             when = (rule.repeat, rule.first.isoformat(), rule.zone.key, ",".join(map(str, rule.days)))
             trusted, entry_id = (True, None) if offer is None else (offer.trusted, offer.entry_id)
-            about = (state, to_text(wish.at), trusted, entry_id, wish.task, now_text(self._clock))
+            about = (state, to_text(request.at), trusted, entry_id, request.task, now_text(self._clock))
             cursor = await connection.execute(
                 "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, days, state, next_at,"
                 " trusted, entry_id, task, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (number, session_id, wish.text, *when, *about),
+                (number, session_id, request.text, *when, *about),
             )
             added = int(cursor.lastrowid or 0)
             if offer is not None:
                 with use_language(offer.language):
-                    line = _question(wish, offer, added)
-                await keep_notice(connection, number, line)
+                    line = _create_question(request, offer, added)
+                await store_notice(connection, number, line)
             elif self._introduces(session_id) and await _is_first(connection, number):
                 with use_language(language):
-                    clock_note = _on_whose_clock(rule.zone)
-                await keep_notice(connection, number, clock_note)
+                    clock_note = _create_clock_notice(rule.zone)
+                await store_notice(connection, number, clock_note)
             await record_causes(connection)
             return await _get(connection, owner, added)
 
@@ -126,7 +126,7 @@ class Reminders:
             " ORDER BY r.state <> 'waiting', r.state <> 'offered', coalesce(r.next_at, r.told_for), r.id",
             (owner, now_text(self._clock), to_text(self._clock() - RECENT_PERIOD)),
         )
-        return [reminder_of(row) for row in rows]
+        return [reminder_from_row(row) for row in rows]
 
     async def accept(self, owner: str, number: str, session_id: str) -> Reminder:
         """Set an offered reminder, for the session in which the user accepts it."""
@@ -136,33 +136,33 @@ class Reminders:
             await _require_room(connection, owner_id, ReminderState.WAITING, now_text(self._clock))
             next_at = reminder.next_at
             if next_at is None or next_at <= self._clock():
-                next_at = reminder.rule.after(self._clock()) if reminder.is_recurring else None
+                next_at = reminder.rule.find_next(self._clock()) if reminder.is_recurring else None
             if next_at is None:
                 raise MemoryRefused(_("The hour of this reminder has passed meanwhile: ask for another one."))
             await connection.execute("UPDATE reminders SET session_id = ? WHERE id = ?", (session_id, reminder.id))
-            return await self._changed(connection, reminder, ReminderState.WAITING, next_at)
+            return await self._change(connection, reminder, ReminderState.WAITING, next_at)
 
-    async def done(self, owner: str, number: str) -> Reminder:
+    async def complete(self, owner: str, number: str) -> Reminder:
         """Complete a reminder. A recurring one waits for its next time."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, _OPEN)
-            coming = reminder.rule.after(self._clock()) if reminder.is_recurring else None
+            coming = reminder.rule.find_next(self._clock()) if reminder.is_recurring else None
             state = ReminderState.WAITING if coming is not None else ReminderState.DONE
-            return await self._changed(connection, reminder, state, coming)
+            return await self._change(connection, reminder, state, coming)
 
     async def snooze(self, owner: str, number: str, length: timedelta) -> Reminder:
         """Postpone a reminder by `length` from now. A recurring one continues as before after that."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, _OPEN)
-            return await self._changed(connection, reminder, ReminderState.WAITING, self._clock() + length)
+            return await self._change(connection, reminder, ReminderState.WAITING, self._clock() + length)
 
     async def cancel(self, owner: str, number: str) -> Reminder:
         """Cancel a reminder or decline an offered one."""
         async with self._database.transaction() as connection:
             reminder = await _in_state(connection, owner, number, (*_OPEN, ReminderState.OFFERED))
-            return await self._changed(connection, reminder, ReminderState.CANCELLED, None)
+            return await self._change(connection, reminder, ReminderState.CANCELLED, None)
 
-    async def _changed(
+    async def _change(
         self, connection: aiosqlite.Connection, reminder: Reminder, state: ReminderState, next_at: datetime | None
     ) -> Reminder:
         # A change by the user resets the failure count of a task.
@@ -200,7 +200,7 @@ def parse_snooze(text: str) -> timedelta:
     return length
 
 
-def _on_whose_clock(zone: ZoneInfo) -> Notice:
+def _create_clock_notice(zone: ZoneInfo) -> Notice:
     text = _("Times here are in {zone}. If that isn't yours, /timezone changes it.", zone=zone.key)
     return Notice(text, ((Button(_("Change time zone"), "/timezone"),),))
 
@@ -210,8 +210,8 @@ async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
     return bool(row[0] == 1)
 
 
-def _question(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
-    hour = day_and_hour(wish.at, wish.rule.zone)
+def _create_question(wish: ReminderRequest, offer: Offer, number: int) -> Notice:
+    hour = format_day_and_hour(wish.at, wish.rule.zone)
     if wish.task is not None:
         question = _(
             "{why} Shall I do this on {hour} ({rhythm}): {text}? /remind_{id} sets it.",
@@ -268,7 +268,7 @@ async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: 
 async def _get(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
     rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
     for row in rows:
-        return reminder_of(row)
+        return reminder_from_row(row)
     raise MemoryRefused(_("There is no reminder {id}: /reminders lists them all.", id=number))
 
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.reminders.reminder import WEEKDAYS, Repeat, Rule, TaskSound
-from memory.reminders.wording import day_and_hour
+from memory.reminders.wording import format_day_and_hour
 from memory.store.entry_rows import refuse_secret
 
 MAX_TEXT_CHARS = 500
@@ -28,29 +28,28 @@ class ReminderRequest:
     task: TaskSound | None = None
 
 
-def read_wish(text: str, when: str, repeat: Repeat, days: str, *, now: datetime, zone: ZoneInfo) -> ReminderRequest:
+def read_request(text: str, when: str, repeat: Repeat, days: str, *, now: datetime, zone: ZoneInfo) -> ReminderRequest:
     """Parse a request. Raise MemoryRefused with a sentence that says what to write instead.
 
     Args:
         when: ISO date and time, in `zone` unless it has an offset.
         days: Names of weekdays for a weekly reminder.
     """
-    read, at = _moment(when, now, zone)
+    read, at = _parse_moment(when, now, zone)
     if days.strip() and repeat is not Repeat.WEEKLY:
         raise MemoryRefused(f"Days go with repeat weekly, and this is {repeat}: say weekly, or leave days out.")
     first = read if read.tzinfo is None else at.astimezone(zone).replace(tzinfo=None)
-    rule = Rule(repeat, first.replace(fold=0), zone, _days(days))
-    comes = at if repeat is Repeat.ONCE else rule.after(now)
+    rule = Rule(repeat, first.replace(fold=0), zone, _parse_days(days))
+    comes = at if repeat is Repeat.ONCE else rule.find_next(now)
     if comes is None or comes <= now:
-        raise MemoryRefused(
-            f"{day_and_hour(at, zone)} is past, it is {_now(now, zone)}: give a time that is still to come."
-        )
-    return ReminderRequest(usable_text(text), rule, comes)
+        past = format_day_and_hour(at, zone)
+        raise MemoryRefused(f"{past} is past, it is {_format_now(now, zone)}: give a time that is still to come.")
+    return ReminderRequest(validate_text(text), rule, comes)
 
 
-def usable_text(text: str) -> str:
+def validate_text(text: str) -> str:
     """Return a reminder's text as it is stored, in one line. Raise MemoryRefused if it is invalid."""
-    usable = " ".join(storable(text).replace("\x00", "").split())
+    usable = " ".join(make_storable(text).replace("\x00", "").split())
     if not usable:
         raise MemoryRefused("A reminder needs a text: say what it is about.")
     if len(usable) > MAX_TEXT_CHARS:
@@ -61,9 +60,11 @@ def usable_text(text: str) -> str:
     return usable
 
 
-def _moment(when: str, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+def _parse_moment(when: str, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
     example = (now.astimezone(zone) + timedelta(days=1)).replace(hour=9, minute=0)
-    expected = f"write day and hour as {example:%Y-%m-%dT%H:%M}, on the clock of {zone.key}; it is {_now(now, zone)}"
+    expected = (
+        f"write day and hour as {example:%Y-%m-%dT%H:%M}, on the clock of {zone.key}; it is {_format_now(now, zone)}"
+    )
     try:
         read = datetime.fromisoformat(when.strip())
         at = (read if read.tzinfo is not None else read.replace(tzinfo=zone)).astimezone(UTC)
@@ -78,7 +79,7 @@ def _moment(when: str, now: datetime, zone: ZoneInfo) -> tuple[datetime, datetim
     return read, at
 
 
-def _days(days: str) -> tuple[int, ...]:
+def _parse_days(days: str) -> tuple[int, ...]:
     results: set[int] = set()
     for word in re.findall(r"\w+", days.lower()):
         named = [number for number, name in enumerate(WEEKDAYS) if len(word) > 1 and name.lower().startswith(word)]
@@ -88,5 +89,5 @@ def _days(days: str) -> tuple[int, ...]:
     return tuple(sorted(results))
 
 
-def _now(now: datetime, zone: ZoneInfo) -> str:
-    return f"{day_and_hour(now, zone)} now"
+def _format_now(now: datetime, zone: ZoneInfo) -> str:
+    return f"{format_day_and_hour(now, zone)} now"

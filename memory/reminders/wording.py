@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from config.texts import SOURCE, _, ngettext, spoken
+from config.texts import SOURCE, _, get_language, ngettext
 from memory.buttons import Button, Keyboard
-from memory.reminders.reminder import Due, Reminder
+from memory.reminders.reminder import DueReminder, Reminder
 
 LanguageOf = Callable[[str], Awaitable[str]]
 """Returns the language of a chat (`Address.owner`)."""
@@ -16,22 +16,22 @@ MIN_DELAY = timedelta(minutes=2)
 """Minimum delay that a reminder mentions."""
 
 
-def day_of(date: date) -> str:
+def format_day(date: date) -> str:
     """Format a date with its weekday: `Monday, 23 November 2026`."""
-    if spoken() == SOURCE:
+    if get_language() == SOURCE:
         return f"{date:%A}, {date.day} {date:%B %Y}"
     from babel.dates import format_date  # Takes 0.1 s to import, so not at the start.
 
-    return format_date(date, "full", locale=spoken())
+    return format_date(date, "full", locale=get_language())
 
 
-def day_and_hour(moment: datetime, zone: ZoneInfo) -> str:
+def format_day_and_hour(moment: datetime, zone: ZoneInfo) -> str:
     """Format a time in a zone with its weekday: `Monday, 23 November 2026, 09:00`."""
     local = moment.astimezone(zone)
-    return _("{day}, {hour}", day=day_of(local.date()), hour=f"{local:%H:%M}")
+    return _("{day}, {hour}", day=format_day(local.date()), hour=f"{local:%H:%M}")
 
 
-def span(length: timedelta) -> str:
+def format_duration(length: timedelta) -> str:
     """Format a duration in its largest whole unit: `5 min`, `3 h`, `2 days`."""
     minutes = int(length.total_seconds() // 60)
     if minutes < 60:
@@ -41,16 +41,16 @@ def span(length: timedelta) -> str:
     return ngettext("{n} day", "{n} days", minutes // (24 * 60))
 
 
-def line(reminder: Reminder) -> str:
+def format_reminder(reminder: Reminder) -> str:
     rule = reminder.rule
     again = f", {rule}" if reminder.is_recurring else ""
     again += ", task" if reminder.task is not None else ""
     at = reminder.next_at
-    hour = f"{day_and_hour(at, rule.zone)} ({rule.zone.key}){again}" if at is not None else "no more to come"
+    hour = f"{format_day_and_hour(at, rule.zone)} ({rule.zone.key}){again}" if at is not None else "no more to come"
     return f"#{reminder.id}, {hour}: {reminder.text}"
 
 
-def buttons(reminder: Reminder) -> Keyboard:
+def create_buttons(reminder: Reminder) -> Keyboard:
     number = reminder.id
     choices = [
         (_("Done"), f"/done_{number}"),
@@ -62,7 +62,7 @@ def buttons(reminder: Reminder) -> Keyboard:
     return (tuple(Button(label, command, in_place=True) for label, command in choices),)
 
 
-def message(due: Due, now: datetime) -> str:
+def format_message(due: DueReminder, now: datetime) -> str:
     """Return the message of a due reminder, with commands to tap."""
     reminder = due.reminder
     taps = (
@@ -74,22 +74,22 @@ def message(due: Due, now: datetime) -> str:
         if reminder.is_recurring
         else _("/done_{id} or /snooze_{id} for an hour.", id=reminder.id)
     )
-    return "\n\n".join([_("**Reminder**: {text}", text=reminder.text), _hour(due, now), taps])
+    return "\n\n".join([_("**Reminder**: {text}", text=reminder.text), _format_due_time(due, now), taps])
 
 
-def _hour(due: Due, now: datetime) -> str:
+def _format_due_time(due: DueReminder, now: datetime) -> str:
     """Return the due time, the delay and the number of missed times before."""
-    hour, late = day_and_hour(due.at, due.reminder.rule.zone), now - due.at
+    hour, late = format_day_and_hour(due.at, due.reminder.rule.zone), now - due.at
     if late >= MIN_DELAY and due.missed:
         return ngettext(
             "{hour} (due {span} ago, missed once before that)",
             "{hour} (due {span} ago, missed {n} times before that)",
             due.missed,
             hour=hour,
-            span=span(late),
+            span=format_duration(late),
         )
     if late >= MIN_DELAY:
-        return _("{hour} (due {span} ago)", hour=hour, span=span(late))
+        return _("{hour} (due {span} ago)", hour=hour, span=format_duration(late))
     if due.missed:
         return ngettext(
             "{hour} (missed once before that)", "{hour} (missed {n} times before that)", due.missed, hour=hour

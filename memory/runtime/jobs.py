@@ -20,7 +20,7 @@ class JobLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ran_at(self, name: str) -> datetime | None:
+    async def find_last_run(self, name: str) -> datetime | None:
         value = await self._database.value("SELECT ran_at FROM jobs WHERE name = ?", (name,))
         return from_text(value) if value else None
 

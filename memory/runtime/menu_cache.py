@@ -17,23 +17,23 @@ class MenuCache:
 
     async def is_shown(self, what: str, content: object) -> bool:
         """Return True if `content`, a JSON value, is what was published last."""
-        return await self._stored(what) == _fingerprint(content)
+        return await self._read(what) == _compute_fingerprint(content)
 
-    async def is_any(self, what: str) -> bool:
-        return await self._stored(what) is not None
+    async def has_any(self, what: str) -> bool:
+        return await self._read(what) is not None
 
-    async def keep(self, what: str, content: object) -> None:
+    async def store(self, what: str, content: object) -> None:
         await self._database.write(
             "INSERT OR REPLACE INTO published (channel, what, fingerprint) VALUES (?, ?, ?)",
-            (self._channel, what, _fingerprint(content)),
+            (self._channel, what, _compute_fingerprint(content)),
         )
 
-    async def _stored(self, what: str) -> str | None:
+    async def _read(self, what: str) -> str | None:
         value = await self._database.value(
             "SELECT fingerprint FROM published WHERE channel = ? AND what = ?", (self._channel, what)
         )
         return None if value is None else str(value)
 
 
-def _fingerprint(content: object) -> str:
+def _compute_fingerprint(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -73,11 +73,11 @@ class PreferenceStore:
         self._known: dict[str, Preferences] = {}
 
     async def load(self) -> None:
-        """Read the preferences of all chats into the cache, for the synchronous `known`."""
+        """Read the preferences of all chats into the cache, for the synchronous `get_cached`."""
         for row in await self._database.rows("SELECT * FROM preferences"):
-            self._known.setdefault(row["chat"], _preferences_of(row))
+            self._known.setdefault(row["chat"], _preferences_from_row(row))
 
-    def known(self, chat: str) -> Preferences:
+    def get_cached(self, chat: str) -> Preferences:
         return self._known.get(chat, Preferences())
 
     async def get(self, chat: str) -> Preferences:
@@ -89,7 +89,8 @@ class PreferenceStore:
         if unread:
             query = "SELECT * FROM preferences WHERE chat IN (SELECT value FROM json_each(?))"
             rows = {
-                row["chat"]: _preferences_of(row) for row in await self._database.rows(query, (json.dumps(unread),))
+                row["chat"]: _preferences_from_row(row)
+                for row in await self._database.rows(query, (json.dumps(unread),))
             }
             by_chat |= {chat: self._known.setdefault(chat, rows.get(chat, Preferences())) for chat in unread}
         return {chat: chosen for chat, chosen in by_chat.items() if chosen is not None}
@@ -115,7 +116,7 @@ class PreferenceStore:
         for chat in chats:
             self._known.pop(chat, None)
 
-    async def language(self, chat: str) -> str:
+    async def get_language(self, chat: str) -> str:
         preferences = await self.get(chat)
         return preferences.language or preferences.client_language or SOURCE
 
@@ -131,14 +132,14 @@ class Zones:
         self._default = default
 
     def has_chosen(self, owner: str) -> bool:
-        return self._chosen(owner) is not None
+        return self._get_chosen(owner) is not None
 
-    def _chosen(self, owner: str) -> str | None:
-        return self._preferences.known(chat_of(owner)).zone
+    def _get_chosen(self, owner: str) -> str | None:
+        return self._preferences.get_cached(get_chat(owner)).zone
 
     def __call__(self, owner: str) -> ZoneInfo:
         """Return the zone of a chat, given the name of the chat, its session or its owner."""
-        zone = self._chosen(owner)
+        zone = self._get_chosen(owner)
         try:
             return ZoneInfo(zone) if zone is not None else self._default
         except (ZoneInfoNotFoundError, ValueError):  # Unknown to this machine's time zone database.
@@ -151,18 +152,18 @@ class NoticeSettings:
         self._default = default
 
     def __call__(self, owner: str) -> Notices:
-        return self._preferences.known(chat_of(owner)).notices or self._default
+        return self._preferences.get_cached(get_chat(owner)).notices or self._default
 
-    def tells(self, owner: str) -> bool:
+    def is_enabled(self, owner: str) -> bool:
         return self(owner) is not Notices.OFF
 
 
-def chat_of(owner: str) -> str:
+def get_chat(owner: str) -> str:
     """Return the chat of a session or an owner: `telegram:-100` for its topic `telegram:-100:7`."""
     return ":".join(owner.split(":")[:2])
 
 
-def _preferences_of(row: Row) -> Preferences:
+def _preferences_from_row(row: Row) -> Preferences:
     values = {name: row[name] for name in _NAMES}
     notices = Notices(values["notices"]) if values["notices"] else None
     voice = VoiceReplies(values["voice"] or VoiceReplies.AUTO)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from config.prices import Price
 from memory.clock import Clock, TimezoneLookup, now_text, to_text
-from memory.runtime.preferences import chat_of
+from memory.runtime.preferences import get_chat
 from memory.store.database import Database
 
 PriceOf = Callable[[str], "Price | None"]
@@ -35,14 +35,14 @@ class TokenUse:
     cost_usd: float | None = None
 
     @property
-    def told_cost(self) -> float | None:
+    def reported_cost(self) -> float | None:
         """Return the reported cost if it is a finite, non-negative number, otherwise None."""
         cost = self.cost_usd
         return cost if cost is not None and math.isfinite(cost) and cost >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class UsageTotal:
     """The total of model calls.
 
     Attributes:
@@ -64,7 +64,7 @@ class Quota:
     tokens: int | None = None
     cost: float | None = None
 
-    def is_used_up(self, spent: Spent) -> bool:
+    def is_used_up(self, spent: UsageTotal) -> bool:
         return (self.tokens is not None and spent.tokens >= self.tokens) or (
             self.cost is not None and spent.cost >= self.cost
         )
@@ -95,16 +95,16 @@ class UsageLog:
         self._zone = zone
         self._price_of = price_of
 
-    def price_of(self, model: str) -> Price | None:
+    def find_price(self, model: str) -> Price | None:
         return self._price_of(model) if self._price_of is not None else None
 
-    def cost_of(self, use: TokenUse) -> float | None:
+    def compute_cost(self, use: TokenUse) -> float | None:
         """Return the reported cost of a call in US dollars, or else its cost at today's price."""
-        return use.told_cost if use.told_cost is not None else self._computed_cost(use)
+        return use.reported_cost if use.reported_cost is not None else self._estimate_cost(use)
 
-    def _computed_cost(self, use: TokenUse) -> float | None:
-        price = self.price_of(use.model)
-        return price.of(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
+    def _estimate_cost(self, use: TokenUse) -> float | None:
+        price = self.find_price(use.model)
+        return price.compute(use.prompt_tokens, use.completion_tokens, use.cached_tokens) if price is not None else None
 
     async def record(self, use: TokenUse) -> None:
         await self._database.write(
@@ -118,32 +118,32 @@ class UsageLog:
                 use.prompt_tokens,
                 use.cached_tokens,
                 use.completion_tokens,
-                self._computed_cost(use),
-                use.told_cost,
+                self._estimate_cost(use),
+                use.reported_cost,
             ),
         )
 
-    async def tokens_today(self) -> int:
+    async def count_tokens_today(self) -> int:
         """Return the prompt and completion tokens of all calls since midnight in the installation's zone."""
-        return (await self.today()).tokens
+        return (await self.sum_today()).tokens
 
-    async def tokens_today_for(self, purpose: str) -> int:
+    async def count_tokens_today_for(self, purpose: str) -> int:
         query = "SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM usage WHERE at >= ? AND purpose = ?"
-        return int(await self._database.value(query, (self._midnight(self._zone), purpose)) or 0)
+        return int(await self._database.value(query, (self._get_midnight(self._zone), purpose)) or 0)
 
     async def has_used_up(self, session_id: str) -> bool:
-        return self.quota != Quota() and self.quota.is_used_up(await self.today(chat_of(session_id)))
+        return self.quota != Quota() and self.quota.is_used_up(await self.sum_today(get_chat(session_id)))
 
-    async def chats_today(self) -> list[str]:
+    async def list_chats_today(self) -> list[str]:
         """Return the chats with usage since midnight in the installation's zone, highest usage first."""
         rows = await self._database.rows(
             "SELECT session_id, sum(prompt_tokens + completion_tokens) AS tokens FROM usage"
             " WHERE at >= ? AND session_id IS NOT NULL GROUP BY session_id ORDER BY tokens DESC",
-            (self._midnight(self._zone),),
+            (self._get_midnight(self._zone),),
         )
-        return list(dict.fromkeys(chat_of(row["session_id"]) for row in rows))
+        return list(dict.fromkeys(get_chat(row["session_id"]) for row in rows))
 
-    async def today(self, chat: str | None = None) -> Spent:
+    async def sum_today(self, chat: str | None = None) -> UsageTotal:
         """Return the total since midnight, of all calls or of one chat in its own time zone."""
         zone = self._zone_of(chat) if chat is not None and self._zone_of is not None else self._zone
         rows = await self._database.rows(
@@ -152,16 +152,16 @@ class UsageLog:
             " FROM usage WHERE at >= :since AND"
             " (:chat IS NULL OR session_id = :chat OR session_id GLOB :chat || ':*')"
             " GROUP BY model, priced ORDER BY min(id)",
-            {"since": self._midnight(zone), "chat": chat},
+            {"since": self._get_midnight(zone), "chat": chat},
         )
-        return Spent(
+        return UsageTotal(
             tokens=sum(row["tokens"] for row in rows),
             cost=sum(row["cost"] for row in rows),
             priced=any(row["priced"] for row in rows),
             unpriced=tuple(row["model"] for row in rows if not row["priced"]),
         )
 
-    def _midnight(self, zone: ZoneInfo) -> str:
+    def _get_midnight(self, zone: ZoneInfo) -> str:
         now = self._clock().astimezone(zone)
         # With fold=0 the day starts at the first midnight if clocks go back over midnight.
         return to_text(now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0))

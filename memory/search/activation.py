@@ -21,14 +21,14 @@ from zoneinfo import ZoneInfo
 from memory.clock import Clock, TimezoneLookup, from_text, to_text
 from memory.ledger.page import format_line
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
-from memory.search.ranking import by_features
+from memory.search.ranking import rank_by_features
 from memory.search.search import MEMORIES
-from memory.search.types import NOTHING, Found, key_of
+from memory.search.types import NOTHING, MessageHits, make_hit_key
 from memory.store.database import Database, Row
 from memory.store.decay import Decay
 from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Entry, Kind, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_of, sql_list
-from memory.text.naming import wording
+from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_from_row, sql_list
+from memory.text.naming import make_wording_key
 
 TokenCount = Callable[[str], int]
 """Counts the tokens of a text for the model that reads it."""
@@ -127,7 +127,7 @@ class PageLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Activated:
+class ActivatedMemory:
     """An activated memory with its line in the prompt and the line's cost in tokens."""
 
     id: int
@@ -147,13 +147,17 @@ class Activation:
         self._clock = clock
         self._zone_of = zone_of
 
-    async def pool(self, owner: str, tokens: int, lookup: Found = NOTHING) -> Pool:
+    async def read_pool(self, owner: str, tokens: int, lookup: MessageHits = NOTHING) -> Pool:
         """Read the candidates of an owner for a budget of `tokens`. `lookup` holds the hits for the message, if any."""
         rules = 1 + max(0, tokens) // MIN_LINE_TOKENS
-        baseline = _strongest(product(BASELINE_KINDS, BASELINE_PRIORITIES), self._decay, rules, by_priority=True)
+        baseline = _build_strongest_query(
+            product(BASELINE_KINDS, BASELINE_PRIORITIES), self._decay, rules, by_priority=True
+        )
         places = product((kind for kind in TYPED_KINDS if kind != Kind.WORKFLOW), Priority)
-        context = _strongest(places, self._decay, MAX_STRONG_MEMORIES, "AND e.id NOT IN (SELECT id FROM baseline)")
-        fitting = await self._fitting(lookup)
+        context = _build_strongest_query(
+            places, self._decay, MAX_STRONG_MEMORIES, "AND e.id NOT IN (SELECT id FROM baseline)"
+        )
+        fitting = await self._find_fitting(lookup)
         rows = await self._database.rows(
             f"WITH baseline AS MATERIALIZED ({baseline}), context AS MATERIALIZED ({context}),"
             " fitting AS (SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(:fitting)) AND trusted),"
@@ -168,7 +172,7 @@ class Activation:
         pool = Pool([], [], [])
         zone = self._zone_of(owner)
         for row in rows:
-            candidate = self._candidate(row, fitting.get(row["id"], 0.0), zone)
+            candidate = self._build_candidate(row, fitting.get(row["id"], 0.0), zone)
             for part, is_in in (
                 (pool.rules, row["is_rule"]),
                 (pool.strong, row["is_strong"]),
@@ -178,19 +182,19 @@ class Activation:
                     part.append(candidate)
         return pool
 
-    def baseline(
+    def select_baseline(
         self, pool: Pool, tokens: int, count: TokenCount, already_in_prompt: AlreadyInPrompt = NOTHING_IN_PROMPT
-    ) -> tuple[Activated, ...]:
+    ) -> tuple[ActivatedMemory, ...]:
         """Return layer A in at most `tokens`, sorted by priority, then by strength.
 
         Args:
             already_in_prompt: The contents of the same part of the prompt. They are not repeated.
         """
-        unseen = _without_repetitions(pool.rules, already_in_prompt)
+        unseen = _drop_repetitions(pool.rules, already_in_prompt)
         ordered = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         return self._fill(ordered, Layer.BASELINE, tokens, count)
 
-    async def page_lines(self, owner: str, turns: Collection[int], today: datetime) -> PageLines:
+    async def read_page_lines(self, owner: str, turns: Collection[int], today: datetime) -> PageLines:
         """Return the lines of MEMORY.md to hide, to treat as new, or to always show.
 
         Args:
@@ -214,13 +218,13 @@ class Activation:
             frozenset(hidden - {row["line"] for row in rows if not (row["is_over"] or row["is_visible"])} - {None}),
             frozenset(row["line"] for row in rows if row["is_fresh"] and row["line"]),
             tuple(
-                (row["line"] or format_line(_single_line(row["content"])), row["line"] is not None)
+                (row["line"] or format_line(_to_single_line(row["content"])), row["line"] is not None)
                 for row in rows
                 if row["is_vital"]
             )[-MAX_VITAL:],
         )
 
-    async def baseline_count(self, owner: str) -> int:
+    async def count_baseline(self, owner: str) -> int:
         """Return the number of memories in layer A without a token limit."""
         value = await self._database.value(
             f"SELECT count(*) FROM entries e WHERE owner_id = {_OWNER_ID} AND kind IN ({sql_list(BASELINE_KINDS)})"
@@ -229,57 +233,59 @@ class Activation:
         )
         return int(value)
 
-    def unasked(
+    def select_unasked(
         self,
         pool: Pool,
-        baseline: Collection[Activated],
+        baseline: Collection[ActivatedMemory],
         tokens: int,
         count: TokenCount,
         today: date,
         already_in_prompt: AlreadyInPrompt = NOTHING_IN_PROMPT,
-    ) -> tuple[Activated, ...]:
+    ) -> tuple[ActivatedMemory, ...]:
         """Return the strong memories of layer B in at most `tokens`, sorted by id.
 
         They don't depend on the message, so they go into the stable part of the prompt. Memories that were learned on
         the owner's day `today` are left out, so that the prompt doesn't change with each new memory.
         """
         used = {activated_memory.id for activated_memory in baseline}
-        rules = {_wording_key(rule) for rule in pool.rules if rule.id in used}
+        rules = {_make_wording_key(rule) for rule in pool.rules if rule.id in used}
         known = (c for c in (*pool.rules, *pool.strong) if c.id not in used and c.made < today)
-        candidates = _without_repetitions(known, already_in_prompt)
+        candidates = _drop_repetitions(known, already_in_prompt)
         strong = [
-            replace(c, relevance=0.0) for c in candidates if c.kind != Kind.WORKFLOW and _wording_key(c) not in rules
+            replace(c, relevance=0.0)
+            for c in candidates
+            if c.kind != Kind.WORKFLOW and _make_wording_key(c) not in rules
         ]
         chosen = self._fill(rank_memories(strong, self._decay.threshold), Layer.CONTEXT, tokens, count)
         return tuple(sorted(chosen, key=lambda memory: memory.id))
 
-    def contextual(
+    def select_contextual(
         self,
         pool: Pool,
-        baseline: Collection[Activated],
+        baseline: Collection[ActivatedMemory],
         tokens: int,
         count: TokenCount,
         already_in_prompt: AlreadyInPrompt = NOTHING_IN_PROMPT,
         *,
         unasked_since: date | None = None,
-    ) -> tuple[Activated, ...]:
+    ) -> tuple[ActivatedMemory, ...]:
         """Return layers B and C for a message, in the `tokens` that layer A has left.
 
         Args:
             already_in_prompt: The other contents of the request. They are not repeated.
             unasked_since: Leave out memories that don't match the message and were learned before this day, since
-                `unasked` has selected from them.
+                `select_unasked` has selected from them.
         """
         used = {activated_memory.id for activated_memory in baseline}
         remaining = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in used)
         strongest = sorted(remaining, key=lambda c: (-c.score, c.id))[:MAX_STRONG_MEMORIES]
         results = {activated_memory.id: activated_memory for activated_memory in (*strongest, *pool.fitting)}
-        rules = {_wording_key(rule) for rule in pool.rules if rule.id in used}
-        unseen = _without_repetitions((c for c in results.values() if c.id not in used), already_in_prompt)
-        candidates = [candidate for candidate in unseen if _wording_key(candidate) not in rules]
+        rules = {_make_wording_key(rule) for rule in pool.rules if rule.id in used}
+        unseen = _drop_repetitions((c for c in results.values() if c.id not in used), already_in_prompt)
+        candidates = [candidate for candidate in unseen if _make_wording_key(candidate) not in rules]
         memories = rank_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
         workflows = rank_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
-        chosen: list[Activated] = []
+        chosen: list[ActivatedMemory] = []
         first = unasked_since
         # Strong memories without a match come last. Otherwise they would always fill the budget.
         for layer, ordered in (
@@ -292,15 +298,15 @@ class Activation:
             )
         return tuple(chosen)
 
-    async def _fitting(self, lookup: Found) -> dict[int, float]:
+    async def _find_fitting(self, lookup: MessageHits) -> dict[int, float]:
         """Return the relevance of each typed memory that matches the message or one of its questions, by id."""
         relevance: dict[int, float] = {}
         for each in (lookup, *lookup.asked):
-            for number, part in (await self._fitting_alone(each)).items():
+            for number, part in (await self._find_fitting_one(each)).items():
                 relevance[number] = max(part, relevance.get(number, 0.0))
         return relevance
 
-    async def _fitting_alone(self, lookup: Found) -> dict[int, float]:
+    async def _find_fitting_one(self, lookup: MessageHits) -> dict[int, float]:
         """Return the relevance for a single text, as a share of the best score.
 
         The ranking uses the same features as for passages. A memory without matching words counts if its meaning is
@@ -312,26 +318,26 @@ class Activation:
             hits += lookup.workflows
         similarities = lookup.similarities
         near = (hit for hit in similarities.found if hit.kind in TYPED_KINDS)
-        hits += [hit for hit in near if similarities.of[key_of(hit)].bare >= MIN_NEARNESS_DEVIATIONS]
-        best = await by_features(lookup.message, hits, self._database, similarities)
+        hits += [hit for hit in near if similarities.by_key[make_hit_key(hit)].bare >= MIN_NEARNESS_DEVIATIONS]
+        best = await rank_by_features(lookup.message, hits, self._database, similarities)
         return {hit.id: score / best.scores[0] for hit, score in zip(best.hits, best.scores, strict=True)}
 
     def _fill(
         self, ordered: Sequence[Candidate], layer: Layer, tokens: int, count: TokenCount
-    ) -> tuple[Activated, ...]:
+    ) -> tuple[ActivatedMemory, ...]:
         """Take candidates in their order while they fit. Skip those that are too long."""
-        chosen: list[Activated] = []
+        chosen: list[ActivatedMemory] = []
         for candidate in ordered:
             if tokens < MIN_LINE_TOKENS:
                 break
-            line = self._line(candidate, layer)
+            line = self._format_line(candidate, layer)
             cost = count(line) + 1  # Plus the line break.
             if cost <= tokens:
                 tokens -= cost
-                chosen.append(Activated(candidate.id, layer, candidate.score, candidate.relevance, line, cost))
+                chosen.append(ActivatedMemory(candidate.id, layer, candidate.score, candidate.relevance, line, cost))
         return tuple(chosen)
 
-    def _candidate(self, row: Row, relevance: float, zone: ZoneInfo) -> Candidate:
+    def _build_candidate(self, row: Row, relevance: float, zone: ZoneInfo) -> Candidate:
         last = from_text(row["last_reinforced_at"])
         score = self._decay.score(row["kind"], row["reinforcement_count"], last, self._clock())
         return Candidate(
@@ -352,17 +358,17 @@ class Activation:
             relevance=relevance,
         )
 
-    def _line(self, memory: Candidate, layer: Layer) -> str:
+    def _format_line(self, memory: Candidate, layer: Layer) -> str:
         where = f", for {memory.scope}" if memory.scope else ""
         if layer is Layer.BASELINE:
-            return f"- [{memory.kind}, {memory.since:%Y-%m-%d}{where}] {_single_line(memory.content)}"
+            return f"- [{memory.kind}, {memory.since:%Y-%m-%d}{where}] {_to_single_line(memory.content)}"
         if layer is Layer.PROCEDURES:
             record = format_record(memory.success_count, memory.failure_count)
-            return f"- [workflow {memory.name}, {record}] {_single_line(memory.content)}"
-        return f"- [{memory.since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_single_line(memory.content)}"
+            return f"- [workflow {memory.name}, {record}] {_to_single_line(memory.content)}"
+        return f"- [{memory.since:%Y-%m-%d}, {memory.kind} by {memory.author}{where}] {_to_single_line(memory.content)}"
 
 
-def _strongest(
+def _build_strongest_query(
     places: Iterable[tuple[str, str]], decay: Decay, limit: int, also: str = "", *, by_priority: bool = False
 ) -> str:
     """Return SQL that selects the ids of the strongest memories of each kind and priority in `places`.
@@ -371,9 +377,9 @@ def _strongest(
         also: An additional SQL condition.
         by_priority: Sort by priority before strength.
     """
+    ranks = PRIORITY_RANK if by_priority else dict.fromkeys(PRIORITY_RANK, 0)
     rows = ", ".join(
-        f"('{kind}', '{priority}', {math.log2(decay.weight(kind))}, {PRIORITY_RANK[priority] if by_priority else 0})"
-        for kind, priority in places
+        f"('{kind}', '{priority}', {math.log2(decay.get_weight(kind))}, {ranks[priority]})" for kind, priority in places
     )
     # One index scan per row of a VALUES table. Separate SELECTs would take SQLite a millisecond more to prepare.
     return (
@@ -384,22 +390,22 @@ def _strongest(
     )
 
 
-def _without_repetitions(candidates: Iterable[Candidate], already_in_prompt: AlreadyInPrompt) -> list[Candidate]:
+def _drop_repetitions(candidates: Iterable[Candidate], already_in_prompt: AlreadyInPrompt) -> list[Candidate]:
     """Drop candidates that the prompt already contains. Of several with the same wording, keep the heaviest."""
     best: dict[tuple[str, str | None], Candidate] = {}
     for candidate in candidates:
-        duplicate = best.get(_wording_key(candidate))
+        duplicate = best.get(_make_wording_key(candidate))
         if duplicate is None or _weight(candidate) > _weight(duplicate):
-            best[_wording_key(candidate)] = candidate
+            best[_make_wording_key(candidate)] = candidate
     return [
         candidate
         for candidate in best.values()
-        if not already_in_prompt.says(candidate.content, candidate.line, candidate.turn)
+        if not already_in_prompt.contains(candidate.content, candidate.line, candidate.turn)
     ]
 
 
-def _wording_key(candidate: Candidate) -> tuple[str, str | None]:
-    return wording(candidate.content), candidate.scope
+def _make_wording_key(candidate: Candidate) -> tuple[str, str | None]:
+    return make_wording_key(candidate.content), candidate.scope
 
 
 def _weight(candidate: Candidate) -> tuple[int, float, float]:
@@ -428,13 +434,13 @@ def format_record(successes: int, failures: int) -> str:
     return f"worked {successes} of {successes + failures} times" if successes + failures else "not tried yet"
 
 
-async def use_half_life(database: Database, days: float) -> None:
+async def set_half_life(database: Database, days: float) -> None:
     """Set the half-life of strengths to `days`. The store recomputes them if it has changed."""
     if await database.value("SELECT half_life_days FROM decay") != days:
         await database.write("UPDATE decay SET half_life_days = ?", (days,))
 
 
-def _single_line(content: str) -> str:
+def _to_single_line(content: str) -> str:
     line = " ".join(content.split())
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
 
@@ -450,8 +456,8 @@ class ActivationReason:
     tokens: int
 
 
-def recorded(
-    activated: Sequence[Activated], recalled: Sequence[int] = (), recalled_notes: Sequence[int] = ()
+def dump_activation(
+    activated: Sequence[ActivatedMemory], recalled: Sequence[int] = (), recalled_notes: Sequence[int] = ()
 ) -> str | None:
     """Return the JSON that a session stores about its last turn, or None if the turn used no memory.
 
@@ -473,33 +479,33 @@ class ActivationLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def last(self, session_id: str) -> list[ActivationReason]:
+    async def read_last(self, session_id: str) -> list[ActivationReason]:
         """Return the memories that were activated in the session's last turn, in the order of the prompt."""
-        rows, _messages, _notes = await self._last(session_id)
-        entries = await self._entries([row[0] for row in rows])
+        rows, _messages, _notes = await self._read_last(session_id)
+        entries = await self._read_entries([row[0] for row in rows])
         return [ActivationReason(entries.get(row[0]), Layer(row[1]), row[2], row[3], row[4]) for row in rows]
 
-    async def recalled(self, session_id: str) -> list[tuple[datetime, str]]:
+    async def read_recalled(self, session_id: str) -> list[tuple[datetime, str]]:
         """Return time and text of the messages that the last turn's request quoted, best first."""
-        _memories, messages, _notes = await self._last(session_id)
+        _memories, messages, _notes = await self._read_last(session_id)
         rows = await self._database.rows(
             "SELECT s.* FROM json_each(?) k JOIN spoken s ON s.id = k.value ORDER BY k.key", (json.dumps(messages),)
         )
         return [(from_text(row["created_at"]), row["content"]) for row in rows]
 
-    async def recalled_notes(self, session_id: str) -> list[Entry]:
+    async def read_recalled_entries(self, session_id: str) -> list[Entry]:
         """Return the entries that the last turn's request quoted or that its tools found, best first."""
-        _memories, _messages, notes = await self._last(session_id)
-        entries = await self._entries(notes)
+        _memories, _messages, notes = await self._read_last(session_id)
+        entries = await self._read_entries(notes)
         return [entries[note] for note in notes if note in entries]
 
-    async def _entries(self, ids: Sequence[int]) -> dict[int, Entry]:
+    async def _read_entries(self, ids: Sequence[int]) -> dict[int, Entry]:
         listed = ", ".join(str(int(entry_id)) for entry_id in ids)
         rows = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({listed}) AND e.deleted_at IS NULL")
-        return {row["id"]: entry_of(row) for row in rows}
+        return {row["id"]: entry_from_row(row) for row in rows}
 
-    async def _last(self, session_id: str) -> tuple[list[list[Any]], list[int], list[int]]:
-        database = await self._database.private.database_of(session_id)
+    async def _read_last(self, session_id: str) -> tuple[list[list[Any]], list[int], list[int]]:
+        database = await self._database.private.get_database(session_id)
         value = await database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
         memories, messages, *rest = json.loads(value) if value else ([], [])
         return memories, messages, rest[0] if rest else []

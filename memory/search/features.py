@@ -18,7 +18,7 @@ import regex
 from memory.clock import to_text
 from memory.messages import Role
 from memory.search.neighbourhood import Neighbourhood
-from memory.search.types import NOT_COMPARED, Features, Hit, Similarities, Similarity, key_of
+from memory.search.types import NOT_COMPARED, Features, Hit, Similarities, Similarity, make_hit_key
 from memory.text.cues import (
     ASKED,
     ASKED_PHRASES,
@@ -32,8 +32,8 @@ from memory.text.cues import (
     TIMES,
 )
 from memory.text.query_terms import QueryTerms
-from memory.text.stemming import stem_of
-from memory.text.words import date_words, plain
+from memory.text.stemming import stem_word
+from memory.text.words import format_date_words, to_plain
 
 PREVIOUS_MESSAGE_WEIGHTS = (0.85, 0.6, 0.45)
 """Weight of a question's word that occurs one, two or three messages before the hit."""
@@ -58,36 +58,36 @@ class Question:
         self, text: str, hits: Sequence[Hit], around: Neighbourhood, similarities: Similarities = NOT_COMPARED
     ) -> None:
         self._around = around
-        self._similarities = similarities.of
+        self._similarities = similarities.by_key
         self._sought = QueryTerms(text)
-        words = set(_words(text))
+        words = set(_split_words(text))
         lower = text.casefold()
         self._asks_name = _has(words, lower, ASKING_WHO, ASKING_WHO_PHRASES)
         self._asks_time = _has(words, lower, ASKING_WHEN, ASKING_WHEN_PHRASES)
-        self._speaker = _speaker_meant(words, lower, {hit.source for hit in hits if hit.turn_id is not None})
+        self._speaker = _find_speaker(words, lower, {hit.source for hit in hits if hit.turn_id is not None})
         self._said_before = {
-            hit.id: around.until(hit.id, 1 + len(PREVIOUS_MESSAGE_WEIGHTS))[1:]
+            hit.id: around.get_until(hit.id, 1 + len(PREVIOUS_MESSAGE_WEIGHTS))[1:]
             for hit in hits
             if hit.turn_id is not None
         }
-        self._counts = {hit.id: self._sought.term_counts(hit.content) for hit in hits if hit.turn_id is not None}
+        self._counts = {hit.id: self._sought.count_terms(hit.content) for hit in hits if hit.turn_id is not None}
         for row in itertools.chain.from_iterable(self._said_before.values()):
             if row["id"] not in self._counts:
-                self._counts[row["id"]] = self._sought.term_counts(row["content"])
+                self._counts[row["id"]] = self._sought.count_terms(row["content"])
         self._of_labels: dict[tuple[str, datetime.date], dict[str, int]] = {}
-        self._heads = {_key(hit): self._head(hit) for hit in hits}
-        self._rarity = self._rarities([*self._counts.values(), *self._heads.values()])
+        self._heads = {_make_key(hit): self._count_head(hit) for hit in hits}
+        self._rarity = self._compute_rarities([*self._counts.values(), *self._heads.values()])
         self._told_by_all = sum(self._rarity.values()) or 1.0
-        self._fits = {_key(hit): hit.score for hit in hits}
+        self._fits = {_make_key(hit): hit.score for hit in hits}
         self._best_fit = max(self._fits.values(), default=0.0) or 1.0
 
-    def features(self, hit: Hit) -> Features:
-        meaning = self._similarities.get(key_of(hit), _NO_MEANING)
+    def compute_features(self, hit: Hit) -> Features:
+        meaning = self._similarities.get(make_hit_key(hit), _NO_MEANING)
         fit = hit.score / self._best_fit
         if hit.turn_id is None:
             return Features(
                 fit,
-                self._coverage(hit),
+                self._compute_coverage(hit),
                 meaning=meaning.whole,
                 bare_meaning=meaning.bare,
                 meaning_nearby=meaning.nearby,
@@ -96,11 +96,12 @@ class Question:
         by_meant = hit.source == self._speaker
         return Features(
             fit,
-            self._coverage(hit),
-            max((self._fits[True, number] for number in self._around.near(hit.id)), default=0.0) / self._best_fit,
+            self._compute_coverage(hit),
+            max((self._fits[True, number] for number in self._around.find_near_hits(hit.id)), default=0.0)
+            / self._best_fit,
             speaker=float(by_meant),
             names=min(_MAX_NAMES, len(_NAME.findall(hit.content))) / _MAX_NAMES if self._asks_name else 0.0,
-            times=float(self._asks_time and _tells_time(hit.content)),
+            times=float(self._asks_time and _mentions_time(hit.content)),
             follows_question=float(_asks(said_before)),
             is_question=float(_asks(hit.content)),
             length_before=math.log1p(len(said_before.split())),
@@ -109,45 +110,47 @@ class Question:
             meaning_nearby=meaning.nearby,
         )
 
-    def _coverage(self, hit: Hit) -> float:
+    def _compute_coverage(self, hit: Hit) -> float:
         """Return the share of the question that occurs in the hit or shortly before it, weighted by rarity."""
         remaining = dict(self._rarity)
         covered = 0.0
         # The weights decrease, so each word counts in the first text that contains it.
-        for weight, counts in zip((1.0, *PREVIOUS_MESSAGE_WEIGHTS), self._recent_counts(hit), strict=False):
+        for weight, counts in zip((1.0, *PREVIOUS_MESSAGE_WEIGHTS), self._count_recent(hit), strict=False):
             covered += weight * sum(remaining.pop(term, 0.0) for term in counts)
         return covered / self._told_by_all
 
-    def _recent_counts(self, hit: Hit) -> Iterator[dict[str, int]]:
+    def _count_recent(self, hit: Hit) -> Iterator[dict[str, int]]:
         """Yield the counts of the question's terms in a hit, then in each message before it."""
-        yield self._heads[_key(hit)]
+        yield self._heads[_make_key(hit)]
         if hit.turn_id is not None:
             yield from (self._counts[row["id"]] for row in self._said_before[hit.id])
 
-    def _head(self, hit: Hit) -> dict[str, int]:
+    def _count_head(self, hit: Hit) -> dict[str, int]:
         """Count the question's terms in the hit's indexed fields: text, speaker or name, and date."""
         if hit.turn_id is None:
-            day = date_words(to_text(hit.created_at))
-            return self._sought.term_counts(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
+            day = format_date_words(to_text(hit.created_at))
+            return self._sought.count_terms(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
         label = hit.source, hit.created_at.date()  # Many messages share it, so it is cached.
         if label not in self._of_labels:
-            self._of_labels[label] = self._sought.term_counts(f"{hit.source} {date_words(to_text(hit.created_at))}")
+            self._of_labels[label] = self._sought.count_terms(
+                f"{hit.source} {format_date_words(to_text(hit.created_at))}"
+            )
         own, more = self._counts[hit.id], self._of_labels[label]
         return {term: own.get(term, 0) + more.get(term, 0) for term in own | more} if more else own
 
-    def _rarities(self, texts: Collection[dict[str, int]]) -> dict[str, float]:
+    def _compute_rarities(self, texts: Collection[dict[str, int]]) -> dict[str, float]:
         """Return BM25's inverse document frequency of each term."""
         having = Counter(term for counts in texts for term in counts)
         total = max(MIN_TEXTS, len(texts))
         return {t: math.log(1 + (total - having[t] + 0.5) / (having[t] + 0.5)) for t in self._sought.terms}
 
 
-def _key(hit: Hit) -> tuple[bool, int]:
+def _make_key(hit: Hit) -> tuple[bool, int]:
     """Return a key that keeps the ids of messages and entries apart."""
     return hit.turn_id is not None, hit.id
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
@@ -155,18 +158,22 @@ def _has(words: Collection[str], lower: str, existing: frozenset[str], phrases: 
     return not existing.isdisjoint(words) or any(phrase in lower for phrase in phrases)
 
 
-def _tells_time(text: str) -> bool:
-    return _YEAR.search(text) is not None or _has(_words(text), text, TIMES, TIME_PHRASES)
+def _mentions_time(text: str) -> bool:
+    return _YEAR.search(text) is not None or _has(_split_words(text), text, TIMES, TIME_PHRASES)
 
 
 def _asks(text: str) -> bool:
     return text.rstrip(" ]").endswith(("?", "？"))
 
 
-def _speaker_meant(words: set[str], lower: str, sources: Collection[str]) -> str | None:
+def _find_speaker(words: set[str], lower: str, sources: Collection[str]) -> str | None:
     """Return the speaker that a question refers to, by name or by "I" and "you". None if that is unclear."""
-    roots = {stem_of(plain(word)) for word in words}
-    named = {source for source in sources if roots & {stem_of(plain(word)) for word in _words(source) if len(word) > 1}}
+    roots = {stem_word(to_plain(word)) for word in words}
+    named = {
+        source
+        for source in sources
+        if roots & {stem_word(to_plain(word)) for word in _split_words(source) if len(word) > 1}
+    }
     named -= {*Role}
     if len(named) == 1:
         return named.pop()

@@ -11,14 +11,14 @@ from datetime import date, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from config.secrets import without_secrets
-from memory.capture.capture import requested
+from config.secrets import mask_secrets
+from memory.capture.capture import find_remember_request
 from memory.errors import MnemeError
 from memory.ledger.page import format_line
-from memory.messages import Message, Passage, Provenance, Role, worst
+from memory.messages import Message, Passage, Provenance, Role, find_least_trusted
 from memory.search.types import Hit
 from memory.store.database import Row
-from memory.text.naming import wording
+from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
 from memory.text.same_words import is_quoted_from
 from memory.text.tokens import TokenCounter
@@ -32,13 +32,13 @@ MIN_SENTENCE_WORDS, MIN_SENTENCE_CHARS = 3, 12
 """Minimum length of a sentence that is not repeated in a prompt. Shorter ones such as "I see." may be repeated."""
 
 
-def excerpt(text: str, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -> str:
+def cut_excerpt(text: str, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -> str:
     """Return `text` in one line and without secrets, cut to the part with the most query terms."""
-    line = " ".join(_masked(text).split())  # Mask before cutting, since half a key is not recognised.
+    line = " ".join(_mask(text).split())  # Mask before cutting, since half a key is not recognised.
     if len(line) <= most:
         return line
     before = int(most * _SHARE_BEFORE_MATCH)
-    results = query_terms.positions(line)
+    results = query_terms.find_positions(line)
     starts = [at for at, _ in results]
 
     def count_terms(start: int) -> int:
@@ -58,9 +58,9 @@ def excerpt(text: str, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -
 
 
 @lru_cache(maxsize=MAX_MASKED)
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     """Return `text` without secrets. It is cached, since the same few messages are found turn after turn."""
-    return without_secrets(text)
+    return mask_secrets(text)
 
 
 _ROLES = frozenset(Role)
@@ -72,53 +72,54 @@ class HitFormatter:
 
     zone: ZoneInfo
 
-    def entry(self, hit: Hit, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -> str:
-        ended = f" Outcome: {excerpt(hit.outcome, query_terms, most)}" if hit.outcome else ""
-        return f"{self.about(hit)} {excerpt(hit.content, query_terms, most)}{ended}"
+    def format_entry(self, hit: Hit, query_terms: QueryTerms, most: int = MAX_EXCERPT_CHARS) -> str:
+        ended = f" Outcome: {cut_excerpt(hit.outcome, query_terms, most)}" if hit.outcome else ""
+        return f"{self.format_header(hit)} {cut_excerpt(hit.content, query_terms, most)}{ended}"
 
-    def exchange(self, hit: Hit, text: str, *, numbered: bool = False) -> str:
+    def format_exchange(self, hit: Hit, text: str, *, numbered: bool = False) -> str:
         """Format an exchange with its time and, if `numbered`, the number of its message."""
         number = f", message {hit.id}" if numbered else ""
-        return f"[{self.moment(hit.created_at)}, conversation{number}] {text}"
+        return f"[{self.format_moment(hit.created_at)}, conversation{number}] {text}"
 
-    def said(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[QuotedMessage, ...]:
+    def quote_rows(self, rows: Iterable[Row], query_terms: QueryTerms) -> tuple[QuotedMessage, ...]:
         return tuple(
             QuotedMessage(
-                row["speaker"] or row["role"], Provenance(row["provenance"]), excerpt(row["content"], query_terms)
+                row["speaker"] or row["role"], Provenance(row["provenance"]), cut_excerpt(row["content"], query_terms)
             )
             for row in rows
         )
 
-    def day(self, moment: datetime) -> str:
+    def format_day(self, moment: datetime) -> str:
         return f"[{moment.astimezone(self.zone):%Y-%m-%d}, conversation]"
 
-    def hour(self, moment: datetime) -> str:
+    def format_hour(self, moment: datetime) -> str:
         return f"{moment.astimezone(self.zone):%H:%M}"
 
-    def about(self, hit: Hit) -> str:
+    def format_header(self, hit: Hit) -> str:
         """Return the validity, kind and name of an entry."""
         if hit.shared_by is not None:
-            return f"[{self.moment(hit.valid_from or hit.created_at)}, shared by {hit.shared_by}]{hit.provenance.mark}"
-        return f"[{self._validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
+            since = self.format_moment(hit.valid_from or hit.created_at)
+            return f"[{since}, shared by {hit.shared_by}]{hit.provenance.mark}"
+        return f"[{self._format_validity(hit)}, {hit.kind} {hit.name}]{hit.provenance.mark}"
 
-    def moment(self, moment: datetime) -> str:
+    def format_moment(self, moment: datetime) -> str:
         return f"{moment.astimezone(self.zone):%Y-%m-%d %H:%M}"
 
-    def _validity(self, hit: Hit) -> str:
+    def _format_validity(self, hit: Hit) -> str:
         """Return the start of an entry's validity, its end if it is over, and whether it is unconfirmed."""
         since = hit.valid_from or hit.created_at
         if hit.unconfirmed is not None:
-            return f"unconfirmed, {self.moment(since)}"
+            return f"unconfirmed, {self.format_moment(since)}"
         if hit.valid_until is not None and hit.superseded_by is None:
-            return f"{self.moment(since)} until {self.moment(hit.valid_until)}"
+            return f"{self.format_moment(since)} until {self.format_moment(hit.valid_until)}"
         if hit.superseded_by is None:
-            return self.moment(since)
+            return self.format_moment(since)
         if hit.superseded_at is None:  # Its successor was purged.
-            return f"superseded, from {self.moment(since)}"
-        return f"superseded, {self.moment(since)} to {self.moment(hit.superseded_at)}"
+            return f"superseded, from {self.format_moment(since)}"
+        return f"superseded, {self.format_moment(since)} to {self.format_moment(hit.superseded_at)}"
 
 
-def said_by(source: str, provenance: Provenance, text: str) -> str:
+def add_speaker(source: str, provenance: Provenance, text: str) -> str:
     """Prefix a message with its source: the speaker in a group, otherwise the role."""
     return f"{source.capitalize() if source in _ROLES else source}{provenance.mark}: {text}"
 
@@ -133,12 +134,12 @@ class QuotedMessage:
 
     @property
     def wording(self) -> str:
-        return said_by(self.source, self.provenance, self.text)
+        return add_speaker(self.source, self.provenance, self.text)
 
-    def without(self, sentences: Collection[str]) -> QuotedMessage | None:
-        """Return the message without the given sentences, as `sentence_key` values. None if nothing remains."""
+    def remove_sentences(self, sentences: Collection[str]) -> QuotedMessage | None:
+        """Return the message without the given sentences, as `make_sentence_key` values. None if nothing remains."""
         parts = _ENDS.split(self.text)
-        remaining = [part for part in parts if _is_short(part) or sentence_key(part) not in sentences]
+        remaining = [part for part in parts if _is_short(part) or make_sentence_key(part) not in sentences]
         if len(remaining) == len(parts):
             return self
         return replace(self, text=" ".join(remaining)) if any(map(str.strip, remaining)) else None
@@ -185,7 +186,7 @@ class PromptLines:
 
     def _replace_group(self, key: tuple[int | None, date] | int, text: str) -> bool:
         existing = self._texts.get(key)
-        cost = self._cost(text) - (self._cost(existing) if existing is not None else 0)
+        cost = self._count_tokens(text) - (self._count_tokens(existing) if existing is not None else 0)
         if cost > self.left:
             return False
         self.left -= cost
@@ -195,11 +196,13 @@ class PromptLines:
     def _format_group(self, exchanges: tuple[_ExchangeLine, ...]) -> str:
         if len(exchanges) == 1:
             return f"- {exchanges[0].text}"
-        lines = [f"  {self._formatter.hour(exchange_line.at)} {exchange_line.said}" for exchange_line in exchanges]
-        return "\n".join([f"- {self._formatter.day(exchanges[0].at)}", *lines])
+        lines = [
+            f"  {self._formatter.format_hour(exchange_line.at)} {exchange_line.said}" for exchange_line in exchanges
+        ]
+        return "\n".join([f"- {self._formatter.format_day(exchanges[0].at)}", *lines])
 
-    def _cost(self, text: str) -> int:
-        return self._counter.text(text) + 1
+    def _count_tokens(self, text: str) -> int:
+        return self._counter.count(text) + 1
 
 
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
@@ -229,21 +232,21 @@ class AlreadyInPrompt:
 
     def with_quoted(self, *texts: str) -> AlreadyInPrompt:
         """Add the sentences of quoted texts, such as daily notes."""
-        keys = {sentence_key(part) for text in texts for part in _quoted_parts(text)}
+        keys = {make_sentence_key(part) for text in texts for part in _split_quotes(text)}
         return replace(self, quoted=self.quoted | keys)
 
     @property
-    def said(self) -> frozenset[str]:
-        return self.quoted | {sentence_key(sentence) for sentence in self.sentences}
+    def sentence_keys(self) -> frozenset[str]:
+        return self.quoted | {make_sentence_key(sentence) for sentence in self.sentences}
 
     def with_lines(self, text: str) -> AlreadyInPrompt:
-        return replace(self, lines=self.lines | {*text.splitlines()}, sentences=self.sentences | _sentences(text))
+        return replace(self, lines=self.lines | {*text.splitlines()}, sentences=self.sentences | _split_wordings(text))
 
     def with_messages(self, messages: Iterable[Message]) -> AlreadyInPrompt:
         sentences, turns = set(self.sentences), dict(self.turns)
         for message in messages:
             if message.role is Role.USER and message.provenance is Provenance.TYPED:
-                sentences |= _sentences(message.content)
+                sentences |= _split_wordings(message.content)
                 if message.turn_id is not None:
                     turns[message.turn_id] = f"{turns.get(message.turn_id, '')}\n{message.content}".strip()
         return replace(self, sentences=frozenset(sentences), turns=turns)
@@ -257,10 +260,10 @@ class AlreadyInPrompt:
         quoted = [part for text in own for line in text.splitlines() for part in _HEAD.sub("", line).split(" | ")]
         # With and without the speaker prefix, and without a leading "remember that".
         parts = [text for part in quoted for text in (part, _SPEAKER.sub("", part))]
-        texts = {wording(text) for text in parts} | {sentence_key(text) for text in parts}
+        texts = {make_wording_key(text) for text in parts} | {make_sentence_key(text) for text in parts}
         return replace(self, sentences=self.sentences | texts)
 
-    def says(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
+    def contains(self, content: str, line: str | None = None, turn: int | None = None) -> bool:
         """Return True if a memory is in the prompt: by its line of MEMORY.md, its sentences, or verbatim in its turn.
 
         Args:
@@ -269,41 +272,41 @@ class AlreadyInPrompt:
         """
         if (line or format_line(content)) in self.lines:
             return True
-        sentences = _sentences(content)
-        if wording(content) in self.sentences or (sentences and sentences <= self.sentences):
+        sentences = _split_wordings(content)
+        if make_wording_key(content) in self.sentences or (sentences and sentences <= self.sentences):
             return True
         return turn is not None and turn in self.turns and is_quoted_from(content, self.turns[turn])
 
 
-def quotes_in(prompt: str) -> frozenset[str]:
+def find_quotes(prompt: str) -> frozenset[str]:
     return frozenset(_HEAD.sub("", line) for line in prompt.splitlines())
 
 
-def sentence_key(sentence: str) -> str:
+def make_sentence_key(sentence: str) -> str:
     """Return a key for comparing sentences, without list marks and a leading "remember that"."""
-    request = requested(sentence)
-    return wording(_MARKS.sub("", request.what if request is not None else sentence))
+    request = find_remember_request(sentence)
+    return make_wording_key(_MARKS.sub("", request.what if request is not None else sentence))
 
 
 def _is_short(sentence: str) -> bool:
     return len(sentence.split()) < MIN_SENTENCE_WORDS and len(sentence) < MIN_SENTENCE_CHARS
 
 
-def sentences_of(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     return [part for line in text.splitlines() for part in _ENDS.split(line) if part.strip()]
 
 
-def _quoted_parts(text: str) -> Iterator[str]:
+def _split_quotes(text: str) -> Iterator[str]:
     """Yield the sentences of a text that quotes messages, without speakers and times."""
     for line in text.splitlines():
         for part in _NOTED.sub("", line).split(" | "):
             yield from (sentence for sentence in _ENDS.split(_SPEAKER.sub("", part)) if sentence.strip())
 
 
-def _sentences(text: str) -> frozenset[str]:
+def _split_wordings(text: str) -> frozenset[str]:
     """Return the wording of each sentence, without list marks."""
     parts = (_MARKS.sub("", part) for line in text.splitlines() for part in _ENDS.split(line))
-    return frozenset(message_text for part in parts if (message_text := wording(part)))
+    return frozenset(message_text for part in parts if (message_text := make_wording_key(part)))
 
 
 NOTHING_IN_PROMPT = AlreadyInPrompt()
@@ -352,7 +355,7 @@ class ResultPage:
     def passage(self) -> Passage:
         """Return the page for a model, with a hint how to get the next page."""
         rest = [f"({self.left} more: page={self.number + 1})"] if self.left else []
-        return Passage("\n".join([*self.lines, *rest]), worst(self.provenances))
+        return Passage("\n".join([*self.lines, *rest]), find_least_trusted(self.provenances))
 
 
 Fetch = Callable[[int], Awaitable[Sequence[Line]]]
@@ -366,7 +369,7 @@ class Paging:
         self._tokens = tokens
         self._counter = counter
 
-    async def page(self, fetch: Fetch, total: int, number: int = 1, head: str = "") -> ResultPage:
+    async def fill_page(self, fetch: Fetch, total: int, number: int = 1, head: str = "") -> ResultPage:
         """Return page `number` (from 1) of `total` lines. `head` is the first line of every page. Raises NoSuchPage."""
         filling, done = _Filling(1, self._tokens, self._counter, head), 0
         for start in range(0, total, LINES_PER_FETCH):
@@ -383,15 +386,15 @@ class Paging:
             raise NoSuchPage(f"there is no page {number}: {filling.page.number} is the last")
         return filling.page
 
-    def pages_of(self, about: str, text: str) -> list[str]:
+    def split_into_pages(self, about: str, text: str) -> list[str]:
         """Split `text` into pages with room for `about`. If there are several, each starts with its page number."""
-        if self._counter.text(f"{about} {text}") <= self._tokens:
+        if self._counter.count(f"{about} {text}") <= self._tokens:
             return [text]
         longest = " (page 99 of 99, page=99 shows more) "
-        room = max(MIN_PAGE_TOKENS, self._tokens - self._counter.text(f"{about}{longest}"))
+        room = max(MIN_PAGE_TOKENS, self._tokens - self._counter.count(f"{about}{longest}"))
         parts: list[str] = []
         while text:
-            part = fitting(text, room, self._counter)
+            part = take_fitting(text, room, self._counter)
             # Break between words if possible.
             end = max(part.rfind("\n"), part.rfind(" ")) + 1
             part = part if part == text or end <= len(part) // 2 else part[:end]
@@ -409,20 +412,20 @@ class _Filling:
     def __init__(self, number: int, tokens: int, counter: TokenCounter, head: str) -> None:
         self.page = ResultPage(number, [head] if head else [])
         self._counter = counter
-        self._reserved = counter.text(_ENDING) + 1
-        self._left = tokens - (counter.text(head) + 1 if head else 0)
+        self._reserved = counter.count(_ENDING) + 1
+        self._left = tokens - (counter.count(head) + 1 if head else 0)
         self._headings: tuple[str, ...] = ()
         self._is_empty = True
 
     def add(self, line: Line, *, is_last: bool) -> bool:
         """Add a line and return True if there is room. The first line of a page is cut to fit."""
-        text = "\n".join([*_new_headings(line.headings, self._headings), line.text])
+        text = "\n".join([*_drop_repeated_headings(line.headings, self._headings), line.text])
         room = self._left - (0 if is_last else self._reserved)
-        if (cost := self._counter.text(text) + 1) > room + 1:
+        if (cost := self._counter.count(text) + 1) > room + 1:
             if not self._is_empty:
                 return False
-            text = cut(text, max(1, room), self._counter)
-            cost = self._counter.text(text) + 1
+            text = cut_to_tokens(text, max(1, room), self._counter)
+            cost = self._counter.count(text) + 1
         self._left -= cost
         self._headings = line.headings
         self._is_empty = False
@@ -432,18 +435,18 @@ class _Filling:
         return True
 
 
-def _new_headings(headings: Sequence[str], above: Sequence[str]) -> Sequence[str]:
+def _drop_repeated_headings(headings: Sequence[str], above: Sequence[str]) -> Sequence[str]:
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(headings, above, strict=False))
     return headings[len([*same]) :]
 
 
-def cut(text: str, tokens: int, counter: TokenCounter) -> str:
+def cut_to_tokens(text: str, tokens: int, counter: TokenCounter) -> str:
     """Return `text`, or the longest beginning that fits, with an ellipsis."""
-    return text if counter.text(text) <= tokens else f"{fitting(text, tokens, counter, '…')}…"
+    return text if counter.count(text) <= tokens else f"{take_fitting(text, tokens, counter, '…')}…"
 
 
-def fitting(text: str, tokens: int, counter: TokenCounter, end: str = "") -> str:
+def take_fitting(text: str, tokens: int, counter: TokenCounter, end: str = "") -> str:
     """Return the longest beginning of `text` that fits with `end` after it, but at least one character."""
-    while len(text) > 1 and (cost := counter.text(f"{text}{end}")) > tokens:
+    while len(text) > 1 and (cost := counter.count(f"{text}{end}")) > tokens:
         text = text[: max(1, min(len(text) - 1, len(text) * tokens // cost))]
     return text

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from memory.clock import from_text, to_text
 from memory.errors import MnemeError
-from memory.messages import Passage, Provenance, worst
+from memory.messages import Passage, Provenance, find_least_trusted
 from memory.search.formatting import (
     LINES_PER_FETCH,
     HitFormatter,
@@ -23,20 +23,20 @@ from memory.search.formatting import (
     NoSuchPage,
     Paging,
     ResultPage,
-    cut,
-    excerpt,
-    quotes_in,
-    said_by,
+    add_speaker,
+    cut_excerpt,
+    cut_to_tokens,
+    find_quotes,
 )
 from memory.search.recall import Recall, RecallResult
-from memory.search.search import SCORE, Search, conditions, sources
+from memory.search.search import SCORE, Search, build_conditions, build_sources
 from memory.search.types import Filter, Hit
 from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS
-from memory.store.index import IN_PART, ROW, part_of, source_of
+from memory.store.index import IN_PART, ROW, get_part_parameters, split_row
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
-from memory.text.words import mention_expressions
+from memory.text.words import build_mention_expressions
 
 _MENTIONED = f"""
 whole AS (SELECT {ROW} AS row FROM search WHERE search MATCH :whole AND {IN_PART}),
@@ -73,7 +73,7 @@ class Mention:
     turn: int | None
 
 
-async def mentions(
+async def find_mentions(
     database: Database, owner: str | None, subjects: Sequence[str], only: Filter, zone: ZoneInfo
 ) -> list[Mention]:
     """Return every mention of the subjects, by one owner or by all. Without subjects, return everything.
@@ -86,24 +86,24 @@ async def mentions(
         owner_id = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
         if owner_id is None:
             return []
-    where, parameters = conditions(only, owner_id)
+    where, parameters = build_conditions(only, owner_id)
     if subjects:
-        expressions = mention_expressions(subjects)
+        expressions = build_mention_expressions(subjects)
         if expressions is None:
             return []
         condition = _MENTIONED
-        parameters |= part_of(owner_id) | dict(zip(("whole", "some"), expressions, strict=True))
+        parameters |= get_part_parameters(owner_id) | dict(zip(("whole", "some"), expressions, strict=True))
     else:
         condition = _SAID
         bounds = (to_text(end) if end else never for end, never in zip((only.since, only.until), _ALWAYS, strict=True))
         parameters |= dict(zip(("from", "to"), bounds, strict=True)) | {"owner_id": owner_id}
     rows = await database.rows(
-        f"WITH {condition}, hits AS ({sources([(only.kinds, None)])})"
+        f"WITH {condition}, hits AS ({build_sources([(only.kinds, None)])})"
         " SELECT b.row, b.score, b.created_at, b.row IN (SELECT row FROM whole) AS whole, m.conversation_id, m.turn_id"
         f" FROM hits b LEFT JOIN messages m ON b.row % 2 = 1 AND m.id = b.row / 2 {where} ORDER BY b.row",
         parameters,
     )
-    return _group(_merge_exchanges(rows, zone))
+    return _group_mentions(_merge_exchanges(rows, zone))
 
 
 def _merge_exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
@@ -130,7 +130,7 @@ def _merge_exchanges(rows: Sequence[Row], zone: ZoneInfo) -> list[Mention]:
     return list(results.values())
 
 
-def _group(mentions: Sequence[Mention]) -> list[Mention]:
+def _group_mentions(mentions: Sequence[Mention]) -> list[Mention]:
     groups: dict[tuple[object, ...], list[Mention]] = {}
     for mention in mentions:
         # All entries are one group, independent of their days.
@@ -159,7 +159,7 @@ class MemoryStats:
         self._database = database
         self._counter = counter
 
-    async def of(self, owner: str) -> list[KindStats]:
+    async def count_by_kind(self, owner: str) -> list[KindStats]:
         """Return the counts for each kind, including archived and superseded entries."""
         rows = await self._database.rows(
             "SELECT e.kind, e.content FROM entries e JOIN owners o ON o.id = e.owner_id"
@@ -169,15 +169,15 @@ class MemoryStats:
         entries, tokens = Counter[str](), Counter[str]()
         for row in rows:
             entries[row["kind"]] += 1
-            tokens[row["kind"]] += self._counter.text(row["content"])
+            tokens[row["kind"]] += self._counter.count(row["content"])
         return [KindStats(kind, entries[kind], tokens[kind]) for kind in sorted(entries)]
 
-    async def sole_owner(self) -> str | None:
+    async def find_sole_owner(self) -> str | None:
         """Return the name of the only owner, or None if there are several or none."""
-        names = await self.owners(2)
+        names = await self.list_owners(2)
         return names[0] if len(names) == 1 else None
 
-    async def owners(self, most: int = 1_000) -> list[str]:
+    async def list_owners(self, most: int = 1_000) -> list[str]:
         rows = await self._database.rows("SELECT name FROM owners ORDER BY id LIMIT ?", (most,))
         return [row["name"] for row in rows]
 
@@ -229,8 +229,8 @@ class MemoryReader:
         self._database = database
         self._counter = counter
 
-    def zone(self, owner: str | None) -> ZoneInfo:
-        return self._recall.formatter(owner).zone
+    def get_zone(self, owner: str | None) -> ZoneInfo:
+        return self._recall.create_formatter(owner).zone
 
     async def search(self, queries: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
         """Return a page of the best hits of the queries, alternating between them, or None without hits.
@@ -242,49 +242,49 @@ class MemoryReader:
         called = {
             hit.id: hit
             for query in queries
-            if (hit := await self._recall.called(query, owner, requested.only)) is not None
+            if (hit := await self._recall.find_by_name(query, owner, requested.only)) is not None
         }
         lines: list[Line] = []
         for entry in called.values():
-            pages = paging.pages_of(f"- {entry.about}", entry.text)
+            pages = paging.split_into_pages(f"- {entry.about}", entry.text)
             texts = [Line(f"- {entry.about} {text}", entry.provenance, entry.id) for text in pages]
             if len(queries) == 1 and len(pages) > 1:
-                return _page_of_entry(texts, requested.page, entry.name)
+                return _build_entry_page(texts, requested.page, entry.name)
             lines += texts[:1]
         groups = [
             await self._recall.recall(query, owner, requested.only, MAX_RESULTS, numbered=True) for query in queries
         ]
         unique = _deduplicate(hit for turns in zip_longest(*groups) for hit in turns if hit is not None)
-        quoted = quotes_in(requested.prompt)
+        quoted = find_quotes(requested.prompt)
         unseen = [hit for hit in unique if hit.said not in quoted]
         lines += [_format_result(hit) for hit in unseen if hit.hit.name is None or hit.hit.id not in called]
         left_out = len(unique) - len(unseen)
-        return await _page_of_lines(
+        return await _build_page(
             paging, lines, requested.page, f"({left_out} quoted to you already)" if left_out else ""
         )
 
-    async def about_path(self, path: str, owner: str, requested: ReadRequest) -> ResultPage | None:
+    async def find_for_path(self, path: str, owner: str, requested: ReadRequest) -> ResultPage | None:
         """Return a page of the memories for a path, or None without memories."""
         kinds = requested.only.kinds or TYPED_KINDS
-        results = await self._recall.semantic_scoped(owner, path, MAX_RESULTS, kinds)
-        return await _page_of_lines(
+        results = await self._recall.find_for_path(owner, path, MAX_RESULTS, kinds)
+        return await _build_page(
             Paging(requested.tokens, self._counter), [_format_result(result) for result in results], requested.page
         )
 
-    async def every(self, subjects: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
+    async def find_every(self, subjects: Sequence[str], owner: str, requested: ReadRequest) -> ResultPage | None:
         """Return a page of all mentions of the subjects, a line each, or None without mentions.
 
         They are grouped by conversation and day, and the first line counts them. Without subjects everything is
         returned, oldest first. Raises NoSuchPage.
         """
-        mentions = await self._mentions(subjects, owner, requested.only)
+        mentions = await self._find_mentions(subjects, owner, requested.only)
         if not mentions:
             return None
         whole = sum(mention.whole for mention in mentions)
         head = f"{whole} found"
         if subjects:
             head = f"{whole} with all words of a query, {len(mentions) - whole} more with some of them"
-        query_terms, formatter = QueryTerms(" ".join(subjects)), self._recall.formatter(owner)
+        query_terms, formatter = QueryTerms(" ".join(subjects)), self._recall.create_formatter(owner)
         has_both = 0 < whole < len(mentions)
 
         async def fetch(start: int) -> list[Line]:
@@ -294,33 +294,39 @@ class MemoryReader:
                 _format_mention(mention, hit, query_terms, formatter, has_both=has_both) for mention, hit in present
             ]
 
-        return await Paging(requested.tokens, self._counter).page(fetch, len(mentions), requested.page, f"{head}:")
+        return await Paging(requested.tokens, self._counter).fill_page(fetch, len(mentions), requested.page, f"{head}:")
 
-    async def mentioning(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Hit]:
+    async def find_mentioning(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Hit]:
         """Return all mentions as hits, by one owner or by all. An exchange is its first matching message."""
-        return [hit for _, hit in await self._read_hits(await self._mentions(subjects, owner, only))]
+        return [hit for _, hit in await self._read_hits(await self._find_mentions(subjects, owner, only))]
 
-    async def _mentions(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Mention]:
-        return await mentions(self._database, owner, subjects, only, self.zone(owner))
+    async def _find_mentions(self, subjects: Sequence[str], owner: str | None, only: Filter) -> list[Mention]:
+        return await find_mentions(self._database, owner, subjects, only, self.get_zone(owner))
 
     async def _read_hits(self, mentions: Sequence[Mention]) -> list[tuple[Mention, Hit]]:
         """Return the mentions with their hits, without those that were forgotten since."""
-        hits = {(hit.turn_id, hit.id): hit for hit in await self._search.at([mention.row for mention in mentions])}
+        hits = {
+            (hit.turn_id, hit.id): hit for hit in await self._search.read_hits([mention.row for mention in mentions])
+        }
         return [
-            (mention, hits[key]) for mention in mentions if (key := (mention.turn, source_of(mention.row)[1])) in hits
+            (mention, hits[key]) for mention in mentions if (key := (mention.turn, split_row(mention.row)[1])) in hits
         ]
 
-    async def around(self, message: int, owner: str, tokens: int) -> Passage:
+    async def read_around(self, message: int, owner: str, tokens: int) -> Passage:
         """Return a message with as many surrounding messages as fit in `tokens`. Raises NoSuchMessage."""
         item = await self._database.row(_ONE, (message, owner)) if message.bit_length() <= MAX_ID_BITS else None
         if item is None:
             raise NoSuchMessage(f"there is no message {message}: take a number that memory_recall has shown")
-        formatter = self._recall.formatter(owner)
+        formatter = self._recall.create_formatter(owner)
         place = {"conversation": item["conversation_id"], "id": message}
         before, after = await self._database.rows(_BEFORE, place), await self._database.rows(_AFTER, place)
-        room = tokens - self._counter.text(_more_hint("before", 9_999_999) + _more_hint("after", 9_999_999)) - 2
-        texts = {message: cut(_format_row(item, formatter), max(1, room), self._counter)}
-        room -= self._counter.text(texts[message]) + 1
+        room = (
+            tokens
+            - self._counter.count(_format_more_hint("before", 9_999_999) + _format_more_hint("after", 9_999_999))
+            - 2
+        )
+        texts = {message: cut_to_tokens(_format_row(item, formatter), max(1, room), self._counter)}
+        room -= self._counter.count(texts[message]) + 1
         # Take messages after it first, since they usually tell more. A side ends if a message doesn't fit.
         sides = {"after": iter(after[:MAX_MESSAGES_AROUND]), "before": iter(before[:MAX_MESSAGES_AROUND])}
         counts = {"after": 0, "before": 0}
@@ -328,7 +334,7 @@ class MemoryReader:
             for side, rows in list(sides.items()):
                 row = next(rows, None)
                 text = _format_row(row, formatter, MAX_AROUND_CHARS) if row is not None else ""
-                cost = self._counter.text(text) + 1
+                cost = self._counter.count(text) + 1
                 if row is None or cost > room:
                     del sides[side]
                     continue
@@ -336,10 +342,10 @@ class MemoryReader:
                 texts[row["id"]] = text
                 counts[side] += 1
         lines = [texts[number] for number in sorted(texts)]
-        lines[:0] = [_more_hint("before", min(texts))] if len(before) > counts["before"] else []
-        lines += [_more_hint("after", max(texts))] if len(after) > counts["after"] else []
+        lines[:0] = [_format_more_hint("before", min(texts))] if len(before) > counts["before"] else []
+        lines += [_format_more_hint("after", max(texts))] if len(after) > counts["after"] else []
         read = [item, *before[: counts["before"]], *after[: counts["after"]]]
-        return Passage("\n".join(lines), worst(Provenance(row["provenance"] or "typed") for row in read))
+        return Passage("\n".join(lines), find_least_trusted(Provenance(row["provenance"] or "typed") for row in read))
 
 
 def _format_mention(
@@ -347,10 +353,10 @@ def _format_mention(
 ) -> Line:
     tier = (WHOLE if mention.whole else SOME,) if has_both else ()
     if mention.conversation is None:
-        text = formatter.entry(hit, query_terms, MAX_LINE_CHARS)
+        text = formatter.format_entry(hit, query_terms, MAX_LINE_CHARS)
         return Line(f"- {text}", hit.provenance, hit.id, (*tier, "[entries]"))
     at = hit.created_at.astimezone(formatter.zone)
-    wording = said_by(hit.source, hit.provenance, excerpt(hit.content, query_terms, MAX_LINE_CHARS))
+    wording = add_speaker(hit.source, hit.provenance, cut_excerpt(hit.content, query_terms, MAX_LINE_CHARS))
     return Line(
         f"- {at:%H:%M}, message {hit.id}: {wording}",
         hit.provenance,
@@ -361,11 +367,11 @@ def _format_mention(
 def _format_row(row: Row, formatter: HitFormatter, most: int | None = None) -> str:
     text = " ".join(row["content"].split())
     text = text if most is None or len(text) <= most else f"{text[:most]}…"
-    text_of_row = said_by(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
-    return f"- [{formatter.moment(from_text(row['created_at']))}, message {row['id']}] {text_of_row}"
+    text_of_row = add_speaker(row["speaker"] or row["role"], Provenance(row["provenance"] or "typed"), text)
+    return f"- [{formatter.format_moment(from_text(row['created_at']))}, message {row['id']}] {text_of_row}"
 
 
-def _more_hint(side: str, number: int) -> str:
+def _format_more_hint(side: str, number: int) -> str:
     return f"(more was said {side}: around={number})"
 
 
@@ -379,14 +385,14 @@ def _format_result(result: RecallResult) -> Line:
     return Line(f"- {result.text}", result.provenance, result.hit.id if result.hit.name is not None else None)
 
 
-async def _page_of_lines(paging: Paging, lines: Sequence[Line], number: int, head: str = "") -> ResultPage | None:
+async def _build_page(paging: Paging, lines: Sequence[Line], number: int, head: str = "") -> ResultPage | None:
     async def fetch(start: int) -> Sequence[Line]:
         return lines[start : start + LINES_PER_FETCH]
 
-    return await paging.page(fetch, len(lines), number, head) if lines or head else None
+    return await paging.fill_page(fetch, len(lines), number, head) if lines or head else None
 
 
-def _page_of_entry(pages: Sequence[Line], number: int, name: str) -> ResultPage:
+def _build_entry_page(pages: Sequence[Line], number: int, name: str) -> ResultPage:
     if number > len(pages):
         raise NoSuchPage(f"{name} has only {len(pages)} pages")
     line = pages[number - 1]

@@ -53,18 +53,18 @@ class Neighbourhood:
     def __contains__(self, message: int) -> bool:
         return message in self._places
 
-    def until(self, message: int, most: int) -> list[Row]:
+    def get_until(self, message: int, most: int) -> list[Row]:
         """Return a message and those before it, newest first, at most `most` in all."""
         place, conversation = self._places[message]
         return conversation[max(0, place + 1 - most) : place + 1][::-1]
 
-    def near(self, message: int) -> list[int]:
+    def find_near_hits(self, message: int) -> list[int]:
         """Return the other hits at most REACH before or after a message."""
         return self._near[message]
 
-    def turn(self, number: int) -> list[Row]:
+    def get_turn(self, number: int) -> list[Row]:
         return self._turns[number]
 
 
-async def neighbourhood(database: Database, results: Sequence[int]) -> Neighbourhood:
+async def read_neighbourhood(database: Database, results: Sequence[int]) -> Neighbourhood:
     return Neighbourhood(results, await database.rows(_AROUND, (json.dumps(results),)) if results else [])

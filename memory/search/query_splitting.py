@@ -28,12 +28,12 @@ from memory.text.cues import (
 from memory.text.query_terms import QueryTerms
 from memory.text.words import (
     MAX_INDEXED_CHARS,
+    find_words,
     has_gaps,
     has_telling_words,
     is_chatter,
     says_nothing,
-    word_places,
-    words_of,
+    split_words,
 )
 
 MAX_QUESTIONS = 4
@@ -61,7 +61,7 @@ _BEFORE_QUESTION = JOINS_SENTENCES | OPENERS | ACKNOWLEDGEMENTS
 _QUESTION_WORDS = ASKING | ASKING_WHO | ASKING_WHEN
 
 
-def asked_in(message: str) -> list[str]:
+def find_questions(message: str) -> list[str]:
     """Return the sentences of a message that ask or refer back. Empty if the whole message is one question.
 
     A question that depends on the question before it is also returned together with that one: "You remember the ferry?
@@ -71,8 +71,8 @@ def asked_in(message: str) -> list[str]:
     questions: list[str] = []
     for before, sentence in itertools.pairwise(["", *sentences]):
         if asks(sentence) and not is_chatter(sentence):
-            questions.append(without_talk(sentence))
-            questions += [f"{before} {sentence}"] if leans(sentence) and asks(before) else []
+            questions.append(strip_talk(sentence))
+            questions += [f"{before} {sentence}"] if depends_on_context(sentence) and asks(before) else []
     if message.strip() in questions:
         questions.remove(message.strip())
     return [
@@ -86,20 +86,20 @@ def asked_in(message: str) -> list[str]:
 
 def asks(sentence: str) -> bool:
     """Return True if a sentence asks or refers back, by its question mark or by its words."""
-    return _asks_at_once(sentence) or without_talk(sentence) != sentence
+    return _asks_at_once(sentence) or strip_talk(sentence) != sentence
 
 
-def leans(text: str) -> bool:
+def depends_on_context(text: str) -> bool:
     """Return True if a question has so few telling words that it depends on the messages before it."""
     if is_chatter(text) or not has_telling_words(text):
-        asks_for = not ASKING_WHO.union(ASKING_WHEN).isdisjoint(words_of(text))
+        asks_for = not ASKING_WHO.union(ASKING_WHEN).isdisjoint(split_words(text))
         return asks_for or any(phrase in text for phrase in (*ASKING_WHO_PHRASES, *ASKING_WHEN_PHRASES))
     return len(QueryTerms(text).terms) < MIN_TERMS
 
 
 def is_question(message: str) -> bool:
     """Return True if a message is a question and contains nothing more."""
-    return asks(message) and not asked_in(message)
+    return asks(message) and not find_questions(message)
 
 
 def _asks_at_once(sentence: str) -> bool:
@@ -108,7 +108,7 @@ def _asks_at_once(sentence: str) -> bool:
         return True
     if sentence.endswith(("!", "！")):  # "What a week!"
         return False
-    words = words_of(sentence)
+    words = split_words(sentence)
     return (
         _opens_question(words)
         or not REQUESTS.isdisjoint(words[:_REQUEST_WORDS])
@@ -117,7 +117,7 @@ def _asks_at_once(sentence: str) -> bool:
     )
 
 
-def without_talk(sentence: str) -> str:
+def strip_talk(sentence: str) -> str:
     """Return the question in a sentence, without the talk before it."""
     if len(sentence) > MAX_SENTENCE_CHARS:
         return sentence
@@ -126,12 +126,12 @@ def without_talk(sentence: str) -> str:
         before, after = sentence[: join.start()], sentence[join.end() :]
         # Without a question mark, such a word after a comma only continues the statement: ", which was late".
         goes_on = not is_marked and join.group().startswith((",", "，"))
-        if _opens_question(words_of(after)) and _is_talk(before, MIN_TALK_WORDS if not goes_on else None):
+        if _opens_question(split_words(after)) and _is_talk(before, MIN_TALK_WORDS if not goes_on else None):
             return after
     return sentence
 
 
-def pieces_of(message: str) -> list[str]:
+def split_pieces(message: str) -> list[str]:
     """Split long sentences into pieces of PIECE_WORDS words, since dictated text may lack punctuation.
 
     Pieces start at question words. Without question words they overlap by half. In a script without spaces two letters
@@ -143,7 +143,7 @@ def pieces_of(message: str) -> list[str]:
 
 
 def _split_sentence(sentence: str) -> list[str]:
-    places = word_places(sentence)
+    places = find_words(sentence)
     last = len(places) - PIECE_WORDS
     if last <= PIECE_WORDS // 2:
         return []
@@ -159,7 +159,7 @@ def _opens_question(words: Sequence[str]) -> bool:
 
 def _is_talk(text: str, least: int | None) -> bool:
     """Return True if the text before a question is unrelated: it is long, or has only words without meaning."""
-    words = words_of(text)
+    words = split_words(text)
     if not words or not all(map(has_gaps, words)) or _asks_at_once(text):
         return False
     return (least is not None and len(words) >= least) or says_nothing(words)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory.search.features import Question
-from memory.search.neighbourhood import neighbourhood
-from memory.search.types import NOT_COMPARED, Features, Filter, Found, Hit, Ranked, Similarities, key_of
+from memory.search.neighbourhood import read_neighbourhood
+from memory.search.types import NOT_COMPARED, Features, Filter, Hit, MessageHits, Ranking, Similarities, make_hit_key
 from memory.search.weights import BY_MEANING, RANKING, WITH_VECTORS
 from memory.store.database import Database
 
@@ -54,7 +54,7 @@ class Ranker:
         if self._vector_search is not None:
             self._vector_search.expect(question)
 
-    async def compared(self, lookup: Found, visible: int) -> Found:
+    async def add_similarities(self, lookup: MessageHits, visible: int) -> MessageHits:
         """Add similarities to the search results of a message.
 
         Args:
@@ -62,14 +62,14 @@ class Ranker:
         """
         if self._vector_search is None or lookup.owner is None:
             return lookup
-        hits = {key_of(hit): hit for hit in (*lookup.memories, *lookup.workflows, *lookup.passages)}
+        hits = {make_hit_key(hit): hit for hit in (*lookup.memories, *lookup.workflows, *lookup.passages)}
         only = Filter(archived=False, current=True)
-        near = await self._vector_search.of(lookup.message, lookup.owner, [*hits.values()], only, visible)
+        near = await self._vector_search.compare(lookup.message, lookup.owner, [*hits.values()], only, visible)
         return replace(lookup, similarities=near)
 
-    async def ranked(
+    async def rank(
         self, ranking_request: RankingRequest, hits: Sequence[Hit], similarities: Similarities | None = None
-    ) -> Ranked:
+    ) -> Ranking:
         """Rank `hits` and the messages that are near in meaning. All are read, so pass few.
 
         Args:
@@ -78,31 +78,31 @@ class Ranker:
         if similarities is None:
             similarities = NOT_COMPARED
             if self._vector_search is not None and ranking_request.owner is not None:
-                similarities = await self._vector_search.of(
+                similarities = await self._vector_search.compare(
                     ranking_request.question, ranking_request.owner, hits, ranking_request.only
                 )
         candidates = [*hits, *filter(ranking_request.wanted, similarities.found)]
-        return await by_features(ranking_request.question, candidates, self._database, similarities)
+        return await rank_by_features(ranking_request.question, candidates, self._database, similarities)
 
 
-async def by_features(
+async def rank_by_features(
     question: str, hits: Sequence[Hit], database: Database, similarities: Similarities = NOT_COMPARED
-) -> Ranked:
-    around = await neighbourhood(database, [hit.id for hit in hits if hit.turn_id is not None])
+) -> Ranking:
+    around = await read_neighbourhood(database, [hit.id for hit in hits if hit.turn_id is not None])
     # Messages may have been forgotten since they were found.
     present = [hit for hit in hits if hit.turn_id is None or hit.id in around]
     asked_question = Question(question, present, around, similarities)
-    described = [(asked_question.features(hit), hit) for hit in present]
+    described = [(asked_question.compute_features(hit), hit) for hit in present]
     weights = RANKING
     if similarities:
-        weights = WITH_VECTORS.interpolate(BY_MEANING, share_of_words([features for features, _ in described]))
+        weights = WITH_VECTORS.interpolate(BY_MEANING, compute_word_share([features for features, _ in described]))
     scored = [(features, max(MIN_SCORE, features.weighted_sum(weights)), hit) for features, hit in described]
     scored.sort(key=lambda item: item[1], reverse=True)
     parts = (
         features.weighted_sum(RANKING) / (_FULL_ENTRY if hit.turn_id is None else _FULL_MESSAGE)
         for features, hit in described
     )
-    return Ranked(
+    return Ranking(
         [hit for _, _, hit in scored],
         [score for _, score, _ in scored],
         [features for features, _, _ in scored],
@@ -112,6 +112,6 @@ async def by_features(
     )
 
 
-def share_of_words(features: Sequence[Features]) -> float:
+def compute_word_share(features: Sequence[Features]) -> float:
     """Return the weight of words against meaning in the ranking, from 0 to 1."""
     return min(1.0, max((each.coverage for each in features), default=0.0) / FULL_WORD_COVERAGE)

@@ -15,25 +15,25 @@ from operator import itemgetter
 
 from memory.clock import TimezoneLookup, from_text
 from memory.log.sessions import Transcript
-from memory.messages import Passage, Provenance, Role, worst
+from memory.messages import Passage, Provenance, Role, find_least_trusted
 from memory.search.formatting import (
     NOTHING_IN_PROMPT,
     AlreadyInPrompt,
     HitFormatter,
     PromptLines,
     QuotedMessage,
-    sentence_key,
-    sentences_of,
+    make_sentence_key,
+    split_sentences,
 )
-from memory.search.neighbourhood import Neighbourhood, neighbourhood
-from memory.search.query_splitting import asked_in, asks, leans, pieces_of
-from memory.search.ranking import Ranker, RankingRequest, by_features
+from memory.search.neighbourhood import Neighbourhood, read_neighbourhood
+from memory.search.query_splitting import asks, depends_on_context, find_questions, split_pieces
+from memory.search.ranking import Ranker, RankingRequest, rank_by_features
 from memory.search.search import PASSAGES, Search
-from memory.search.types import PASSAGE_KINDS, Filter, Found, Hit
+from memory.search.types import PASSAGE_KINDS, Filter, Hit, MessageHits
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind
-from memory.store.forgotten import ForgottenWords, forgotten_words
-from memory.text.naming import wording
+from memory.store.forgotten import ForgottenWords, read_forgotten_words
+from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from memory.text.words import asks_for_nothing, has_telling_words, is_chatter, is_small_talk
@@ -105,7 +105,7 @@ class RecallResult:
 
     @property
     def key(self) -> tuple[bool, int]:
-        return _key(self.hit)
+        return _make_key(self.hit)
 
     def is_hidden_by(self, forgotten: ForgottenWords) -> bool:
         """Return True if it contains text that was forgotten since. Typed memories are never hidden."""
@@ -144,35 +144,35 @@ class Recall:
         self._zone_of = zone_of
         self._ranker = ranker or Ranker(database)
 
-    def formatter(self, owner: str | None) -> HitFormatter:
+    def create_formatter(self, owner: str | None) -> HitFormatter:
         """Return a formatter in the owner's time zone. None is used for searches across all owners."""
         return HitFormatter(self._zone_of(owner or ""))
 
-    async def find(self, message: str, owner: str, visible: Transcript) -> Found:
+    async def find(self, message: str, owner: str, visible: Transcript) -> MessageHits:
         """Find and rank the hits for the prompt of a message.
 
         The message and each of its questions are searched for separately. A message that depends on the previous
         exchange is also searched for together with it. If there are no questions and no hits, the message is split into
         pieces.
         """
-        parts = asked_in(message)
+        parts = find_questions(message)
         for text in (message, *parts):
             if not is_chatter(text):
                 self._ranker.expect(text)
         lookup = await self._search_and_rank(message, owner, visible)
         asked = [await self._search_and_rank(text, owner, visible) for text in parts]
-        if leans(message):
+        if depends_on_context(message):
             own = QueryTerms(message) if has_telling_words(message) else None
-            together = [f"{before}\n{message}" for before in _previous_exchange(visible)]
+            together = [f"{before}\n{message}" for before in _find_previous_exchange(visible)]
             asked += [await self._search_and_rank(text, owner, visible, own) for text in together]
         if not parts and not any(each.answer for each in (lookup, *asked)):
-            pieces = await self._best_pieces(message, owner, visible)
+            pieces = await self._find_best_pieces(message, owner, visible)
             asked += [await self._rank(found, owner, visible) for found in pieces]
         return replace(lookup, asked=asked)
 
-    async def relevant(
+    async def format_relevant(
         self,
-        lookup: Found,
+        lookup: MessageHits,
         visible: Transcript,
         tokens: int,
         *,
@@ -194,8 +194,8 @@ class Recall:
                 each.message,
                 (
                     hit
-                    for hit in best.worth(MIN_SCORE_SHARE)
-                    if hit.turn_id is not None or not besides.says(hit.content)
+                    for hit in best.select_best(MIN_SCORE_SHARE)
+                    if hit.turn_id is not None or not besides.contains(hit.content)
                 ),
                 best.around,
                 whole_exchanges=whole_exchanges,
@@ -203,7 +203,7 @@ class Recall:
             for each in (*lookup.asked, lookup)
             if (best := each.answer) is not None
         ]
-        formatter = self.formatter(lookup.owner)
+        formatter = self.create_formatter(lookup.owner)
         lines = PromptLines(tokens, self._counter, formatter)
         # An entry and a message that say the same are quoted once. Two messages stay, since the same words of another
         # person or day say something else. The weekly tidying merges entries.
@@ -220,25 +220,27 @@ class Recall:
             once.add(exchange.key)
             if exchange.is_hidden_by(visible.forgotten):
                 continue
-            known = besides.said | (said if exchange.said is None else noted)
-            if (unsaid := _without_sentences(exchange, known, formatter)) is None:
+            known = besides.sentence_keys | (said if exchange.said is None else noted)
+            if (unsaid := _remove_sentences(exchange, known, formatter)) is None:
                 continue
             if lines.add(unsaid.hit, unsaid.text, unsaid.said):
                 pieces += unsaid.pieces
-                keys = {sentence_key(part) for piece in unsaid.pieces for part in sentences_of(piece.text)}
+                keys = {make_sentence_key(part) for piece in unsaid.pieces for part in split_sentences(piece.text)}
                 said, noted = (said, noted | keys) if unsaid.said is None else (said | keys, noted)
                 (entries if unsaid.hit.turn_id is None else messages).append(unsaid.hit.id)
-        provenance = worst(piece.provenance for piece in pieces)
+        provenance = find_least_trusted(piece.provenance for piece in pieces)
         return Passage(lines.text, provenance, messages=tuple(messages), entries=tuple(entries), parts=tuple(pieces))
 
     async def _search_and_rank(
         self, text: str, owner: str, visible: Transcript, own: QueryTerms | None = None
-    ) -> Found:
+    ) -> MessageHits:
         """Search for a message or a part of it, and rank the hits unless it is chatter."""
-        found = await self._search.for_message(text, owner, len(visible.messages))
+        found = await self._search.find_for_message(text, owner, len(visible.messages))
         return found if is_chatter(text) else await self._rank(found, owner, visible, own)
 
-    async def _rank(self, found: Found, owner: str, visible: Transcript, own: QueryTerms | None = None) -> Found:
+    async def _rank(
+        self, found: MessageHits, owner: str, visible: Transcript, own: QueryTerms | None = None
+    ) -> MessageHits:
         """Rank the hits of a message or of a part of it, and set `answer` if they are good enough.
 
         Args:
@@ -247,32 +249,32 @@ class Recall:
         text = found.message
         if own is not None:
             own_memories, own_workflows = (
-                [hit for hit in hits if own.term_counts(hit.content)] for hits in (found.memories, found.workflows)
+                [hit for hit in hits if own.count_terms(hit.content)] for hits in (found.memories, found.workflows)
             )
             found = replace(found, memories=own_memories, workflows=own_workflows)
-        found = await self._ranker.compared(found, len(visible.messages))
-        unseen = _unseen_filter(visible)
+        found = await self._ranker.add_similarities(found, len(visible.messages))
+        unseen = _create_unseen_filter(visible)
 
         def wanted(hit: Hit) -> bool:
-            return unseen(hit) and (own is None or bool(own.term_counts(hit.content)))
+            return unseen(hit) and (own is None or bool(own.count_terms(hit.content)))
 
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
         candidates = [*itertools.islice(filter(wanted, found.passages), MIN_CANDIDATES)]
-        best = await self._ranker.ranked(RankingRequest(text, owner, only, wanted), candidates, found.similarities)
+        best = await self._ranker.rank(RankingRequest(text, owner, only, wanted), candidates, found.similarities)
         speaks = asks_for_nothing(text) and not asks(text)
         covered = best.coverage >= (MIN_CHAT_COVERAGE if speaks else MIN_COVERAGE)
         covered = covered and best.answering >= MIN_ANSWERING
         answers = covered or (not speaks and best.standing_out >= MIN_STANDING_OUT)
         return replace(found, answer=best if answers else None)
 
-    async def _best_pieces(self, message: str, owner: str, visible: Transcript) -> list[Found]:
+    async def _find_best_pieces(self, message: str, owner: str, visible: Transcript) -> list[MessageHits]:
         """Return the results for the best pieces of a message, ranked by words alone."""
-        measured: list[tuple[float, str, Found]] = []
+        measured: list[tuple[float, str, MessageHits]] = []
         much = math.log(2 + (await self._database.value("SELECT max(id) FROM messages") or 0))
-        for piece in pieces_of(message):
-            found = await self._search.for_message(piece, owner, len(visible.messages))
-            hits = [*itertools.islice(filter(_unseen_filter(visible), found.passages), MIN_CANDIDATES)]
-            best = await by_features(piece, hits, self._database)
+        for piece in split_pieces(message):
+            found = await self._search.find_for_message(piece, owner, len(visible.messages))
+            hits = [*itertools.islice(filter(_create_unseen_filter(visible), found.passages), MIN_CANDIDATES)]
+            best = await rank_by_features(piece, hits, self._database)
             measured.append((best.coverage * max((hit.score for hit in hits), default=0.0) / much, piece, found))
         best_pieces = sorted(measured, key=itemgetter(0, 1), reverse=True)[:MAX_PIECES]
         return [found for told, _, found in best_pieces if told >= MIN_PIECE_SCORE]
@@ -293,49 +295,55 @@ class Recall:
             numbered: Show the message number of an exchange, so that the reader can ask for the messages around it.
             forgotten_too: Include forgotten text, for users who read their own log.
         """
-        hits, around = await self._best(query, owner, only, limit * 3)
+        hits, around = await self._find_best(query, owner, only, limit * 3)
         results = self._format(owner, query, hits, around, numbered=numbered)
-        if owner is not None and not forgotten_too and (forgotten := await forgotten_words(self._database.rows, owner)):
+        if (
+            owner is not None
+            and not forgotten_too
+            and (forgotten := await read_forgotten_words(self._database.rows, owner))
+        ):
             results = (result for result in results if not result.is_hidden_by(forgotten))
         return list(itertools.islice(results, limit))
 
-    async def called(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
+    async def find_by_name(self, name: str, owner: str, only: Filter) -> WholeEntry | None:
         """Return the entry with the name or alias `name`, or None."""
-        hit = next(iter(await self._search.named(name, owner, only=only)), None)
+        hit = next(iter(await self._search.find_named(name, owner, only=only)), None)
         if hit is None or hit.name is None:
             return None
         row = await self._database.row(
             "SELECT m.id, m.created_at FROM entries e JOIN messages m ON m.id = e.source_message_id WHERE e.id = ?",
             (hit.id,),
         )
-        formatter = self.formatter(owner)
-        source = f"by {hit.source} {formatter.moment(hit.created_at)}"
+        formatter = self.create_formatter(owner)
+        source = f"by {hit.source} {formatter.format_moment(hit.created_at)}"
         if row is not None:
-            source += f", from message {row['id']} of {formatter.moment(from_text(row['created_at']))}"
+            source += f", from message {row['id']} of {formatter.format_moment(from_text(row['created_at']))}"
         text = f"{hit.content}\nOutcome: {hit.outcome}" if hit.outcome else hit.content
-        return WholeEntry(hit.id, hit.name, f"{formatter.about(hit)} ({source})", text, hit.provenance)
+        return WholeEntry(hit.id, hit.name, f"{formatter.format_header(hit)} ({source})", text, hit.provenance)
 
-    async def hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
+    async def find_hits(self, query: str, owner: str | None, only: Filter, limit: int) -> list[Hit]:
         """Return entries named `query`, then the other hits, best first, without repetitions of the query itself."""
-        return (await self._best(query, owner, only, limit))[0]
+        return (await self._find_best(query, owner, only, limit))[0]
 
-    async def _best(self, query: str, owner: str | None, only: Filter, limit: int) -> tuple[list[Hit], Neighbourhood]:
+    async def _find_best(
+        self, query: str, owner: str | None, only: Filter, limit: int
+    ) -> tuple[list[Hit], Neighbourhood]:
         first = max(limit, MIN_CANDIDATES) + MAX_QUESTION_HITS
         hits = await self._search.find(query, owner, only=only, limit=first, shared=True)
-        called = await self._search.named(query, owner, only=only)
+        called = await self._search.find_named(query, owner, only=only)
         names = {hit.id for hit in called}
-        words = wording(query)
+        words = make_wording_key(query)
 
         def wanted(hit: Hit) -> bool:
-            return hit.id not in names if hit.turn_id is None else wording(hit.content) != words
+            return hit.id not in names if hit.turn_id is None else make_wording_key(hit.content) != words
 
-        best = await self._ranker.ranked(RankingRequest(query, owner, only, wanted), [*filter(wanted, hits)])
+        best = await self._ranker.rank(RankingRequest(query, owner, only, wanted), [*filter(wanted, hits)])
         # Entries with this name come first.
         most = max(best.scores[0], MIN_NAMED_SCORE) if best.scores else MIN_NAMED_SCORE
         scored = [*((hit, most) for hit in called), *zip(best.hits, best.scores, strict=True)]
         return [replace(hit, score=score) for hit, score in scored[:limit]], best.around
 
-    async def semantic_scoped(
+    async def find_for_path(
         self, owner: str, path: str, limit: int, kinds: Collection[str] = TYPED_KINDS
     ) -> list[RecallResult]:
         """Return the memories for a path (S4), first those with a matching scope, then those that mention it.
@@ -343,12 +351,12 @@ class Recall:
         The former are sorted by priority and strength, the latter by score.
         """
         only = Filter(kinds=kinds, archived=False, current=True)
-        in_scope = await self._search.in_scope(owner, path, kinds, limit)
+        in_scope = await self._search.find_in_scope(owner, path, kinds, limit)
         words = " ".join(part for part in re.split(r"[\\/._-]+", path) if part)
         mentioning = await self._search.find(words, owner, only=only, limit=limit)
         seen = {hit.id for hit in in_scope}
         hits = [*in_scope, *(hit for hit in mentioning if hit.id not in seen and not hit.scope)]
-        around = await neighbourhood(self._database, [hit.id for hit in hits if hit.turn_id is not None])
+        around = await read_neighbourhood(self._database, [hit.id for hit in hits if hit.turn_id is not None])
         return list(itertools.islice(self._format(owner, path, hits, around), limit))
 
     def _format(
@@ -362,27 +370,27 @@ class Recall:
         numbered: bool = False,
     ) -> Iterator[RecallResult]:
         """Format the hits with their dates and sources. Each exchange is yielded once."""
-        query_terms, formatter = QueryTerms(query), self.formatter(owner)
+        query_terms, formatter = QueryTerms(query), self.create_formatter(owner)
         once: set[tuple[bool, int]] = set()
         for hit in hits:
-            key = _key(hit)
+            key = _make_key(hit)
             if key in once:
                 continue
             once.add(key)
             if hit.turn_id is None:
-                yield RecallResult(hit, formatter.entry(hit, query_terms), hit.provenance)
+                yield RecallResult(hit, formatter.format_entry(hit, query_terms), hit.provenance)
             else:
-                rows = [row for row in around.turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
-                messages = formatter.said(rows, query_terms)
+                rows = [row for row in around.get_turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
+                messages = formatter.quote_rows(rows, query_terms)
                 yield _format_exchange(hit, messages, formatter, numbered=numbered)
 
 
-def _without_sentences(result: RecallResult, said: Collection[str], formatter: HitFormatter) -> RecallResult | None:
+def _remove_sentences(result: RecallResult, said: Collection[str], formatter: HitFormatter) -> RecallResult | None:
     """Return a result without the sentences that the prompt contains. None if nothing remains."""
     if result.said is None:
-        keys = {sentence_key(part) for part in sentences_of(result.hit.content)}
+        keys = {make_sentence_key(part) for part in split_sentences(result.hit.content)}
         return None if keys and keys <= {*said} else result
-    remaining = [unsaid for message in result.messages if (unsaid := message.without(said)) is not None]
+    remaining = [unsaid for message in result.messages if (unsaid := message.remove_sentences(said)) is not None]
     if len(remaining) == len(result.messages) and all(a is b for a, b in zip(remaining, result.messages, strict=True)):
         return result
     if all(is_small_talk(message.text) for message in remaining):
@@ -394,20 +402,20 @@ def _format_exchange(
     hit: Hit, messages: tuple[QuotedMessage, ...], formatter: HitFormatter, *, numbered: bool = False
 ) -> RecallResult:
     text = " | ".join(message.wording for message in messages)
-    provenance = worst(message.provenance for message in messages)
-    return RecallResult(hit, formatter.exchange(hit, text, numbered=numbered), provenance, text, messages)
+    provenance = find_least_trusted(message.provenance for message in messages)
+    return RecallResult(hit, formatter.format_exchange(hit, text, numbered=numbered), provenance, text, messages)
 
 
-def _previous_exchange(visible: Transcript) -> list[str]:
+def _find_previous_exchange(visible: Transcript) -> list[str]:
     last = {message.role: message.content for message in visible.messages if message.content}
     return [last[role][:MAX_PREVIOUS_CHARS] for role in (Role.USER, Role.ASSISTANT) if role in last]
 
 
-def _unseen_filter(visible: Transcript) -> Callable[[Hit], bool]:
+def _create_unseen_filter(visible: Transcript) -> Callable[[Hit], bool]:
     """Return a filter for hits that may be added to a prompt with this conversation."""
     seen = {message.turn_id for message in visible.messages}
 
-    def may_be_shown(hit: Hit) -> bool:
+    def can_be_shown(hit: Hit) -> bool:
         return (
             (hit.kind in PASSAGE_KINDS or hit.shared_by is not None)
             and hit.turn_id not in seen
@@ -416,7 +424,7 @@ def _unseen_filter(visible: Transcript) -> Callable[[Hit], bool]:
             and not is_small_talk(hit.content)
         )
 
-    return may_be_shown
+    return can_be_shown
 
 
 def _interleave(groups: Sequence[Iterator[RecallResult]]) -> Iterator[RecallResult]:
@@ -424,5 +432,5 @@ def _interleave(groups: Sequence[Iterator[RecallResult]]) -> Iterator[RecallResu
         yield from (item for item in several if item is not None)
 
 
-def _key(hit: Hit) -> tuple[bool, int]:
+def _make_key(hit: Hit) -> tuple[bool, int]:
     return (hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id)

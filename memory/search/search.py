@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from memory.clock import from_text, to_text
 from memory.messages import Provenance
-from memory.search.types import MESSAGE_KIND, PASSAGE_KINDS, Filter, Found, Hit
+from memory.search.types import MESSAGE_KIND, PASSAGE_KINDS, Filter, Hit, MessageHits
 from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Kind
-from memory.store.entry_rows import CURRENT, LIVE, kind_of
-from memory.store.index import IN_FAMILY_PART, IN_PART, ROW, part_of, source_of
-from memory.text.naming import name_key
-from memory.text.words import match_expression
+from memory.store.entry_rows import CURRENT, LIVE, parse_kind
+from memory.store.index import IN_FAMILY_PART, IN_PART, ROW, get_part_parameters, split_row
+from memory.text.naming import make_name_key
+from memory.text.words import build_match_expression
 
 Limits = Sequence[tuple[Collection[str] | None, int | None]]
 """Pairs of kinds and the maximum number of hits. None means all kinds, or no limit."""
@@ -126,10 +126,10 @@ class Search:
             shared: Include what others have shared with the owner.
         """
         only = only or Filter()
-        rows = await self._best(query, owner, only, [(only.kinds, limit)], _DECORATED, shared=shared)
-        return [_hit(row, owner) for row in rows]
+        rows = await self._find_best(query, owner, only, [(only.kinds, limit)], _DECORATED, shared=shared)
+        return [_hit_from_row(row, owner) for row in rows]
 
-    async def for_message(self, message: str, owner: str, visible: int) -> Found:
+    async def find_for_message(self, message: str, owner: str, visible: int) -> MessageHits:
         """Return the hits for the prompt of a message, with a single query.
 
         Args:
@@ -139,52 +139,56 @@ class Search:
         limits = [(TYPED_KINDS, MEMORIES), ((Kind.WORKFLOW,), WORKFLOWS), (PASSAGE_KINDS, PASSAGES + visible)]
         groups: list[list[Hit]] = [[], [], []]
         only = Filter(archived=False, current=True)
-        for row in await self._best(message, owner, only, limits, _DECORATED, shared=True):
-            hit = _hit(row, owner)
+        for row in await self._find_best(message, owner, only, limits, _DECORATED, shared=True):
+            hit = _hit_from_row(row, owner)
             # Memories that others shared are quoted instead of activated.
             groups[row["part"] if hit.shared_by is None else 2].append(hit)
-        return Found(groups[0], groups[1], groups[2], message, owner)
+        return MessageHits(groups[0], groups[1], groups[2], message, owner)
 
-    async def scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
+    async def find_scores(self, query: str, owner: str, only: Filter, limit: int) -> dict[int, float]:
         """Return ids and scores of the entries that match `query`, best first."""
-        rows = await self._best(query, owner, only, [(only.kinds, limit)], _SCORES)
-        return {source_of(row["row"])[1]: row["score"] for row in rows}
+        rows = await self._find_best(query, owner, only, [(only.kinds, limit)], _SCORES)
+        return {split_row(row["row"])[1]: row["score"] for row in rows}
 
-    async def named(self, name: str, owner: str | None = None, *, only: Filter | None = None) -> list[Hit]:
+    async def find_named(self, name: str, owner: str | None = None, *, only: Filter | None = None) -> list[Hit]:
         """Return the entries with the name or alias `name`, of one owner or of all, with a score of 0."""
-        where, parameters = conditions(only or Filter(), None)
+        where, parameters = build_conditions(only or Filter(), None)
         rows = await self._database.rows(
             "WITH found AS (SELECT 2 * k.entry_id AS row, 0.0 AS score FROM names k JOIN owners o ON o.id = k.owner_id"
             " WHERE k.key = :key AND (:owner IS NULL OR o.name = :owner)),"  # Removed entries have no names.
             f" hits AS ({_ENTRIES}), best AS (SELECT * FROM hits b {where}) {_DECORATED} {_ORDER}",
-            parameters | {"key": name_key(name), "owner": owner},
+            parameters | {"key": make_name_key(name), "owner": owner},
         )
-        return [_hit(row, owner) for row in rows]
+        return [_hit_from_row(row, owner) for row in rows]
 
-    async def at(self, rows: Sequence[int]) -> list[Hit]:
+    async def read_hits(self, rows: Sequence[int]) -> list[Hit]:
         """Return the hits for rows of the index, in their order. Deleted rows are skipped."""
         results = await self._database.rows(
             f"WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)), hits AS"
             f" ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits) {_DECORATED}",
             {"rows": json.dumps([*rows])},
         )
-        hits = {row["row"]: _hit(row, None) for row in results if row["name"] is not None or row["turn_id"] is not None}
+        hits = {
+            row["row"]: _hit_from_row(row, None)
+            for row in results
+            if row["name"] is not None or row["turn_id"] is not None
+        }
         return [hits[row] for row in rows if row in hits]
 
-    async def by_rows(self, rows: Sequence[int], owner: str, only: Filter) -> list[Hit]:
+    async def find_in_rows(self, rows: Sequence[int], owner: str, only: Filter) -> list[Hit]:
         """Return the owner's messages and entries in the given rows of the index, with a score of 0."""
         if not rows:
             return []
-        where, parameters = conditions(only, None)
+        where, parameters = build_conditions(only, None)
         results = await self._database.rows(
             "WITH found AS (SELECT value AS row, 0.0 AS score FROM json_each(:rows)),"
             f" hits AS ({_ENTRIES} UNION ALL {_MESSAGES.format(found='found')}), best AS (SELECT * FROM hits b {where})"
             f" SELECT * FROM ({_DECORATED}) WHERE owner = :owner",
             parameters | {"rows": json.dumps([*rows]), "owner": owner},
         )
-        return [_hit(row, owner) for row in results]
+        return [_hit_from_row(row, owner) for row in results]
 
-    async def in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
+    async def find_in_scope(self, owner: str, path: str, kinds: Collection[str], limit: int) -> list[Hit]:
         """Return the live entries with a scope that contains `path`, by priority, then by strength as their score."""
         rows = await self._database.rows(
             "WITH best AS (SELECT 2 * e.id AS row, e.strength AS score, e.kind, e.created_at, e.owner_id, e.scope,"
@@ -196,9 +200,9 @@ class Search:
             f" {_DECORATED} ORDER BY b.rank, b.score DESC",
             (owner, json.dumps([*kinds]), path, limit),
         )
-        return [_hit(row, owner) for row in rows]
+        return [_hit_from_row(row, owner) for row in rows]
 
-    async def _best(
+    async def _find_best(
         self, query: str, owner: str | None, only: Filter, limits: Limits, columns: str, *, shared: bool = False
     ) -> list[Row]:
         """Return the best rows for each item of `limits`. The column `part` is the item's index."""
@@ -209,18 +213,18 @@ class Search:
                 return []
             owner_id, of_family, share = row
             of_family = self._family and shared and of_family
-        match = match_expression(query)
+        match = build_match_expression(query)
         if match is None:
             return []
         parts: list[str] = []
-        parameters = part_of(owner_id) | {"match": match}
+        parameters = get_part_parameters(owner_id) | {"match": match}
         for part, (kinds, limit) in enumerate(limits):
-            where, values = conditions(replace(only, kinds=kinds), owner_id, part, shared=of_family)
+            where, values = build_conditions(replace(only, kinds=kinds), owner_id, part, shared=of_family)
             parts.append(f"SELECT * FROM (SELECT b.*, {part} AS part FROM hits b {where} {_ORDER} LIMIT :most{part})")
             parameters |= values | {f"most{part}": -1 if limit is None else limit}
         once = "AS MATERIALIZED" if len(parts) > 1 else "AS"
         most = max(
-            (limit for kinds, limit in limits if kinds is None or MESSAGE_KIND in kinds), default=None, key=_size
+            (limit for kinds, limit in limits if kinds is None or MESSAGE_KIND in kinds), default=None, key=_get_size
         )
         # The best messages can be taken before filtering only if no filter applies to messages.
         takes_best = (
@@ -228,24 +232,26 @@ class Search:
         )
         parameters |= {"messages": most} if takes_best else {}
         messages = _BEST_MESSAGES if takes_best else "found"
-        rest = f"hits {once} ({sources(limits, messages)}), best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
+        rest = (
+            f"hits {once} ({build_sources(limits, messages)}), best AS ({' UNION ALL '.join(parts)}) {columns} {_ORDER}"
+        )
         total = sum(limit for _, limit in limits if limit is not None)
         bounded = all(limit is not None for _, limit in limits)
         rows: list[Row] = []
         if share >= _MIN_OWNED_SAMPLES and bounded:
             first = total * _FIRST_FETCH_FACTOR
             rows = await self._database.rows(
-                f"WITH found AS MATERIALIZED ({_found(_BEST_FOUND, of_family)}), {rest}",
+                f"WITH found AS MATERIALIZED ({_add_shared(_BEST_FOUND, of_family)}), {rest}",
                 parameters | {"first": first},
             )
             if len(rows) == total or (rows and rows[0]["looked_at"] < first):
                 return rows
         return await self._database.rows(
-            f"WITH found AS MATERIALIZED ({_found(_FOUND, of_family)}), {rest}", parameters
+            f"WITH found AS MATERIALIZED ({_add_shared(_FOUND, of_family)}), {rest}", parameters
         )
 
 
-def _found(query: str, of_family: bool) -> str:
+def _add_shared(query: str, of_family: bool) -> str:
     return _WITH_SHARED.format(found=query) if of_family else query
 
 
@@ -253,11 +259,11 @@ def _bounds_messages(only: Filter) -> bool:
     return bool(only.since or only.until or only.path or only.tags or only.archived)
 
 
-def _size(limit: int | None) -> float:
+def _get_size(limit: int | None) -> float:
     return math.inf if limit is None else limit
 
 
-def sources(limits: Limits, messages: str = "found") -> str:
+def build_sources(limits: Limits, messages: str = "found") -> str:
     """Return SQL that joins the rows in `found` with entries, messages, or both.
 
     Args:
@@ -269,7 +275,7 @@ def sources(limits: Limits, messages: str = "found") -> str:
     return " UNION ALL ".join(sources or [_ENTRIES])
 
 
-def conditions(
+def build_conditions(
     only: Filter, owner_id: int | None, part: int = 0, *, shared: bool = False
 ) -> tuple[str, dict[str, object]]:
     """Return the WHERE clause for rows `b`, and its parameters. `shared` also admits what the family shares."""
@@ -298,11 +304,11 @@ def conditions(
     return (f"WHERE {' AND '.join(clauses)}" if clauses else ""), parameters
 
 
-def _hit(row: Row, asker: str | None) -> Hit:
+def _hit_from_row(row: Row, asker: str | None) -> Hit:
     return Hit(
-        id=source_of(row["row"])[1],
+        id=split_row(row["row"])[1],
         name=row["name"],
-        kind=row["kind"] if row["kind"] == MESSAGE_KIND else kind_of(row["kind"]),
+        kind=row["kind"] if row["kind"] == MESSAGE_KIND else parse_kind(row["kind"]),
         content=row["content"],
         score=row["score"],
         created_at=from_text(row["created_at"]),

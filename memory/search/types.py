@@ -74,7 +74,7 @@ class Hit:
     shared_by: str | None = None
 
 
-def key_of(hit: Hit) -> int:
+def make_hit_key(hit: Hit) -> int:
     """Return a unique number of a message or an entry: its row in the index, negated for an entry."""
     return -2 * hit.id if hit.turn_id is None else 2 * hit.id + 1
 
@@ -100,17 +100,17 @@ class Similarities:
 
     Attributes:
         found: Additional hits, which the index did not find.
-        of: Similarity by `key_of` the hit.
+        by_key: Similarity by the `make_hit_key` of the hit.
         standing_out: How much nearer the best text is than the best of equally many random texts would be, in
             standard deviations.
     """
 
     found: Sequence[Hit] = ()
-    of: Mapping[int, Similarity] = field(default_factory=dict)
+    by_key: Mapping[int, Similarity] = field(default_factory=dict)
     standing_out: float = 0.0
 
     def __bool__(self) -> bool:
-        return bool(self.of)
+        return bool(self.by_key)
 
 
 NOT_COMPARED = Similarities()
@@ -165,7 +165,7 @@ _VALUES: Callable[[Features], tuple[float, ...]] = attrgetter(*(feature.name for
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranking:
     """Hits, best first, with scores, features and surroundings.
 
     Attributes:
@@ -181,7 +181,7 @@ class Ranked:
     standing_out: float = 0.0
     answering: float = 0.0
 
-    def worth(self, part: float) -> list[Hit]:
+    def select_best(self, part: float) -> list[Hit]:
         best = max(self.scores, default=0.0)
         return [hit for hit, score in zip(self.hits, self.scores, strict=True) if score >= best * part]
 
@@ -191,7 +191,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MessageHits:
     """The hits for `message`, best first.
 
     Attributes:
@@ -210,8 +210,8 @@ class Found:
     message: str = ""
     owner: str | None = None
     similarities: Similarities = NOT_COMPARED
-    answer: Ranked | None = None
-    asked: Sequence[Found] = ()
+    answer: Ranking | None = None
+    asked: Sequence[MessageHits] = ()
 
 
-NOTHING = Found()
+NOTHING = MessageHits()

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from memory.store.database import Database
 from memory.store.entry import Kind
 from memory.store.reinforcement import Reinforcement
-from memory.text.query_terms import cached_query_terms
+from memory.text.query_terms import get_query_terms
 
 MIN_COVERAGE = 0.5
 """Minimum share of a memory's telling words in the answer and its question for the memory to count as used."""
@@ -41,7 +41,7 @@ class MemoryUses:
         values: dict[str, object] = {"owner": owner, "ids": json.dumps([*shown]), "lines": json.dumps([*lines])}
         rows = await self._database.rows(_SHOWN, values)
         used = frozenset(row["id"] for row in rows if is_used(row["content"], question, answer))
-        await self._reinforcement.recalled(used)
+        await self._reinforcement.count_recall(used)
         return used
 
 
@@ -50,8 +50,8 @@ def is_used(memory: str, question: str, answer: str) -> bool:
 
     Answer and question together must contain MIN_COVERAGE of the telling words, since a single word may be chance.
     """
-    sought = cached_query_terms(memory)
+    sought = get_query_terms(memory)
     if not sought.terms:
         return False
-    answered, asked = sought.term_counts(answer), sought.term_counts(question)
+    answered, asked = sought.count_terms(answer), sought.count_terms(question)
     return bool(answered.keys() - asked.keys()) and len(answered | asked) / len(sought.terms) >= MIN_COVERAGE

@@ -22,10 +22,10 @@ import structlog
 from memory.errors import MnemeError
 from memory.messages import Role
 from memory.search.search import Search
-from memory.search.types import NOT_COMPARED, Filter, Hit, Similarities, Similarity, key_of
+from memory.search.types import NOT_COMPARED, Filter, Hit, Similarities, Similarity, make_hit_key
 from memory.search.vectors import Embedder, EmbedderError, Vector, Vectors
 from memory.store.database import Row
-from memory.text.words import plain
+from memory.text.words import to_plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
-def without_names(question: str, speakers: Collection[str]) -> str:
+def remove_names(question: str, speakers: Collection[str]) -> str:
     """Return the question without the speakers' names, which say nothing about the topic."""
-    names = {plain(name) for speaker in speakers for name in _WORD.findall(speaker)}
+    names = {to_plain(name) for speaker in speakers for name in _WORD.findall(speaker)}
     bare = _WORD.sub(lambda word: "" if _stem(word.group()) in names else word.group(), question) if names else question
     remaining = " ".join(bare.split())
     return remaining if _WORD.search(remaining) else question
 
 
 def _stem(word: str) -> str:
-    return plain(re.sub(r"['’]s?$", "", word))
+    return to_plain(re.sub(r"['’]s?$", "", word))
 
 
 log = structlog.get_logger(__name__)
@@ -80,7 +80,7 @@ class OwnerVectors:
     """The cached vectors of one owner, sorted by key, so that neighbouring messages are adjacent.
 
     Attributes:
-        keys: The `key_of` each message or entry, shape (n,).
+        keys: The `make_hit_key` of each message or entry, shape (n,).
         conversations: The conversation of each, shape (n,).
         vectors: Shape (n, dimensions).
         norms: Euclidean norms of the vectors, shape (n,).
@@ -96,10 +96,10 @@ class OwnerVectors:
     counted: float = -math.inf
 
     @property
-    def bytes(self) -> int:
+    def size_bytes(self) -> int:
         return self.keys.nbytes + self.conversations.nbytes + self.vectors.nbytes + self.norms.nbytes
 
-    def places(self, keys: Sequence[int]) -> NDArray[np.intp]:
+    def find_positions(self, keys: Sequence[int]) -> NDArray[np.intp]:
         """Return the positions of those `keys` that have a vector."""
         targets = np.asarray(keys, np.int64)
         if not len(self.keys) or not len(targets):
@@ -113,7 +113,7 @@ class OwnerVectors:
         """Return the number of entries. They come first, since their keys are negative."""
         return int(np.searchsorted(self.keys, 0))
 
-    def cosines(self, query_vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    def compute_cosines(self, query_vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine similarities, with a row for each query vector.
 
         Raises EmbedderError if the query vectors have another number of dimensions.
@@ -122,7 +122,7 @@ class OwnerVectors:
             raise EmbedderError(
                 f"its vectors have {query_vectors.shape[1]} numbers now, and had {self.vectors.shape[1]}."
             )
-        queries = normalised(query_vectors)
+        queries = normalise(query_vectors)
         cosines = np.empty((len(query_vectors), len(self.keys)), np.float32)
         exact = np.empty((_BATCH_VECTORS, query_vectors.shape[1]), np.float32)
         for start in range(0, len(self.keys), _BATCH_VECTORS):
@@ -146,7 +146,7 @@ class VectorSearch:
         self._reading: set[asyncio.Task[OwnerVectors]] = set()
         self._expected: OrderedDict[str, asyncio.Task[list[Vector]]] = OrderedDict()
 
-    async def forget(self) -> None:
+    async def clear_cache(self) -> None:
         self._owners.clear()
         while self._expected:
             self._expected.popitem()[1].cancel()
@@ -161,7 +161,9 @@ class VectorSearch:
         while len(self._expected) > _MAX_EXPECTED:  # Their turns ended before they used the vector.
             self._expected.popitem(last=False)[1].cancel()
 
-    async def of(self, question: str, owner: str, hits: Sequence[Hit], only: Filter, visible: int = 0) -> Similarities:
+    async def compare(
+        self, question: str, owner: str, hits: Sequence[Hit], only: Filter, visible: int = 0
+    ) -> Similarities:
         """Return the similarities of `hits` to `question`, and additional near hits of `owner`.
 
         The result is empty if there are no vectors or the embedder fails.
@@ -194,16 +196,16 @@ class VectorSearch:
         if not reading.done() or not len((vectors := reading.result()).keys):
             return NOT_COMPARED
         speakers = {hit.source for hit in hits if hit.turn_id is not None} - {*Role}
-        queries = normalised(await self._embed_question(question, without_names(question, speakers)))
+        queries = normalise(await self._embed_question(question, remove_names(question, speakers)))
         if queries.shape[1] != len(self._bare_question):
             bare = await self._embedder.embed(BARE_QUESTIONS, are_queries=True)
-            self._bare_question = normalised(bare).mean(axis=0)
+            self._bare_question = normalise(bare).mean(axis=0)
         queries -= self._bare_question
         compared = await asyncio.to_thread(QueryComparison, vectors, queries[[0, -1]])
-        met = {key_of(hit) for hit in hits}
-        near = vectors.keys[compared.nearest(most)].tolist()
-        results = await self._search.by_rows([abs(key) for key in near if key not in met], owner, only)
-        return compared.similarities([*hits, *results], results)
+        met = {make_hit_key(hit) for hit in hits}
+        near = vectors.keys[compared.find_nearest(most)].tolist()
+        results = await self._search.find_in_rows([abs(key) for key in near if key not in met], owner, only)
+        return compared.compute_similarities([*hits, *results], results)
 
     async def _embed_question(self, question: str, bare: str) -> list[Vector]:
         texts = list(dict.fromkeys((question, bare)))
@@ -215,7 +217,7 @@ class VectorSearch:
 
     async def _load(self, owner: str) -> OwnerVectors:
         if self._model is None:
-            self._model = await self._vectors.model(self._embedder.name)
+            self._model = await self._vectors.get_or_create_model_id(self._embedder.name)
         vectors = self._owners.pop(owner, None) or OwnerVectors()
         vectors = await self._extend(vectors, owner, self._model)
         if (now := time.monotonic()) >= vectors.counted + _RECOUNT_SECONDS:
@@ -223,12 +225,12 @@ class VectorSearch:
                 vectors = await self._extend(OwnerVectors(), owner, self._model)
             vectors.counted = now
         self._owners[owner] = vectors
-        while len(self._owners) > 1 and sum(item.bytes for item in self._owners.values()) > _MAX_CACHE_BYTES:
+        while len(self._owners) > 1 and sum(item.size_bytes for item in self._owners.values()) > _MAX_CACHE_BYTES:
             self._owners.popitem(last=False)
         return vectors
 
     async def _extend(self, vectors: OwnerVectors, owner: str, model: int) -> OwnerVectors:
-        rows = await self._vectors.of_owner(owner, model, vectors.last)
+        rows = await self._vectors.read_owner_vectors(owner, model, vectors.last)
         return await asyncio.to_thread(_merge_rows, vectors, rows) if rows else vectors
 
 
@@ -237,29 +239,29 @@ class QueryComparison:
 
     def __init__(self, vectors: OwnerVectors, query_vectors: NDArray[np.float32]) -> None:
         self._load = vectors
-        cosines = vectors.cosines(query_vectors)
+        cosines = vectors.compute_cosines(query_vectors)
         spread = np.maximum(cosines.std(axis=1, keepdims=True), _MIN_SPREAD)
         self._scaled = (cosines - cosines.mean(axis=1, keepdims=True)) / spread
 
-    def nearest(self, most: int) -> NDArray[np.intp]:
+    def find_nearest(self, most: int) -> NDArray[np.intp]:
         """Return the positions of the `most` nearest vectors to the bare question, and of the nearest entries."""
         bare = self._scaled[1]
-        return np.union1d(_greatest(bare, most), _greatest(bare[: self._load.entries], MAX_NEAREST_ENTRIES))
+        return np.union1d(_find_greatest(bare, most), _find_greatest(bare[: self._load.entries], MAX_NEAREST_ENTRIES))
 
-    def similarities(self, hits: Sequence[Hit], results: Sequence[Hit]) -> Similarities:
+    def compute_similarities(self, hits: Sequence[Hit], results: Sequence[Hit]) -> Similarities:
         """Return the similarities of `hits`. Hits without a vector get the average of the others."""
-        places = self._load.places([key_of(hit) for hit in hits])
+        places = self._load.find_positions([make_hit_key(hit) for hit in hits])
         of: dict[int, Similarity] = {}
         if len(places):
-            each = np.vstack((self._scaled[:, places], self._nearby(places))).astype(float)
+            each = np.vstack((self._scaled[:, places], self._score_surroundings(places))).astype(float)
             average = Similarity(*each.mean(axis=1).tolist())
             keys = self._load.keys[places].tolist()
             by_key = dict(zip(keys, itertools.starmap(Similarity, each.T.tolist()), strict=True))
-            of = {key_of(hit): average for hit in hits} | by_key
+            of = {make_hit_key(hit): average for hit in hits} | by_key
         by_chance = math.sqrt(2 * math.log(max(2, len(self._load.keys))))
         return Similarities(results, of, float(self._scaled[1].max()) - by_chance)
 
-    def _nearby(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
+    def _score_surroundings(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the best score of the surrounding messages for each position, or 0 without messages."""
         around = places[:, None] + np.array([step for step in range(-_REACH, _REACH + 1) if step])
         there = np.clip(around, 0, self._scaled.shape[1] - 1)
@@ -269,13 +271,13 @@ class QueryComparison:
         return np.where(np.isneginf(best), np.float32(0), best)
 
 
-def normalised(vectors: Sequence[Vector] | NDArray[np.float32]) -> NDArray[np.float32]:
+def normalise(vectors: Sequence[Vector] | NDArray[np.float32]) -> NDArray[np.float32]:
     rows = np.array(vectors, np.float32)
     result: NDArray[np.float32] = rows / (np.linalg.norm(rows, axis=1, keepdims=True) + _MIN_NORM)
     return result
 
 
-def _greatest(values: NDArray[np.float32], most: int) -> NDArray[np.intp]:
+def _find_greatest(values: NDArray[np.float32], most: int) -> NDArray[np.intp]:
     if len(values) <= most:
         return np.arange(len(values))
     return np.argpartition(-values, most)[:most]

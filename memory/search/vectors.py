@@ -78,7 +78,7 @@ SELECT :row, :owner, :conversation, :model, :vector WHERE CASE WHEN :row % 2
 
 
 @dataclass(frozen=True, slots=True)
-class Unembedded:
+class UnembeddedText:
     """A message or an entry without a vector. `row` is its row in the search index."""
 
     row: int
@@ -89,22 +89,22 @@ class Unembedded:
 
     @property
     def text(self) -> str:
-        return embedded_form(self.source, self.content)
+        return format_for_embedding(self.source, self.content)
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddingProgress:
     """Progress of the embedding: number of vectors, and number of texts in all."""
 
     done: int
-    of: int
+    total: int
 
 
 class Vectors:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def model(self, name: str) -> int:
+    async def get_or_create_model_id(self, name: str) -> int:
         """Return the id of a model, and create it if necessary."""
         value = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
         if value is None:
@@ -112,27 +112,27 @@ class Vectors:
             value = await self._database.value("SELECT id FROM embedding_models WHERE name = ?", (name,))
         return int(value)
 
-    async def newest(self) -> tuple[int, int]:
+    async def read_newest_ids(self) -> tuple[int, int]:
         row = await self._database.row(
             "SELECT (SELECT coalesce(max(id), 0) FROM messages), (SELECT coalesce(max(id), 0) FROM entries)"
         )
         return (row[0], row[1]) if row is not None else (0, 0)
 
-    async def missing(self, model: int, after: int, until: int, *, entries: bool) -> list[Unembedded]:
+    async def list_missing(self, model: int, after: int, until: int, *, entries: bool) -> list[UnembeddedText]:
         """Return the messages or entries without a vector, with `after` < id <= `until`, newest first."""
         window: dict[str, object] = {"model": model, "after": after, "until": until}
         rows = await self._database.rows(_ENTRIES if entries else _MESSAGES, window)
-        return [Unembedded(*row) for row in rows]
+        return [UnembeddedText(*row) for row in rows]
 
-    async def touched(self) -> list[Unembedded]:
-        return [Unembedded(*row) for row in await self._database.rows(_TOUCHED, {"most": WINDOW})]
+    async def list_touched(self) -> list[UnembeddedText]:
+        return [UnembeddedText(*row) for row in await self._database.rows(_TOUCHED, {"most": WINDOW})]
 
-    async def write(self, model: int, made: Sequence[tuple[Unembedded, Vector]]) -> None:
+    async def write(self, model: int, made: Sequence[tuple[UnembeddedText, Vector]]) -> None:
         """Store vectors, except for texts that were deleted or changed since.
 
         Raises EmbedderError if the number of dimensions differs from the model's stored vectors.
         """
-        lengths = {await self.length(model), *(len(vector) for _, vector in made)} - {None}
+        lengths = {await self.find_length(model), *(len(vector) for _, vector in made)} - {None}
         if len(lengths) > 1:
             raise EmbedderError(
                 f"The embedder gives vectors of {' and '.join(sorted(map(str, lengths)))} numbers: if its model has "
@@ -146,21 +146,21 @@ class Vectors:
                     "owner": unembedded.owner_id,
                     "conversation": unembedded.conversation_id,
                     "model": model,
-                    "vector": quantised(vector).tobytes(),
+                    "vector": quantise(vector).tobytes(),
                     "content": unembedded.content,
                 }
             )
         async with self._database.transaction() as connection:
             await connection.executemany(_WRITE, rows)
 
-    async def length(self, model: int) -> int | None:
+    async def find_length(self, model: int) -> int | None:
         """Return the number of dimensions of a model's vectors, or None if there are none yet."""
         value: int | None = await self._database.value(
             "SELECT length(vector) FROM vectors WHERE model_id = ? LIMIT 1", (model,)
         )
         return value
 
-    async def of_owner(self, owner: str, model: int, after: int) -> list[Row]:
+    async def read_owner_vectors(self, owner: str, model: int, after: int) -> list[Row]:
         """Return id, key, conversation and vector of an owner's vectors with an id above `after`.
 
         The key is the row of a message, or the negated row of an entry. Each entry has a separate conversation number.
@@ -175,7 +175,7 @@ class Vectors:
         of = "WHERE owner_id = (SELECT id FROM owners WHERE name = ?) AND model_id = ?"
         return int(await self._database.value(f"SELECT count(*) FROM vectors {of}", (owner, model)))
 
-    async def progress(self, name: str, owner: str | None = None) -> Embedded:
+    async def measure_progress(self, name: str, owner: str | None = None) -> EmbeddingProgress:
         mine = "" if owner is None else " AND {}.owner_id = (SELECT id FROM owners WHERE name = :owner)"
         row = await self._database.row(
             "SELECT (SELECT count(*) FROM vectors v"
@@ -185,18 +185,18 @@ class Vectors:
             f" AND EXISTS (SELECT 1 FROM names n WHERE n.entry_id = e.id AND NOT n.is_alias){mine.format('e')})",
             {"model": name, "owner": owner},
         )
-        return Embedded(row[0], row[1]) if row is not None else Embedded(0, 0)
+        return EmbeddingProgress(row[0], row[1]) if row is not None else EmbeddingProgress(0, 0)
 
     async def drop(self) -> None:
         """Delete all vectors. The background embedding computes them again."""
         await self._database.write("DELETE FROM vectors")
 
 
-def embedded_form(source: str, content: str) -> str:
+def format_for_embedding(source: str, content: str) -> str:
     return f"{source.capitalize() if source.islower() else source}: {content}"
 
 
-def quantised(vector: Vector) -> array[int]:
+def quantise(vector: Vector) -> array[int]:
     """Scale a vector to one signed byte per dimension."""
     scale = _MAX_COMPONENT / (max(map(abs, vector), default=0.0) or 1.0)
     return array("b", [round(number * scale) for number in vector])
@@ -220,11 +220,11 @@ class Embedding:
         # Pairs of message and entry ids: the newest checked, and the newest of the old ones that are still unchecked.
         self._seen = [0, 0]
         self._left = [0, 0]
-        self._waiting: list[Unembedded] = []
+        self._waiting: list[UnembeddedText] = []
         self._refused: set[int] = set()
         self._wrote = False
 
-    async def some(self) -> bool:
+    async def embed_batch(self) -> bool:
         """Embed a batch and return False if there was nothing to do.
 
         Raises EmbedderError or StoreError. The batch is retried at the next call.
@@ -240,46 +240,48 @@ class Embedding:
         del self._waiting[:BATCH]
         return True
 
-    async def progress(self, owner: str | None = None) -> Embedded:
-        return await self._vectors.progress(self._embedder.name, owner)
+    async def measure_progress(self, owner: str | None = None) -> EmbeddingProgress:
+        return await self._vectors.measure_progress(self._embedder.name, owner)
 
-    async def _find_missing(self) -> list[Unembedded]:
-        newest = await self._vectors.newest()
-        model = await self._vectors.model(self._embedder.name)
-        taken_away = self._wrote and await self._vectors.length(model) is None
+    async def _find_missing(self) -> list[UnembeddedText]:
+        newest = await self._vectors.read_newest_ids()
+        model = await self._vectors.get_or_create_model_id(self._embedder.name)
+        taken_away = self._wrote and await self._vectors.find_length(model) is None
         if self._model is None or taken_away:
             self._model, self._wrote = model, False
             self._seen, self._left = [*newest], [*newest]
         for entries in (False, True):
             while self._seen[entries] < newest[entries]:
                 after, until = self._seen[entries], min(newest[entries], self._seen[entries] + WINDOW)
-                results = await self._missing(after, until, entries=entries)
+                results = await self._list_missing(after, until, entries=entries)
                 self._seen[entries] = until
                 if results:
                     return results
-        touched = [unembedded for unembedded in await self._vectors.touched() if unembedded.row not in self._refused]
+        touched = [
+            unembedded for unembedded in await self._vectors.list_touched() if unembedded.row not in self._refused
+        ]
         if touched:
             return touched
         for entries in (False, True):
             while (until := self._left[entries]) > 0:
-                results = await self._missing(max(0, until - WINDOW), until, entries=entries)
+                results = await self._list_missing(max(0, until - WINDOW), until, entries=entries)
                 self._left[entries] = max(0, until - WINDOW)
                 if results:
                     return results
         return []
 
-    async def _missing(self, after: int, until: int, *, entries: bool) -> list[Unembedded]:
-        return await self._vectors.missing(self._model or 0, after, until, entries=entries)
+    async def _list_missing(self, after: int, until: int, *, entries: bool) -> list[UnembeddedText]:
+        return await self._vectors.list_missing(self._model or 0, after, until, entries=entries)
 
-    async def _embed_batch(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+    async def _embed_batch(self, batch: Sequence[UnembeddedText]) -> list[tuple[UnembeddedText, Vector]]:
         """Embed a batch, and skip the texts that the embedder refuses."""
         try:
             return await self._embed_texts(batch)
         except EmbedderError as error:
             if not error.refused or len(batch) == 1:
                 raise
-        made: list[tuple[Unembedded, Vector]] = []
-        refused: list[Unembedded] = []
+        made: list[tuple[UnembeddedText, Vector]] = []
+        refused: list[UnembeddedText] = []
         for unembedded in batch:
             try:
                 made += await self._embed_texts([unembedded])
@@ -293,6 +295,6 @@ class Embedding:
         log.warning("embedder_refused", texts=len(refused))
         return made
 
-    async def _embed_texts(self, batch: Sequence[Unembedded]) -> list[tuple[Unembedded, Vector]]:
+    async def _embed_texts(self, batch: Sequence[UnembeddedText]) -> list[tuple[UnembeddedText, Vector]]:
         vectors = await self._embedder.embed([unembedded.text for unembedded in batch])
         return [*zip(batch, vectors, strict=True)]

@@ -13,7 +13,7 @@ import aiosqlite
 
 from memory.buttons import PAGE, THIS_TURN, Keyboard, PlacedButton, PlacedKeyboard
 from memory.clock import to_text
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.store.database import Database, Row
 
 # Ids are random, so that they can't be guessed and a database restored from a backup doesn't issue one twice.
@@ -51,7 +51,7 @@ async def put_reply(
     connection: aiosqlite.Connection, session_id: str, reply: OutgoingReply, now: datetime, turn_id: int | None = None
 ) -> int:
     """Insert a reply and its buttons into the outbox and return its id. `turn_id` is the turn that the reply ends."""
-    about = (reply.channel, session_id, turn_id, storable(reply.text), reply.reply_to, reply.preview_id)
+    about = (reply.channel, session_id, turn_id, make_storable(reply.text), reply.reply_to, reply.preview_id)
     cursor = await connection.execute(
         "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent,"
         " receiver) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -68,8 +68,8 @@ async def put_reply(
                 secrets.token_urlsafe(_ID_BYTES),
                 number,
                 line,
-                storable(button.label),
-                storable(button.text if turn_id is None else button.text.replace(THIS_TURN, str(turn_id))),
+                make_storable(button.label),
+                make_storable(button.text if turn_id is None else button.text.replace(THIS_TURN, str(turn_id))),
                 button.in_place,
                 button.again,
                 button.by_reply,
@@ -112,15 +112,15 @@ class Buttons:
 
     async def find(self, button_id: str) -> PressedButton | None:
         """Return the button, or None if it is unknown or was deleted with its reply."""
-        return await self._first(
+        return await self._find_first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.id = ? AND NOT b.by_reply AND o.channel = ?",
             (button_id, self._channel),
         )
 
-    async def asked(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
+    async def find_question(self, session_id: str, reply_to: str, message_id: str | None) -> PressedButton | None:
         """Return the question in the message `reply_to`, or None if it asks nothing or has another answer already."""
-        return await self._first(
+        return await self._find_first(
             "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
             " WHERE b.by_reply AND o.channel = ? AND o.session_id = ?"
             " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?) AND (b.pressed_by IS NULL"
@@ -128,11 +128,11 @@ class Buttons:
             (self._channel, session_id, reply_to, message_id),
         )
 
-    async def _first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
+    async def _find_first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
         # The buttons of a private talk are only in the database in memory.
-        for database in self._database.private.databases():
+        for database in self._database.private.list_databases():
             if (row := await database.row(query, parameters)) is not None:
-                return _pressed_button(row)
+                return _pressed_button_from_row(row)
         return None
 
     async def press(self, button: PressedButton, by: int) -> ClaimResult:
@@ -141,7 +141,7 @@ class Buttons:
         Args:
             by: The inbox id of the press.
         """
-        async with self._database.private.database_with(button.reply).transaction() as connection:
+        async with self._database.private.get_database_with_row(button.reply).transaction() as connection:
             if button.again:
                 query = f"SELECT 1 FROM buttons b WHERE b.id = ? AND {PRESSABLE}"
                 rows = await connection.execute_fetchall(query, (button.id,))
@@ -159,14 +159,14 @@ class Buttons:
         # The same press may arrive again, since an interrupted update is handled again.
         return ClaimResult.NOW if row[0] == by else ClaimResult.BEFORE
 
-    async def left(self, reply: int) -> PlacedKeyboard:
+    async def list_remaining(self, reply: int) -> PlacedKeyboard:
         """Return the buttons under a reply that can still be pressed."""
-        database = self._database.private.database_with(reply)
+        database = self._database.private.get_database_with_row(reply)
         value = await database.value(f"SELECT {PLACED_BUTTONS} FROM outbox o WHERE o.id = ?", (reply,))
         return parse_placed_buttons(value) if value is not None else ()
 
 
-def _pressed_button(row: Row) -> PressedButton:
+def _pressed_button_from_row(row: Row) -> PressedButton:
     return PressedButton(
         id=row["id"],
         reply=row["outbox_id"],

@@ -17,19 +17,19 @@ import aiosqlite
 
 from config.texts import _
 from memory.clock import Clock, now_text, system_clock
-from memory.errors import StoreError, empty, explain, explained
-from memory.store.decay import decayed_score
+from memory.errors import StoreError, explain, explain_empty_file, explained
+from memory.store.decay import compute_strength
 from memory.store.private import PrivateTalks
-from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, schema, unreadable
+from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, explain_unreadable, read_schema
 from memory.store.scope import has_tags, scope_matches
-from memory.store.snapshots import copy_database, litestream_folder
-from memory.text.words import date_words, indexable
+from memory.store.snapshots import copy_database, get_litestream_folder
+from memory.text.words import format_date_words, prepare_for_index
 from memory.turnstile import Turnstile
 
 FUNCTIONS = (
-    ("indexable", 1, indexable),
-    ("date_words", 1, date_words),
-    ("strength", 3, decayed_score),
+    ("indexable", 1, prepare_for_index),
+    ("date_words", 1, format_date_words),
+    ("strength", 3, compute_strength),
     ("scope_matches", 2, scope_matches),
     ("has_tags", 2, has_tags),
 )
@@ -118,23 +118,23 @@ class Database:
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
         newest = FIRST_FORMAT + len(migrations)
-        version = await self.version()
+        version = await self.read_version()
         if version == newest:
             return
         if version > 0:
-            if (reason := unreadable(str(self.path), version, newest)) is not None:
+            if (reason := explain_unreadable(str(self.path), version, newest)) is not None:
                 raise StoreError(reason)
             # So that the user can go back to the previous version of the program.
-            await asyncio.to_thread(_keep_former, self.path, version)
+            await asyncio.to_thread(_copy_former, self.path, version)
         async with self.transaction() as connection:
             # Read again under the write lock: another process may have migrated since.
-            seen = await _version(connection)
-            steps = (schema(), *migrations) if seen == 0 else migrations[seen - FIRST_FORMAT :]
+            seen = await _read_version(connection)
+            steps = (read_schema(), *migrations) if seen == 0 else migrations[seen - FIRST_FORMAT :]
             for statement in itertools.chain.from_iterable(steps):
                 await connection.execute(statement)
             await connection.execute(f"PRAGMA user_version = {newest}")
 
-    async def version(self) -> int:
+    async def read_version(self) -> int:
         """Return the format of this database, or 0 if it is empty."""
         return int(await self.value("PRAGMA user_version"))
 
@@ -159,7 +159,7 @@ class Database:
     @contextlib.asynccontextmanager
     async def _writing(self, *, first: bool = False) -> AsyncIterator[None]:
         """Hold the writing connection. Errors of the database itself are raised as StoreError."""
-        async with self._turnstile.passed(URGENT if first else ""):
+        async with self._turnstile.pass_through(URGENT if first else ""):
             try:
                 yield
             except sqlite3.IntegrityError:
@@ -244,7 +244,7 @@ class Database:
         await self._writer.close()
 
 
-async def _version(connection: aiosqlite.Connection) -> int:
+async def _read_version(connection: aiosqlite.Connection) -> int:
     (row,) = await connection.execute_fetchall("PRAGMA user_version")
     return int(row[0])
 
@@ -266,10 +266,10 @@ def _make_private(path: Path) -> None:
             connection.execute("VACUUM")
         new.rename(path)
     elif path.stat().st_size == 0:
-        raise empty(path)
+        raise explain_empty_file(path)
 
 
-def _keep_former(path: Path, version: int) -> None:
+def _copy_former(path: Path, version: int) -> None:
     """Copy the database before a migration and delete older copies."""
     copy = path.with_name(f"{path.name}.format-{version}")
     fresh = copy.with_name(f".{copy.name}")
@@ -313,7 +313,7 @@ async def _connect(
             "secure_delete = ON",  # Deleted content is overwritten in the file.
             f"cache_size = -{cache_kib}",
             # Also for the command line, which may open the database while the bot is replicated.
-            *((f"wal_autocheckpoint = {REPLICATED_WAL_PAGES}",) if litestream_folder(Path(path)).exists() else ()),
+            *((f"wal_autocheckpoint = {REPLICATED_WAL_PAGES}",) if get_litestream_folder(Path(path)).exists() else ()),
         ):
             await connection.execute(f"PRAGMA {pragma}")
     except BaseException:

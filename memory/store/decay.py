@@ -46,7 +46,7 @@ class Decay:
         """Return `type_weight x 0.5^(days since reinforced / half-life) x reinforcement_count` (S4)."""
         # Times in the future, left by a clock that was set back, count as now.
         days = max(0.0, (now - last_reinforced_at) / _DAY)
-        return self.weight(kind) * math.exp2(-days / self.half_life_days) * _bounded(count)
+        return self.get_weight(kind) * math.exp2(-days / self.half_life_days) * _clamp(count)
 
     def count_faded(self, rows: Iterable[Row], now: datetime) -> int:
         """Return how many of the rows are too faded to be recalled unasked."""
@@ -56,25 +56,25 @@ class Decay:
         )
         return sum(score < self.threshold for score in scores)
 
-    def fades_on(self, kind: str, count: int, last_reinforced_at: datetime) -> datetime:
+    def compute_fading_time(self, kind: str, count: int, last_reinforced_at: datetime) -> datetime:
         """Return the time from which a memory is not recalled unasked, unless it is reinforced before."""
         # `score` solved for the time at which it equals the threshold.
-        half_lives = math.log2(self.weight(kind) * _bounded(count) / self.threshold)
+        half_lives = math.log2(self.get_weight(kind) * _clamp(count) / self.threshold)
         return last_reinforced_at + timedelta(days=half_lives * self.half_life_days)
 
-    def weight(self, kind: str) -> float:
+    def get_weight(self, kind: str) -> float:
         # A newer version may have written kinds that have no weight here.
         return self.type_weights.get(kind, TYPE_WEIGHTS.get(kind, 1.0))
 
 
-def decayed_score(count: int, last_reinforced_at: str, half_life_days: float) -> float:
+def compute_strength(count: int, last_reinforced_at: str, half_life_days: float) -> float:
     """Return the logarithm of the score without weight and current time, in half-lives since 2000.
 
     Halving over time becomes a subtraction that is equal for all entries, so their order by this value never changes
     and can be indexed.
     """
-    return math.log2(_bounded(count)) + (from_text(last_reinforced_at) - _EPOCH) / _DAY / half_life_days
+    return math.log2(_clamp(count)) + (from_text(last_reinforced_at) - _EPOCH) / _DAY / half_life_days
 
 
-def _bounded(count: int) -> int:
+def _clamp(count: int) -> int:
     return min(max(1, count), MAX_REINFORCEMENTS)

@@ -31,7 +31,7 @@ class Effects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def had_by(self, causes: Collection[str]) -> bool:
+    async def has_effect(self, causes: Collection[str]) -> bool:
         for cause in causes:
             if await self._database.value("SELECT 1 FROM effects WHERE cause = ?", (cause,)):
                 return True

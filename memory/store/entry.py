@@ -72,7 +72,7 @@ class Nature(StrEnum):
     """Happened once. It fades and gets no line in MEMORY.md."""
 
 
-def default_priority(kind: Kind | str) -> Priority:
+def get_default_priority(kind: Kind | str) -> Priority:
     return DEFAULT_PRIORITY.get(kind, Priority.NORMAL)
 
 

@@ -12,13 +12,13 @@ from sqlite3 import Row
 import aiosqlite
 
 from config.numbers import NUMBER
-from config.secrets import secret_in, without_secrets
-from config.texts import _, number
+from config.secrets import find_secret, mask_secrets
+from config.texts import _, format_number
 from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused
-from memory.messages import storable
-from memory.store.entry import Entry, Kind, NewEntry, default_priority
-from memory.text.naming import free_name, name_key, plain_name, telling_words
+from memory.messages import make_storable
+from memory.store.entry import Entry, Kind, NewEntry, get_default_priority
+from memory.text.naming import clean_name, find_free_name, find_telling_words, make_name_key
 
 MAX_NAME_CHARS = 120
 MAX_CONTENT_CHARS = 20_000
@@ -36,7 +36,7 @@ ENTRY_ROWS = (
     " (SELECT json_group_array(n.name) FROM names n WHERE n.entry_id = e.id AND n.is_alias) AS aliases"
     " FROM entries e JOIN owners o ON o.id = e.owner_id"
 )
-"""SQL query for the rows that `entry_of` reads."""
+"""SQL query for the rows that `entry_from_row` reads."""
 CURRENT = "(e.superseded_by IS NULL AND e.unconfirmed IS NULL AND (e.valid_until IS NULL OR e.valid_until > present()))"
 """SQL condition: the entry `e` is confirmed, not past and not superseded."""
 LIVE = f"{CURRENT} AND e.archived_at IS NULL AND e.deleted_at IS NULL"
@@ -48,19 +48,21 @@ def sql_list(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-def entry_of(row: Row) -> Entry:
+def entry_from_row(row: Row) -> Entry:
     values = {name: row[name] for name in _FIELDS}
     values |= {name: tuple(json.loads(row[name] or "[]")) for name in ("aliases", "tags", "steps")}
     values |= {name: from_text(row[name]) for name in _MOMENTS if row[name]}
-    return Entry(**values | {"kind": kind_of(row["kind"]), "trusted": bool(row["trusted"])})
+    return Entry(**values | {"kind": parse_kind(row["kind"]), "trusted": bool(row["trusted"])})
 
 
-async def entries_where(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:
+async def read_entries(read: Read, where: str, parameters: tuple[object, ...] = ()) -> list[Entry]:
     """Return the entries `e` of owners `o` that fulfil an SQL condition and are not deleted."""
-    return [entry_of(row) for row in await read(f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND {where}", parameters)]
+    return [
+        entry_from_row(row) for row in await read(f"{ENTRY_ROWS} WHERE e.deleted_at IS NULL AND {where}", parameters)
+    ]
 
 
-def kind_of(text: str) -> Kind | str:
+def parse_kind(text: str) -> Kind | str:
     """Return the kind, or the text itself if a newer version wrote a kind that this one does not know."""
     return Kind(text) if text in Kind._value2member_map_ else text
 
@@ -84,23 +86,23 @@ async def get_or_create_owner_id(connection: aiosqlite.Connection, owner: str) -
     return int(rows[0][0])
 
 
-async def holder(read: Read, owner_id: int | None, name: str) -> Entry | None:
+async def find_entry(read: Read, owner_id: int | None, name: str) -> Entry | None:
     """Return the entry with that name, alias or number (`#12`), or None."""
     # The number first: buttons refer to entries by it, and old entries may have such names.
     if (number := _NUMBER.fullmatch(name.strip())) is not None:
-        numbered = await entries_where(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
+        numbered = await read_entries(read, "e.owner_id = ? AND e.id = ?", (owner_id, int(number[1])))
         if numbered:
             return numbered[0]
     key = "e.id = (SELECT entry_id FROM names WHERE owner_id = ? AND key = ?)"
-    return next(iter(await entries_where(read, key, (owner_id, name_key(name)))), None)
+    return next(iter(await read_entries(read, key, (owner_id, make_name_key(name)))), None)
 
 
-async def find(read: Read, owner_id: int | None, name: str) -> Entry:
+async def get_entry(read: Read, owner_id: int | None, name: str) -> Entry:
     """Return the entry with that name, alias or number. Raise MemoryRefused with similar names if nothing is found."""
-    entry = await holder(read, owner_id, name)
+    entry = await find_entry(read, owner_id, name)
     if entry is not None:
         return entry
-    near = await _nearest_names(read, owner_id, name)
+    near = await _find_nearest_names(read, owner_id, name)
     called = name.strip()[:MAX_NAME_CHARS]
     if near:
         raise MemoryRefused(
@@ -116,10 +118,10 @@ async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: st
         "content": new.content,
         "tags": json.dumps(new.tags, ensure_ascii=False),
         "scope": new.scope,
-        "priority": new.priority or default_priority(new.kind),
+        "priority": new.priority or get_default_priority(new.kind),
         "last_reinforced_at": now,
         "valid_from": to_text(new.valid_from) if new.valid_from else now,
-        "subject": name_key(new.subject) if new.subject else None,
+        "subject": make_name_key(new.subject) if new.subject else None,
         "source_message_id": new.source_message_id,
         "author": new.author,
         "trusted": new.trusted,
@@ -155,7 +157,7 @@ async def bind_name(
     """Give an entry a name or alias. Raise MemoryRefused with the other entry if the name is taken."""
     cursor = await connection.execute(
         "INSERT INTO names (owner_id, key, name, entry_id, is_alias) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (owner_id, name_key(name), name, entry_id, is_alias),
+        (owner_id, make_name_key(name), name, entry_id, is_alias),
     )
     if cursor.rowcount == 0:
         await require_free(connection, owner_id, name)
@@ -166,7 +168,7 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
     rows = await connection.execute_fetchall(
         "SELECT n.entry_id, n.is_alias, e.kind, c.name FROM names n JOIN entries e ON e.id = n.entry_id"
         " JOIN names c ON c.entry_id = n.entry_id AND NOT c.is_alias WHERE n.owner_id = ? AND n.key = ?",
-        (owner_id, name_key(name)),
+        (owner_id, make_name_key(name)),
     )
     for row in rows:
         if row["entry_id"] != but:
@@ -187,30 +189,30 @@ async def require_free(connection: aiosqlite.Connection, owner_id: int, name: st
             )
 
 
-async def generated_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
+async def generate_name(connection: aiosqlite.Connection, owner_id: int, stem: str, topic: str) -> str:
     """Generate a readable name that is not taken, such as `archive-2026-02-07-docker-health-checks`."""
     # Secrets are removed here, since in the name they would lack the words by which they are recognized.
-    words = telling_words(without_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
-    return await free_name_for(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
+    words = find_telling_words(mask_secrets(topic).replace("[secret]", " "), NAME_WORDS) or ([] if stem else ["note"])
+    return await find_free_entry_name(connection, owner_id, "-".join([*([stem] if stem else []), *words]))
 
 
-async def free_name_for(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
+async def find_free_entry_name(connection: aiosqlite.Connection, owner_id: int, target: str) -> str:
     """Return `target`, or the first of `target-2`, `target-3` ... that is not taken."""
-    key = name_key(target)
+    key = make_name_key(target)
     rows = await connection.execute_fetchall(
         # A prefix search as a range, so that it uses the index.
         "SELECT key FROM names WHERE owner_id = ? AND key >= ? AND key < ?",
         (owner_id, key, key + "\uffff"),
     )
-    return free_name(target, {row[0] for row in rows})
+    return find_free_name(target, {row[0] for row in rows})
 
 
-def usable_name(name: str) -> str:
+def validate_name(name: str) -> str:
     """Return a name as it is stored. Raise MemoryRefused if it is invalid."""
-    usable = plain_name(name)
+    usable = clean_name(name)
     if not any(c.isprintable() and not c.isspace() for c in usable):
         raise MemoryRefused(_("A name can't be empty."))
-    if _NUMBER.fullmatch(name_key(usable)):
+    if _NUMBER.fullmatch(make_name_key(usable)):
         raise MemoryRefused(
             _("A name can't be {name}: that is how memories are numbered. Choose one with a letter in it.", name=usable)
         )
@@ -226,17 +228,17 @@ def usable_name(name: str) -> str:
     return usable
 
 
-def usable_content(content: str) -> str:
+def validate_content(content: str) -> str:
     """Return a content as it is stored. Raise MemoryRefused if it is empty, too long or contains a secret."""
-    usable = storable(content).replace("\x00", "").strip()
+    usable = make_storable(content).replace("\x00", "").strip()
     if not usable:
         raise MemoryRefused(_("There is nothing to remember in an empty text: say what it should hold."))
     if len(usable) > MAX_CONTENT_CHARS:
         raise MemoryRefused(
             _(
                 "An entry holds at most {most} characters, and this has {has}: shorten it.",
-                most=number(MAX_CONTENT_CHARS),
-                has=number(len(usable)),
+                most=format_number(MAX_CONTENT_CHARS),
+                has=format_number(len(usable)),
             )
         )
     refuse_secret(usable)
@@ -245,21 +247,21 @@ def usable_content(content: str) -> str:
 
 def refuse_secret(text: str) -> None:
     """Raise MemoryRefused if a text contains a key, a token, a password or a card number."""
-    if (secret := secret_in(text)) is not None:
-        raise looks_like(secret)
+    if (secret := find_secret(text)) is not None:
+        raise create_secret_error(secret)
 
 
-def looks_like(secret: str) -> MemoryRefused:
+def create_secret_error(secret: str) -> MemoryRefused:
     return MemoryRefused(
         _("This looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
     )
 
 
-async def _nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:
+async def _find_nearest_names(read: Read, owner_id: int | None, name: str) -> list[str]:
     # Limited, since difflib compares with each name.
     rows = await read("SELECT key, name FROM names WHERE owner_id = ? ORDER BY entry_id DESC LIMIT 5000", (owner_id,))
     names = {row["key"]: row["name"] for row in rows}
-    target = name_key(name)
+    target = make_name_key(name)
     near = difflib.get_close_matches(target, names, n=MAX_SUGGESTED_NAMES)
     holding = [key for key in names if target and target in key and key not in near]
     return [names[key] for key in (*near, *holding)[:MAX_SUGGESTED_NAMES]]

@@ -66,7 +66,7 @@ async def erase(database: Database) -> None:
     for row in await database.rows(f"SELECT id FROM owners o WHERE NOT {IS_KEPT}"):
         owner_id = row["id"]
         await _erase_conversations(database, "owner_id = ?", (owner_id,))
-        while await _without_entries(database, owner_id):
+        while await _delete_entries(database, owner_id):
             pass
         for statement in _SLICES:
             while await database.write(statement, (owner_id,)):
@@ -108,7 +108,7 @@ async def _shorten(database: Database, conversation: int) -> int:
     return int(gone)
 
 
-async def _without_entries(database: Database, owner_id: int) -> bool:
+async def _delete_entries(database: Database, owner_id: int) -> bool:
     async with database.transaction() as connection:
         rows = list(
             await connection.execute_fetchall(
@@ -147,7 +147,7 @@ class PendingErasures:
         """Register a function that completes interrupted deletions before each scrub."""
         self._unfinished.append(finish)
 
-    def scrub_within(self, alone: Callable[[], AbstractAsyncContextManager[object]]) -> None:
+    def set_scrub_context(self, alone: Callable[[], AbstractAsyncContextManager[object]]) -> None:
         """Set the context that keeps other processes from reading the database during a scrub."""
         self._alone = alone
 
@@ -162,7 +162,7 @@ class PendingErasures:
             if newest is None:
                 return
             if self._copies is not None:
-                await self._copies.look()  # Deletes the copies of deleted files.
+                await self._copies.update()  # Deletes the copies of deleted files.
             remaining: list[str] = []
             for forget in (self._scrub, *self._elsewhere):
                 try:

@@ -34,7 +34,7 @@ class FileCopies:
         self._known: dict[str, Stamp] | None = None
         self._looking = asyncio.Lock()
 
-    async def keep(self, connection: aiosqlite.Connection, path: Path) -> None:
+    async def store(self, connection: aiosqlite.Connection, path: Path) -> None:
         name = path.relative_to(self._folder).as_posix()
         read = await asyncio.to_thread(_read, path)
         if read is None:
@@ -46,10 +46,10 @@ class FileCopies:
             (name, content, size, changed),
         )
 
-    async def look(self) -> None:
+    async def update(self) -> None:
         """Copy all files that have changed, and delete the copies of deleted files."""
         async with self._looking:
-            found = await asyncio.to_thread(_files_in, self._folder)
+            found = await asyncio.to_thread(_find_files, self._folder)
             if found == self._known:
                 return
             rows = await self._database.rows("SELECT path, size, changed FROM file_copies")
@@ -59,11 +59,11 @@ class FileCopies:
             for first in range(0, len(different), _FILES_PER_WRITE):
                 async with self._database.transaction() as connection:
                     for name in different[first : first + _FILES_PER_WRITE]:
-                        await self.keep(connection, self._folder / name)
+                        await self.store(connection, self._folder / name)
             self._known = found
 
 
-def _files_in(folder: Path) -> dict[str, Stamp]:
+def _find_files(folder: Path) -> dict[str, Stamp]:
     found: dict[str, Stamp] = {}
     for top in FOLDERS:
         for place, folders, names in os.walk(folder / top):
@@ -71,12 +71,12 @@ def _files_in(folder: Path) -> dict[str, Stamp]:
             for name in names:
                 path = os.path.join(place, name)  # noqa: PTH118  # thousands of files, every second
                 is_shown = not name.startswith(".") and name.isprintable()  # No lock files, and no undecodable names.
-                if is_shown and (stamp := _stamp(path)) is not None:
+                if is_shown and (stamp := _read_stamp(path)) is not None:
                     found[os.path.relpath(path, folder)] = stamp
     return found
 
 
-def _stamp(path: Path | str) -> Stamp | None:
+def _read_stamp(path: Path | str) -> Stamp | None:
     """Return the stamp of a file, or None if it is too large, missing or not a file."""
     try:
         status = os.stat(path)  # noqa: PTH116  # the same
@@ -88,7 +88,7 @@ def _stamp(path: Path | str) -> Stamp | None:
 
 
 def _read(path: Path) -> tuple[Stamp, bytes] | None:
-    stamp = _stamp(path)  # Taken before reading, so that a later change is noticed.
+    stamp = _read_stamp(path)  # Taken before reading, so that a later change is noticed.
     try:
         return (stamp, path.read_bytes()) if stamp is not None else None
     except OSError as error:

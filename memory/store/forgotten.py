@@ -21,7 +21,7 @@ from memory.messages import Message, Role
 from memory.store.database import Row
 from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import Read
-from memory.text.query_terms import MAX_CACHED_QUERIES, QueryTerms, cached_query_terms
+from memory.text.query_terms import MAX_CACHED_QUERIES, QueryTerms, get_query_terms
 from memory.text.same_words import is_quoted_from
 
 MASK = "[…]"
@@ -57,11 +57,11 @@ class Mark:
     @property
     def pattern(self) -> re.Pattern[str] | None:
         """A pattern that finds the words in other texts with any punctuation, or None if they are too few."""
-        return _pattern(self.words, MIN_QUOTED_WORDS)
+        return _compile_pattern(self.words, MIN_QUOTED_WORDS)
 
     @property
     def telling(self) -> QueryTerms:
-        return cached_query_terms(self.words)
+        return get_query_terms(self.words)
 
     def is_before(self, message_id: int | None, said_at: datetime) -> bool:
         """Return True if a message precedes the mark, by its id or, if it was imported later, by its time."""
@@ -69,7 +69,7 @@ class Mark:
 
     def is_said_by(self, text: str, min_telling_words: int = MIN_TELLING_WORDS) -> bool:
         """Return True if a text contains all distinctive words of the mark."""
-        return len(self.telling.terms) >= min_telling_words and self.telling.coverage(text) == 1
+        return len(self.telling.terms) >= min_telling_words and self.telling.compute_coverage(text) == 1
 
 
 class ForgottenWords:
@@ -79,34 +79,34 @@ class ForgottenWords:
     def __bool__(self) -> bool:
         return bool(self._marks)
 
-    def masked(self, message: Message) -> Message:
+    def mask(self, message: Message) -> Message:
         """Return a message with the forgotten words masked."""
         marks = [mark for mark in self._marks if mark.is_before(message.id, message.created_at)]
         if not marks or not message.content:
             return message
         content = message.content
         # The offsets only apply to the same text, not to a part of it or a masked one.
-        digest = digest_of(content)
+        digest = compute_digest(content)
         own = [mark for mark in marks if mark.digest == digest]
         for start, end in sorted({(mark.start, mark.end) for mark in own}, reverse=True):
             content = content[:start] + MASK + content[end:]
         for mark in marks:
             # The answer to marked words may paraphrase them.
             is_answer = message.role is Role.ASSISTANT and mark.turn_id is not None and mark.turn_id == message.turn_id
-            content = _without(content, mark, is_answer=is_answer)
+            content = _mask_words(content, mark, is_answer=is_answer)
         return message if content == message.content else replace(message, content=content)
 
-    def masked_text(self, text: str, said_at: datetime) -> str:
+    def mask_text(self, text: str, said_at: datetime) -> str:
         """Mask the words in a text derived from the log that were forgotten after `said_at`."""
         for mark in self._marks:
             if said_at <= mark.at:
-                text = _without(text, mark)
+                text = _mask_words(text, mark)
         return text
 
     def hides(self, text: str, said_at: datetime, *, message_id: int | None = None, turn_id: int | None = None) -> bool:
         """Return True if a text must not be recalled unasked, since it contains forgotten words."""
         return any(
-            (turn_id is not None and turn_id == mark.turn_id) or _without(text, mark) != text
+            (turn_id is not None and turn_id == mark.turn_id) or _mask_words(text, mark) != text
             for mark in self._marks
             if mark.is_before(message_id, said_at)
         )
@@ -114,7 +114,7 @@ class ForgottenWords:
     def hides_note(self, line: str, minute: datetime) -> bool:
         """Return True if a line of the daily notes, written in that minute, contains forgotten words."""
         return any(
-            _without(line, mark) != line or _is_note_of(line, mark)
+            _mask_words(line, mark) != line or _is_note_about(line, mark)
             for mark in self._marks
             if minute <= mark.at.replace(second=0, microsecond=0)
         )
@@ -130,7 +130,7 @@ class ForgottenWords:
         related = [mark for mark in self._marks if mark.is_said_by(text, 1) or (quote and _is_about(mark, quote))]
         if not related:
             return False
-        if source is None or not quote or not is_quoted_from(quote, self.masked(source).content):
+        if source is None or not quote or not is_quoted_from(quote, self.mask(source).content):
             return True
         # The quote is not marked itself. It may still be an earlier message that says the same.
         return any(mark.is_before(source.id, source.created_at) and mark.is_said_by(text) for mark in related)
@@ -144,19 +144,21 @@ _MARKS = (
 )
 
 
-async def forgotten_words(read: Read, owner: str) -> ForgottenWords:
-    return _words(await read(f"{_MARKS} WHERE o.name = ?", (owner,)))
+async def read_forgotten_words(read: Read, owner: str) -> ForgottenWords:
+    return _forgotten_words_from_rows(await read(f"{_MARKS} WHERE o.name = ?", (owner,)))
 
 
-async def forgotten_words_of_session(read: Read, session_id: str) -> ForgottenWords:
-    return _words(await read(f"{_MARKS} WHERE o.name = (SELECT owner FROM sessions WHERE id = ?)", (session_id,)))
+async def read_forgotten_words_of_session(read: Read, session_id: str) -> ForgottenWords:
+    return _forgotten_words_from_rows(
+        await read(f"{_MARKS} WHERE o.name = (SELECT owner FROM sessions WHERE id = ?)", (session_id,))
+    )
 
 
-async def forgotten_words_of(read: Read, owner_id: int) -> ForgottenWords:
-    return _words(await read(f"{_MARKS} WHERE o.id = ?", (owner_id,)))
+async def read_forgotten_words_by_id(read: Read, owner_id: int) -> ForgottenWords:
+    return _forgotten_words_from_rows(await read(f"{_MARKS} WHERE o.id = ?", (owner_id,)))
 
 
-def _words(rows: Sequence[Row]) -> ForgottenWords:
+def _forgotten_words_from_rows(rows: Sequence[Row]) -> ForgottenWords:
     if not rows:
         return NOTHING_FORGOTTEN
     return ForgottenWords(
@@ -199,14 +201,14 @@ async def mark_words(connection: aiosqlite.Connection, owner_id: int, batch: int
         return
     found = None
     for wording in (entry.quote, entry.content):
-        pattern = _pattern(wording or "", 1)
+        pattern = _compile_pattern(wording or "", 1)
         if pattern is None:
             continue
         found = next(((row, match.span()) for row in rows if (match := pattern.search(row["content"]))), None)
         if found is not None:
             break
     row, (start, end) = found if found is not None else (rows[0], (0, len(rows[0]["content"])))
-    await _mark(connection, (owner_id, batch, entry.id, row["id"], digest_of(row["content"]), start, end, at))
+    await _mark(connection, (owner_id, batch, entry.id, row["id"], compute_digest(row["content"]), start, end, at))
 
 
 async def mark_spans(
@@ -219,7 +221,7 @@ async def mark_spans(
 ) -> None:
     """Mark parts of a message that were not learned as a memory."""
     for start, end in spans:
-        await _mark(connection, (owner_id, None, 0, message_id, digest_of(content), start, end, at))
+        await _mark(connection, (owner_id, None, 0, message_id, compute_digest(content), start, end, at))
 
 
 async def _mark(connection: aiosqlite.Connection, values: tuple[object, ...]) -> None:
@@ -237,13 +239,13 @@ async def unmark(connection: aiosqlite.Connection, batch: int, entry_ids: Iterab
     )
 
 
-def digest_of(content: str) -> str:
+def compute_digest(content: str) -> str:
     """Return a hash of a text. It recognizes a message that is imported again under another id."""
     return hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @lru_cache(maxsize=MAX_CACHED_QUERIES)
-def _pattern(words: str, min_words: int) -> re.Pattern[str] | None:
+def _compile_pattern(words: str, min_words: int) -> re.Pattern[str] | None:
     tokens = _WORD.findall(words)
     # In scripts without spaces a single token may be a whole phrase.
     if len(tokens) < min_words and sum(map(len, tokens)) < 8:
@@ -256,12 +258,12 @@ def _pattern(words: str, min_words: int) -> re.Pattern[str] | None:
 
 def _is_about(mark: Mark, quote: str) -> bool:
     """Return True if the quote and the marked words contain each other or have the same distinctive words."""
-    pattern = _pattern(quote, 1)
+    pattern = _compile_pattern(quote, 1)
     is_part = pattern is not None and pattern.search(mark.words) is not None
     return is_part or (mark.pattern is not None and mark.pattern.search(quote) is not None) or mark.is_said_by(quote)
 
 
-def _without(text: str, mark: Mark, *, is_answer: bool = False) -> str:
+def _mask_words(text: str, mark: Mark, *, is_answer: bool = False) -> str:
     """Mask the marked words in a text, and sentences with the same distinctive words."""
     if mark.pattern is not None:
         text = mark.pattern.sub(MASK, text)
@@ -270,14 +272,14 @@ def _without(text: str, mark: Mark, *, is_answer: bool = False) -> str:
 
     def mask(match: re.Match[str]) -> str:
         sentence = match.group()
-        share = mark.telling.coverage(sentence)
+        share = mark.telling.compute_coverage(sentence)
         is_masked = share > 0 if is_answer else share == 1
         return MASK + ("\n" if sentence.endswith("\n") else " ") if is_masked else sentence
 
     return SENTENCE.sub(mask, text)
 
 
-def _is_note_of(line: str, mark: Mark) -> bool:
+def _is_note_about(line: str, mark: Mark) -> bool:
     """Return True if a line of the daily notes is about the exchange with the marked words."""
     shown = " ".join(mark.content.split())[:120]
     return bool(shown) and shown in " ".join(line.split())

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiosqlite
 
-from memory.errors import StoreError, is_of_surroundings
+from memory.errors import StoreError, is_environmental
 from memory.store.database import Database
-from memory.store.schema import INDEXES, PART_BITS, schema
+from memory.store.schema import INDEXES, PART_BITS, read_schema
 
 Progress = Callable[[float], None]
 """Called with the completed share, between 0 and 1."""
@@ -24,7 +24,7 @@ Progress = Callable[[float], None]
 ROW = f"(rowid & {(1 << PART_BITS) - 1})"
 """SQL expression: the row number without the owner's bits."""
 IN_PART = "rowid BETWEEN :first_row AND :last_row"
-"""SQL condition: the row belongs to the owner given by `part_of`."""
+"""SQL condition: the row belongs to the owner given by `get_part_parameters`."""
 IN_FAMILY_PART = f"rowid < {1 << PART_BITS}"
 """SQL condition: the row is a copy of a shared entry, which the family can search."""
 
@@ -49,7 +49,7 @@ NEIGHBOURS = 2
 """Number of preceding messages that include a new message in their index rows."""
 
 
-def part_of(owner_id: int | None) -> dict[str, object]:
+def get_part_parameters(owner_id: int | None) -> dict[str, object]:
     """Return the parameters of IN_PART for one owner, or for all owners if None."""
     if owner_id is None:
         return {"first_row": 1 << PART_BITS, "last_row": _LAST_ROW}  # Without the copies for the family.
@@ -57,7 +57,7 @@ def part_of(owner_id: int | None) -> dict[str, object]:
     return {"first_row": owner_id << PART_BITS, "last_row": (owner_id + 1 << PART_BITS) - 1}
 
 
-def source_of(row: int) -> tuple[bool, int]:
+def split_row(row: int) -> tuple[bool, int]:
     """Split a row number into whether it is a message, and the id of the message or entry."""
     # The views in schema.sql give messages odd and entries even numbers.
     return row % 2 == 1, row // 2
@@ -72,7 +72,7 @@ async def touching_conversation(
     Args:
         last_turn: The first turn that the write removes or hides. None for a write that only adds messages.
     """
-    first = await _first_touched(connection, conversation_id, last_turn)
+    first = await _find_first_touched(connection, conversation_id, last_turn)
     where = "searchable_messages WHERE id IN (SELECT id FROM spoken WHERE conversation_id = ? AND id >= ?)"
     await connection.execute(f"{_LEAVE} {where}", (conversation_id, first))
     yield
@@ -105,7 +105,7 @@ async def rebuild_derived(database: Database, work: Callable[[aiosqlite.Connecti
         async with database.transaction() as connection:
             await work(connection, False)
     except StoreError as error:
-        if is_of_surroundings(error):
+        if is_environmental(error):
             raise
         # In a new transaction, since SQLite refuses writes after it has found a damaged page.
         async with database.transaction() as connection:
@@ -157,7 +157,7 @@ async def renew(connection: aiosqlite.Connection, table: str, *, abandon: bool =
         )
     ]
     # The table itself may be missing.
-    statements = statements or [statement for statement in schema() if _creates(statement, table)]
+    statements = statements or [statement for statement in read_schema() if _creates(statement, table)]
     if abandon:
         named = json.dumps([f"{table}{end}" for end in ("", *_SHADOWS)])
         # DROP TABLE would read the damaged pages. Deleting the table from the schema avoids that, and VACUUM removes
@@ -183,7 +183,7 @@ def is_derived(table: str) -> bool:
     return table in DERIVED or any(table == f"{index}{end}" for index in INDEXES for end in _SHADOWS)
 
 
-async def _first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:
+async def _find_first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:
     """Return the id of the first message with a row that includes messages at the end of the conversation."""
     rows = await connection.execute_fetchall(
         "SELECT id FROM spoken WHERE conversation_id = ? AND (? IS NULL OR turn_id < ?) ORDER BY id DESC LIMIT ?",

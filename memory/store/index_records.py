@@ -28,12 +28,12 @@ def find_trouble(connection: sqlite3.Connection, index: str) -> str | None:
     averages = connection.execute(f"SELECT block FROM {index}_data WHERE id = ?", (_AVERAGES,)).fetchone()
     if averages is None:
         return f"{index}: the averages are missing"
-    expected = _integers(averages[0])
+    expected = _decode_integers(averages[0])
     if expected == []:
         expected = [0] * (columns + 1)
     totals = [0] * (columns + 1)
     for row, size in connection.execute(f"SELECT id, sz FROM {index}_docsize"):
-        sizes = _integers(size)
+        sizes = _decode_integers(size)
         if sizes is None or len(sizes) != columns:
             return f"{index}: the size of row {row} can't be read"
         totals[0] += 1
@@ -41,10 +41,10 @@ def find_trouble(connection: sqlite3.Connection, index: str) -> str | None:
             totals[column] += words
     if expected != totals:
         return f"{index}: the averages don't fit the rows"
-    return _lost_page(connection, index)
+    return _find_lost_page(connection, index)
 
 
-def _lost_page(connection: sqlite3.Connection, index: str) -> str | None:
+def _find_lost_page(connection: sqlite3.Connection, index: str) -> str | None:
     known = {(row[0], row[1] >> 1) for row in connection.execute(f"SELECT segid, pgno FROM {index}_idx")}
     leaves = connection.execute(
         f"SELECT id >> {_SEGMENT_BITS}, {_PAGE}, substr(block, 1, {_HEADER_BYTES}), length(block)"
@@ -58,7 +58,7 @@ def _lost_page(connection: sqlite3.Connection, index: str) -> str | None:
     return None
 
 
-def _integers(record: object) -> list[int] | None:
+def _decode_integers(record: object) -> list[int] | None:
     """Decode a record of SQLite varints. Return None if it is truncated."""
     if not isinstance(record, bytes):
         return None

@@ -19,11 +19,11 @@ from pathlib import Path
 import aiosqlite
 import structlog
 
-from memory.errors import StoreError, empty, explain, is_of_surroundings
+from memory.errors import StoreError, explain, explain_empty_file, is_environmental
 from memory.store.database import FUNCTIONS, Database
 from memory.store.index import DERIVED, is_derived, rebuild_derived, reindex, renew
 from memory.store.index_records import find_trouble
-from memory.store.schema import INDEXES, NEWEST_FORMAT, unreadable
+from memory.store.schema import INDEXES, NEWEST_FORMAT, explain_unreadable
 
 log = structlog.get_logger(__name__)
 
@@ -43,18 +43,18 @@ class DatabaseState:
     exists: bool
     schema: int | None = None  # None if it can't be read
     trouble: StoreError | None = None  # the reason why it can't be used
-    in_step: bool | None = None  # whether the search index matches the indexed rows, if checked
+    index_matches: bool | None = None  # whether the search index matches the indexed rows, if checked
 
     @property
-    def behind(self) -> bool:
+    def is_outdated(self) -> bool:
         return self.schema is not None and self.schema < NEWEST_FORMAT
 
     @property
-    def usable(self) -> bool:
-        return self.exists and self.trouble is None and not self.behind
+    def is_usable(self) -> bool:
+        return self.exists and self.trouble is None and not self.is_outdated
 
 
-def sqlite_version() -> str:
+def get_sqlite_version() -> str:
     return sqlite3.sqlite_version
 
 
@@ -72,7 +72,7 @@ class IntegrityCheck:
     async def examine(self) -> None:
         """Check and repair the database. Raise StoreError if a table that isn't derived is damaged."""
         path = self._database.path
-        damaged = await asyncio.to_thread(damaged_tables, path)
+        damaged = await asyncio.to_thread(find_damaged_tables, path)
         if lost := [table for table in damaged if table != LOOSE and not is_derived(table)]:
             raise StoreError(f"{path} is damaged ({', '.join(lost)}): {RESTORE}")
         # Stray pages belong to no table. A VACUUM removes them.
@@ -81,27 +81,27 @@ class IntegrityCheck:
         if others := sorted({table for table in damaged if table in DERIVED} - set(INDEXES)):
             log.warning("derived_tables_damaged", tables=others, remedy="they are made anew")
             await rebuild_derived(self._database, partial(_renew_all, others))
-        if set(damaged) - {LOOSE, *others} or not await self._index_is_whole():
+        if set(damaged) - {LOOSE, *others} or not await self._check_index():
             log.warning("index_damaged", remedy="it is derived, and made anew")
-            await reindex(self._database, self._tell)
+            await reindex(self._database, self._report_progress)
             log.info("index_made_anew")
 
-    def _tell(self, share: float) -> None:
+    def _report_progress(self, share: float) -> None:
         if share >= self._logged_progress + _LOGGED_PROGRESS_STEP:
             self._logged_progress = share
             log.info("index_in_the_making", done=f"{share:.0%}")
 
-    async def _index_is_whole(self) -> bool:
+    async def _check_index(self) -> bool:
         try:
             for index in INDEXES:
                 await self._database.write(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
         except StoreError as error:
             # A full disk or a lock doesn't mean that the index is damaged.
-            if is_of_surroundings(error):
+            if is_environmental(error):
                 raise
             return False
         # FTS5's own check ignores these.
-        trouble = await asyncio.to_thread(_trouble_of_indexes, self._database.path)
+        trouble = await asyncio.to_thread(_find_index_trouble, self._database.path)
         if trouble is not None:
             log.warning("index_records_damaged", reason=trouble)
         return trouble is None
@@ -112,29 +112,29 @@ def inspect_database(path: Path) -> DatabaseState:
     if not path.exists():
         return DatabaseState(exists=False)
     if path.stat().st_size == 0:
-        return DatabaseState(exists=True, trouble=empty(path))
+        return DatabaseState(exists=True, trouble=explain_empty_file(path))
     try:
         with _reading(path) as connection:
             schema = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            if (reason := unreadable(str(path), schema)) is not None:
+            if (reason := explain_unreadable(str(path), schema)) is not None:
                 return DatabaseState(True, schema, StoreError(reason))
             verdict = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
-            if verdict != "ok" and all(is_derived(table) for table in damaged_tables(path) or [""]):
-                return DatabaseState(True, schema, in_step=False)
+            if verdict != "ok" and all(is_derived(table) for table in find_damaged_tables(path) or [""]):
+                return DatabaseState(True, schema, index_matches=False)
             if verdict != "ok":
                 damaged = f"{path} is damaged ({' '.join(verdict.split())})"
                 return DatabaseState(True, schema, StoreError(f"{damaged}: {RESTORE}"))
-            in_step = _compared(connection) if schema == NEWEST_FORMAT else None
+            in_step = _compare_index(connection) if schema == NEWEST_FORMAT else None
     except sqlite3.Error as error:
         return DatabaseState(exists=True, trouble=explain(error, path))
-    return DatabaseState(True, schema, in_step=in_step)
+    return DatabaseState(True, schema, index_matches=in_step)
 
 
-def damaged_tables(path: Path) -> list[str]:
+def find_damaged_tables(path: Path) -> list[str]:
     """Return the damaged tables, or LOOSE for stray pages. Takes about a second per gigabyte. Raises StoreError."""
     try:
         with _reading(path) as connection:
-            verdicts = _verdicts(connection)
+            verdicts = _read_verdicts(connection)
             if verdicts == ["ok"]:
                 return []
             if all(_LOOSE_PAGES.match(verdict) for verdict in verdicts):
@@ -146,7 +146,7 @@ def damaged_tables(path: Path) -> list[str]:
     return damaged or ["between its tables"]
 
 
-def _verdicts(connection: sqlite3.Connection) -> list[str]:
+def _read_verdicts(connection: sqlite3.Connection) -> list[str]:
     """Return the messages of `quick_check`, including the error that ends it if pages are badly damaged."""
     results: list[str] = []
     try:
@@ -163,7 +163,7 @@ def _is_whole(connection: sqlite3.Connection, table: str) -> bool:
         return False
 
 
-def _compared(connection: sqlite3.Connection) -> bool | None:
+def _compare_index(connection: sqlite3.Connection) -> bool | None:
     """Return whether the index matches the indexed rows, or None if there is no space for a copy to check.
 
     FTS5's comparison is a write, which would block the bot, so it runs on a copy.
@@ -183,7 +183,7 @@ def _compared(connection: sqlite3.Connection) -> bool | None:
                 if any(find_trouble(copy, index) is not None for index in INDEXES):
                     return False
             except sqlite3.Error as error:
-                if is_of_surroundings(error):
+                if is_environmental(error):
                     raise
                 return False
     except (sqlite3.Error, OSError):  # There is no space for the copy.
@@ -191,12 +191,12 @@ def _compared(connection: sqlite3.Connection) -> bool | None:
     return True
 
 
-def _trouble_of_indexes(path: Path) -> str | None:
+def _find_index_trouble(path: Path) -> str | None:
     try:
         with _reading(path) as connection:
             return next((found for index in INDEXES if (found := find_trouble(connection, index)) is not None), None)
     except sqlite3.Error as error:
-        if is_of_surroundings(error):
+        if is_environmental(error):
             raise explain(error, path) from error
         return str(error)
 

@@ -35,18 +35,18 @@ class PendingNotices:
         async with self._database.transaction() as connection:
             owner_id = await get_or_create_owner_id(connection, owner)
             for line in lines:
-                await keep_notice(connection, owner_id, line)
+                await store_notice(connection, owner_id, line)
 
-    async def waiting(self, owner: str) -> list[PendingNotice]:
+    async def list_waiting(self, owner: str) -> list[PendingNotice]:
         rows = await self._database.rows(
             "SELECT n.id, n.text, n.buttons FROM notices n JOIN owners o ON o.id = n.owner_id WHERE o.name = ?"
             " ORDER BY n.id LIMIT ?",
             (owner, MAX_NOTICES_PER_REPLY),
         )
-        return [PendingNotice(row["id"], Notice(row["text"], _keyboard_of(row["buttons"]))) for row in rows]
+        return [PendingNotice(row["id"], Notice(row["text"], _keyboard_from_rows(row["buttons"]))) for row in rows]
 
 
-async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice) -> None:
+async def store_notice(connection: aiosqlite.Connection, owner_id: int, line: Notice) -> None:
     """Store a line with its buttons for the next reply in any chat of an owner."""
     buttons = json.dumps([[asdict(button) for button in row] for row in line.keyboard], ensure_ascii=False)
     await connection.execute(
@@ -54,5 +54,5 @@ async def keep_notice(connection: aiosqlite.Connection, owner_id: int, line: Not
     )
 
 
-def _keyboard_of(rows: str) -> Keyboard:
+def _keyboard_from_rows(rows: str) -> Keyboard:
     return tuple(tuple(Button(**button) for button in row) for row in json.loads(rows))

@@ -31,20 +31,20 @@ class PrivateTalks:
         self._loading = asyncio.Lock()
         self._making = asyncio.Lock()
 
-    async def database_of(self, session_id: str) -> Database:
+    async def get_database(self, session_id: str) -> Database:
         """Return the database for a session: the one in memory while it is private, else the file."""
-        return await self.memory() if session_id in await self._known() else self._file
+        return await self.get_memory_database() if session_id in await self._read_known() else self._file
 
-    def database_with(self, row_id: int) -> Database:
+    def get_database_with_row(self, row_id: int) -> Database:
         """Return the database that has a row of one of the NUMBERED tables."""
         return self._memory if row_id >= FIRST_ID and self._memory is not None else self._file
 
-    def databases(self) -> list[Database]:
+    def list_databases(self) -> list[Database]:
         return [self._file] if self._memory is None else [self._file, self._memory]
 
     async def begin(self, session_id: str) -> None:
         """Store the messages of a session only in memory from now on, until `end`."""
-        sessions = await self._known()
+        sessions = await self._read_known()
         await self._file.write("UPDATE sessions SET private = 1 WHERE id = ?", (session_id,))
         sessions.add(session_id)
         await self._open(session_id)
@@ -55,7 +55,7 @@ class PrivateTalks:
         A reply that is still being sent stays until then. Return the inbox ids of messages that /stop held back, which
         must not be answered any more.
         """
-        memory = await self.memory()
+        memory = await self.get_memory_database()
         of_session: dict[str, object] = {"session": session_id, "empty": EMPTY}
         async with self._file.transaction() as connection:
             held = await connection.execute_fetchall(
@@ -66,7 +66,7 @@ class PrivateTalks:
                 "UPDATE inbox SET state = 'done' WHERE session_id = :session AND payload = :empty",
             ):
                 await connection.execute(statement, of_session)
-        (await self._known()).discard(session_id)
+        (await self._read_known()).discard(session_id)
         self._interrupted.discard(session_id)
         # Last, since after `discard` no caller gets the database in memory.
         async with memory.transaction() as connection:
@@ -80,7 +80,7 @@ class PrivateTalks:
 
     async def was_interrupted(self, session_id: str) -> bool:
         """Return True, once, if a restart has lost a private talk of the session."""
-        await self._known()
+        await self._read_known()
         if session_id not in self._interrupted:
             return False
         self._interrupted.discard(session_id)
@@ -89,9 +89,9 @@ class PrivateTalks:
     async def reload(self) -> None:
         """Read the private sessions again after one got another id. Its messages are lost, and it stays private."""
         self._sessions = None
-        await self._known()
+        await self._read_known()
 
-    async def memory(self) -> Database:
+    async def get_memory_database(self) -> Database:
         async with self._making:
             if self._memory is None:
                 memory = await self._file.in_memory()
@@ -107,7 +107,7 @@ class PrivateTalks:
         if self._memory is not None:
             await self._memory.close()
 
-    async def _known(self) -> set[str]:
+    async def _read_known(self) -> set[str]:
         async with self._loading:
             if self._sessions is None:
                 rows = await self._file.rows("SELECT id FROM sessions WHERE private")
@@ -125,7 +125,7 @@ class PrivateTalks:
         row = await self._file.row(f"SELECT {columns} FROM sessions WHERE id = ?", (session_id,))
         if row is None:
             return False
-        memory = await self.memory()
+        memory = await self.get_memory_database()
         async with memory.transaction() as connection:
             places = ", ".join("?" for _ in row)
             made = await connection.execute(f"INSERT OR IGNORE INTO sessions ({columns}) VALUES ({places})", tuple(row))

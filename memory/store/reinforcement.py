@@ -16,7 +16,7 @@ class Reinforcement:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def recalled(self, entry_ids: Iterable[int]) -> None:
+    async def count_recall(self, entry_ids: Iterable[int]) -> None:
         used = [(MAX_REINFORCEMENTS, entry_id) for entry_id in entry_ids]
         if used:
             async with self._database.transaction() as connection:

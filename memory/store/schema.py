@@ -60,7 +60,7 @@ PART_BITS = 40
 
 
 @cache
-def schema() -> Migration:
+def read_schema() -> Migration:
     statements: list[str] = []
     started = ""
     for piece in files(__package__).joinpath("schema.sql").read_text(encoding="utf-8").split(";"):
@@ -72,7 +72,7 @@ def schema() -> Migration:
     return tuple(statements)
 
 
-def unreadable(name: str, version: int, newest: int = NEWEST_FORMAT) -> str | None:
+def explain_unreadable(name: str, version: int, newest: int = NEWEST_FORMAT) -> str | None:
     """Explain why a database with format `version` can't be used by a program for `newest`. Return None if it can."""
     if version > newest:
         return (

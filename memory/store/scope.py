@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from fnmatch import fnmatchcase
 
-from config.secrets import secret_in
-from config.texts import _, number
+from config.secrets import find_secret
+from config.texts import _, format_number
 from memory.errors import MemoryRefused
-from memory.messages import storable
+from memory.messages import make_storable
 
 MAX_SCOPE_CHARS = 200
 MAX_PATH_CHARS = 1_000
@@ -16,9 +16,9 @@ MAX_PATH_CHARS = 1_000
 _WILD = frozenset("*?[")
 
 
-def usable_scope(scope: str | None) -> str | None:
+def validate_scope(scope: str | None) -> str | None:
     """Return a scope as it is stored, or None if it is empty. Raise MemoryRefused if it is not a path pattern."""
-    pattern = _plain(storable(scope or ""))
+    pattern = _normalise(make_storable(scope or ""))
     if not pattern:
         return None
     if len(pattern) > MAX_SCOPE_CHARS:
@@ -26,14 +26,14 @@ def usable_scope(scope: str | None) -> str | None:
             _(
                 "A scope has at most {most} characters, and this one has {has}.",
                 most=MAX_SCOPE_CHARS,
-                has=number(len(pattern)),
+                has=format_number(len(pattern)),
             )
         )
     if not pattern.isprintable() or not _is_closed(pattern):
         raise MemoryRefused(
             _("{text!r} is no pattern of paths: write one such as src/api/** or docs/*.md.", text=pattern)
         )
-    if (secret := secret_in(pattern)) is not None:
+    if (secret := find_secret(pattern)) is not None:
         raise MemoryRefused(
             _("This scope looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
         )
@@ -42,7 +42,7 @@ def usable_scope(scope: str | None) -> str | None:
 
 def scope_matches(scope: str | None, path: str) -> bool:
     """Return True if a path matches a scope. An invalid pattern matches only itself, an empty one nothing."""
-    pattern, plain = _plain(scope or ""), _plain(path)
+    pattern, plain = _normalise(scope or ""), _normalise(path)
     if not pattern or len(pattern) > MAX_SCOPE_CHARS or len(plain) > MAX_PATH_CHARS:
         return bool(pattern) and plain == pattern
     return plain == pattern or _lies_in(plain, pattern)
@@ -69,7 +69,7 @@ def _fits(part: str, name: str) -> bool:
     return part == name or (not _WILD.isdisjoint(name) and fnmatchcase(part, name))
 
 
-def _plain(path: str) -> str:
+def _normalise(path: str) -> str:
     plain = path.replace("\\", "/").strip()
     while plain.startswith("./"):
         plain = plain.removeprefix("./").lstrip()

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memory.errors import StoreError, explained, result_code
+from memory.errors import StoreError, explained, get_result_code
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -18,7 +18,7 @@ def copy_database(source: Path, target: Path) -> None:
         with _opened(target) as there, _opened(source) as here:
             here.backup(there)  # All pages in one step, so that no commit comes in between.
             there.execute("PRAGMA journal_mode = DELETE")
-        sync(target)
+        sync_to_disk(target)
     except BaseException as error:
         target.unlink(missing_ok=True)
         if isinstance(error, OSError):
@@ -36,7 +36,7 @@ def require_sound(path: Path) -> None:
         )
 
 
-def litestream_folder(database: Path) -> Path:
+def get_litestream_folder(database: Path) -> Path:
     """Return the folder in which Litestream stores data to send, next to a database that it replicates."""
     return database.with_name(f".{database.name}-litestream")
 
@@ -48,14 +48,14 @@ def count_rows(path: Path, tables: Iterable[str]) -> dict[str, int]:
         return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in present}
 
 
-def file_copies(path: Path) -> Iterator[tuple[str, bytes, int]]:
+def read_file_copies(path: Path) -> Iterator[tuple[str, bytes, int]]:
     """Yield the name, content and modification time in nanoseconds of each file copy in a database."""
     with _opened(path) as connection:
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'file_copies'").fetchone():
             yield from connection.execute("SELECT path, content, changed FROM file_copies")
 
 
-def format_of(path: Path) -> int:
+def read_format(path: Path) -> int:
     with _opened(path) as connection:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
@@ -68,11 +68,11 @@ def merge_write_ahead_log(path: Path) -> None:
             # Leaving WAL mode removes the log and requires exclusive access.
             connection.execute("PRAGMA journal_mode = DELETE")
     except StoreError as error:
-        if result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if get_result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreError(f"{path} is open in another program, such as `mneme chat`: end that first.") from error
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Flush a file, or the names in a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

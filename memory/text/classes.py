@@ -24,19 +24,19 @@ _NOTHING: frozenset[str] = frozenset()
 _NAME, _NUMBER, _QUOTED = frozenset({"name"}), frozenset({"0"}), frozenset({"quoted"})
 
 
-def pieces_of(text: str) -> list[str]:
+def split_pieces(text: str) -> list[str]:
     """Split a text into words, numbers and punctuation marks. A run of Chinese characters is one piece."""
     return _PIECE.findall(text.translate(_STRAIGHT))
 
 
-def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
+def classify(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
     """Yield the classes of each piece, or an empty set for an unknown word. A Chinese run yields several sets."""
-    exact, stems = _known()
+    exact, stems = _load_classes()
     for number, piece in enumerate(pieces):
         if "\u3400" <= piece[0] <= "\u9fff":
-            yield from _han(piece, exact)
+            yield from _classify_han(piece, exact)
         elif piece[0].isalpha():
-            results = _spelt(piece.casefold(), exact, stems)
+            results = _look_up(piece.casefold(), exact, stems)
             # An unknown capitalised word is a name, except at the start of a sentence.
             yield results if results or not number or not piece[0].isupper() else _NAME
         elif piece[0].isdigit() or piece[0] == MASK:
@@ -47,28 +47,28 @@ def classes(pieces: Iterable[str]) -> Iterator[frozenset[str]]:
                 yield frozenset((mark,))
 
 
-def word_classes(pieces: Iterable[str]) -> list[frozenset[str]]:
+def classify_words(pieces: Iterable[str]) -> list[frozenset[str]]:
     """Return the classes of the pieces without punctuation marks."""
-    return [names for names in classes(pieces) if "|" not in names]
+    return [names for names in classify(pieces) if "|" not in names]
 
 
-def first_classes(text: str) -> frozenset[str]:
+def classify_first(text: str) -> frozenset[str]:
     """Return the classes of the first piece of a text, or an empty set if it has none."""
-    return next(classes(pieces_of(text)), _NOTHING)
+    return next(classify(split_pieces(text)), _NOTHING)
 
 
-def _spelt(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
+def _look_up(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
     """Return the classes of a word and of its parts, as in "l'ami" and "beau-père"."""
-    results = _of_word(word, exact, stems)
+    results = _look_up_part(word, exact, stems)
     elided = _ELISION.match(word)
     if elided:
-        results |= _of_word(elided.group(), exact, stems) | _of_word(word[elided.end() :], exact, stems)
+        results |= _look_up_part(elided.group(), exact, stems) | _look_up_part(word[elided.end() :], exact, stems)
     for part in word.split("-") if "-" in word else ():
-        results |= _of_word(part, exact, stems)
+        results |= _look_up_part(part, exact, stems)
     return results
 
 
-def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
+def _classify_han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
     at, was_other = 0, False
     while at < len(piece):
         for size in range(_MAX_HAN_CHARS, 0, -1):
@@ -83,7 +83,7 @@ def _han(piece: str, exact: dict[str, frozenset[str]]) -> Iterator[frozenset[str
             at, was_other = at + 1, True
 
 
-def _of_word(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
+def _look_up_part(word: str, exact: dict[str, frozenset[str]], stems: dict[str, frozenset[str]]) -> frozenset[str]:
     exact_classes = exact.get(word, _NOTHING)
     for size in range(min(len(word), _MAX_STEM_CHARS), 1, -1):
         by_prefix = stems.get(word[:size])
@@ -93,7 +93,7 @@ def _of_word(word: str, exact: dict[str, frozenset[str]], stems: dict[str, froze
 
 
 @functools.cache
-def _known() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+def _load_classes() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     exact: dict[str, frozenset[str]] = {}
     stems: dict[str, frozenset[str]] = {}
     for line in WORD_CLASSES.read_text(encoding="utf-8").splitlines():

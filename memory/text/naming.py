@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memory.messages import storable
+from memory.messages import make_storable
 from memory.text.words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -18,26 +18,26 @@ MAX_WORD_CHARS = 24
 _SENTENCE_ENDS = " .!?…。！？"
 
 
-def plain_name(name: str) -> str:
+def clean_name(name: str) -> str:
     """Return `name` with single spaces and without control characters, as it is stored."""
-    spaced = " ".join(storable(name).split())
+    spaced = " ".join(make_storable(name).split())
     if spaced.isprintable():
         return spaced
     return "".join(character for character in spaced if unicodedata.category(character) != "Cc")
 
 
-def name_key(name: str) -> str:
+def make_name_key(name: str) -> str:
     """Return a key for comparing names, without differences of case, width and spaces."""
-    return " ".join(unicodedata.normalize("NFKC", plain_name(name)).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", clean_name(name)).casefold().split())
 
 
-def wording(text: str) -> str:
+def make_wording_key(text: str) -> str:
     """Return a key for comparing texts, without differences of case, width, spaces and final punctuation."""
-    key = name_key(text)
+    key = make_name_key(text)
     return key.rstrip(_SENTENCE_ENDS) or key
 
 
-def telling_words(text: str, most: int) -> list[str]:
+def find_telling_words(text: str, most: int) -> list[str]:
     """Return the first `most` words of `text` that are neither common words nor numbers, in lower case."""
     words: dict[str, None] = {}
     for word in _WORD.findall(text.lower()):
@@ -48,10 +48,10 @@ def telling_words(text: str, most: int) -> list[str]:
     return list(words)
 
 
-def free_name(stem: str, used: set[str]) -> str:
+def find_free_name(stem: str, used: set[str]) -> str:
     """Return the first of `stem`, `stem-2`, `stem-3` ... that is not among the keys in `used`."""
     name, number = stem, 1
-    while name_key(name) in used:
+    while make_name_key(name) in used:
         number += 1
         name = f"{stem}-{number}"
     return name

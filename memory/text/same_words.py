@@ -15,22 +15,22 @@ _TOKEN = re.compile(rf"\d+(?:[.,:/-]\d+)*|[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 
 
-def comparable(text: str) -> list[str]:
+def split_comparable(text: str) -> list[str]:
     """Return the words and numbers of `text`, without differences of case, width, spaces and punctuation."""
     apart = _ELIDED.sub(r"\1 ", text)
     plain = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", apart).casefold().replace("ё", "е"))
     return _TOKEN.findall(plain)
 
 
-def same_words(text: str, other: str) -> bool:
+def has_same_words(text: str, other: str) -> bool:
     """Return True if two texts differ only in case, width, spaces and punctuation."""
-    return comparable(text) == comparable(other)
+    return split_comparable(text) == split_comparable(other)
 
 
 def is_quoted_from(quote: str, text: str) -> bool:
     """Return True if `text` contains `quote` verbatim. An ellipsis in the quote matches any text."""
-    words = comparable(text)
-    parts = [part for part in (comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
+    words = split_comparable(text)
+    parts = [part for part in (split_comparable(piece) for piece in _ELLIPSIS.split(quote)) if part]
     start = 0
     for part in parts:
         place = _find(part, words, start)

@@ -15,13 +15,13 @@ class WrongDate(MnemeError):
     """The text is not a date, or the range ends before it begins."""
 
 
-def span_of(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, datetime | None]:
+def parse_span(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, datetime | None]:
     """Return the start of `since` and the end of `until`, exclusive. An empty text gives None.
 
     Each is a day, a month or a year: `2026-02-28`, `2026-02`, `2026`. A time of day is ignored. Raises WrongDate.
     """
-    begins = _days(since, zone)[0] if since.strip() else None
-    ends = _days(until, zone)[1] if until.strip() else None
+    begins = _parse_days(since, zone)[0] if since.strip() else None
+    ends = _parse_days(until, zone)[1] if until.strip() else None
     if begins is not None and ends is not None and begins >= ends:
         raise WrongDate(
             f"the time from {since.strip()} until {until.strip()} ends before it begins: exchange the dates"
@@ -29,7 +29,7 @@ def span_of(since: str, until: str, zone: ZoneInfo) -> tuple[datetime | None, da
     return begins, ends
 
 
-def _days(text: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
+def _parse_days(text: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
     match = _DATE.fullmatch(text.strip())
     try:
         if match is None:

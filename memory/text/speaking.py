@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memory.text.classes import pieces_of, word_classes
+from memory.text.classes import classify_words, split_pieces
 
 _SELF = frozenset({"I", "ME", "MY", "WE", "OUR"})
 # In languages that drop the pronoun, such as "vivo" and "живу", the speaker is the subject.
@@ -18,10 +18,10 @@ _USER = re.compile(
 )
 
 
-def is_of_speaker(sentence: str) -> bool:
+def is_about_speaker(sentence: str) -> bool:
     """Return True if a sentence is about the speaker: "my sister is called Anna", "vivo en Madrid"."""
-    pieces = [piece for piece in pieces_of(sentence) if piece.casefold() not in _NO_PRONOUN]
-    row = word_classes(pieces)
+    pieces = [piece for piece in split_pieces(sentence) if piece.casefold() not in _NO_PRONOUN]
+    row = classify_words(pieces)
     if not row:
         return False
     return not _SELF.isdisjoint(frozenset().union(*row)) or (bool(row[0] & _VERBS) and "IN" not in row[0])

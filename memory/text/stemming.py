@@ -25,26 +25,26 @@ _LOCK = threading.Lock()  # Stemmers are not thread-safe, and the index runs in 
 
 
 @functools.lru_cache(_CACHE_SIZE)
-def stem_of(word: str) -> str:
-    """Return the stem of a word of `plain` text as in the index."""
+def stem_word(word: str) -> str:
+    """Return the stem of a word of `to_plain` text as in the index."""
     if not _CYRILLIC.search(word):
-        return _stemmed(word, "porter") if len(word) >= MIN_STEMMED_CHARS else word
-    return _stemmed(_APOSTROPHE.sub("", word).translate(_AS_RUSSIAN), "russian")
+        return _stem_with(word, "porter") if len(word) >= MIN_STEMMED_CHARS else word
+    return _stem_with(_APOSTROPHE.sub("", word).translate(_AS_RUSSIAN), "russian")
 
 
 @functools.lru_cache(_CACHE_SIZE)
-def beginning_of(word: str, language: str) -> str | None:
+def find_common_prefix(word: str, language: str) -> str | None:
     """Return the common prefix of a word's forms in one of Snowball's languages, or None if it is too short."""
-    stem = _stemmed(word, language)
+    stem = _stem_with(word, language)
     return stem if len(stem) >= MIN_PREFIX_CHARS else None
 
 
-def _stemmed(word: str, language: str) -> str:
+def _stem_with(word: str, language: str) -> str:
     with _LOCK:
-        stem: str = _stemmer(language).stemWord(word)
+        stem: str = _load_stemmer(language).stemWord(word)
     return stem
 
 
 @functools.cache
-def _stemmer(language: str) -> Stemmer.Stemmer:
+def _load_stemmer(language: str) -> Stemmer.Stemmer:
     return Stemmer.Stemmer(language, 0)  # Without a cache, since stem_of and beginning_of have one.

@@ -29,7 +29,7 @@ Scripts = tuple[float, float, float]
 _INITIAL_RATES: Scripts = (0.25, 1.0, 0.25)
 
 
-def characters(text: str) -> Scripts:
+def count_characters(text: str) -> Scripts:
     if text.isascii():
         return len(text), 0, 0
     # Matching whole runs is faster, and a request counts its contents several times.
@@ -45,38 +45,38 @@ class TokenCounter:
         self._rates: dict[str, Scripts] = {}
         self._steady_rates: dict[str, Scripts] = {}
 
-    def calibrated(self, model: str) -> bool:
+    def is_calibrated(self, model: str) -> bool:
         return model in self._rates
 
-    def text(self, text: str, model: str = "") -> int:
+    def count(self, text: str, model: str = "") -> int:
         """Estimate the tokens of `text`, at least 1 for text that is not empty."""
-        return _round_up(self._estimate(characters(text), self._rates_of(model)))
+        return _round_up(self._estimate(count_characters(text), self._get_rates(model)))
 
-    def steady_text(self, text: str, model: str = "") -> int:
+    def count_steadily(self, text: str, model: str = "") -> int:
         """Estimate the tokens of `text` by rates that rarely change.
 
         The same text is then cut at the same place in the next request, which providers read from their cache.
         """
-        return _round_up(self._estimate(characters(text), self._steady_rates.get(model, _INITIAL_RATES)))
+        return _round_up(self._estimate(count_characters(text), self._steady_rates.get(model, _INITIAL_RATES)))
 
-    def messages(self, messages: Iterable[Message], model: str = "") -> int:
+    def count_messages(self, messages: Iterable[Message], model: str = "") -> int:
         """Estimate the tokens of `messages` in a request, including tool calls and images."""
         return sum(
-            MESSAGE_OVERHEAD + self.text(spoken(message), model) + IMAGE_TOKENS * len(message.images)
+            MESSAGE_OVERHEAD + self.count(format_as_read(message), model) + IMAGE_TOKENS * len(message.images)
             for message in messages
         )
 
     def observe(self, model: str, texts: Iterable[str], prompt_tokens: int) -> None:
         """Calibrate the rates of a model with the reported `prompt_tokens` of a request."""
-        parts = [characters(text) for text in texts]
+        parts = [count_characters(text) for text in texts]
         seen = tuple(map(sum, zip(*parts, strict=True)))
         norm = sum(count**2 for count in seen)
         if prompt_tokens <= 0 or norm == 0:
             return
         # A normalised least-mean-squares step. A conversation in one script mostly changes that script's rate.
-        error = prompt_tokens - MESSAGE_OVERHEAD * len(parts) - self._estimate(seen, self._rates_of(model))
+        error = prompt_tokens - MESSAGE_OVERHEAD * len(parts) - self._estimate(seen, self._get_rates(model))
         step = _LEARNING_RATE * error / norm
-        rates = zip(self._rates_of(model), seen, strict=True)
+        rates = zip(self._get_rates(model), seen, strict=True)
         # Bounded, so that a single wrong report can't spoil all later estimates.
         latin, dense, other = (min(_MAX_RATE, max(_MIN_RATE, rate + step * count)) for rate, count in rates)
         self._rates[model] = (latin, dense, other)
@@ -85,7 +85,7 @@ class TokenCounter:
         if any(abs(rate - former) > _STEADY_TOLERANCE * former for rate, former in pairs):
             self._steady_rates[model] = self._rates[model]
 
-    def _rates_of(self, model: str) -> Scripts:
+    def _get_rates(self, model: str) -> Scripts:
         return self._rates.get(model, _INITIAL_RATES)
 
     def _estimate(self, seen: Iterable[float], rates: Scripts) -> float:
@@ -97,7 +97,7 @@ def _round_up(tokens: float) -> int:
     return -(-int(1000 * tokens) // 1000)
 
 
-def spoken(message: Message) -> str:
+def format_as_read(message: Message) -> str:
     """Return the text of `message` that a model reads, including tool calls."""
     if not message.tool_calls:
         return message.content

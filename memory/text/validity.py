@@ -22,7 +22,7 @@ _MAYBE_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
 """Candidates for long runs of combining marks. It also matches emoji and punctuation, which pass unchanged."""
 
 
-def storable(text: str) -> str:
+def make_storable(text: str) -> str:
     """Return `text` as valid UTF-8. Separated surrogates are paired again, and single ones become U+FFFD.
 
     Long runs of combining marks are broken up as in Unicode's Stream-Safe Text Format (UAX #15), since the time to
@@ -32,15 +32,15 @@ def storable(text: str) -> str:
         return text
     # Models write half a surrogate pair if a stream cuts an emoji in two.
     paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _MAYBE_MARKS.sub(lambda run: _stream_safe(run.group()), paired)
+    return _MAYBE_MARKS.sub(lambda run: _limit_marks(run.group()), paired)
 
 
-def valid_text(text: str) -> str:
-    """Return `storable` text with U+FFFD instead of NUL, which some protocols reject."""
-    return storable(text).replace("\0", "\ufffd")
+def replace_invalid(text: str) -> str:
+    """Return storable text with U+FFFD instead of NUL, which some protocols reject."""
+    return make_storable(text).replace("\0", "\ufffd")
 
 
-def _stream_safe(run: str) -> str:
+def _limit_marks(run: str) -> str:
     pieces: list[str] = []
     marks = 0
     for character in run:
@@ -52,19 +52,19 @@ def _stream_safe(run: str) -> str:
     return "".join(pieces)
 
 
-def valid_json(value: object) -> object:
+def replace_invalid_in_json(value: object) -> object:
     """Return a JSON value with valid text in all strings and keys. Raises RecursionError if it is nested too deeply."""
     match value:
         case str():
-            return valid_text(value)
+            return replace_invalid(value)
         case dict():
-            return {valid_text(str(key)): valid_json(inner) for key, inner in value.items()}
+            return {replace_invalid(str(key)): replace_invalid_in_json(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [valid_json(inner) for inner in value]
+            return [replace_invalid_in_json(inner) for inner in value]
     return value
 
 
-def visible_text(text: str) -> str:
+def escape_invisible(text: str) -> str:
     r"""Replace invisible characters and direction overrides in `text` by escapes such as `\u202e`.
 
     Line breaks and tabs are kept.
@@ -88,14 +88,14 @@ class JsonRepair:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, chunk: bytes) -> bytes:
+    def repair(self, chunk: bytes) -> bytes:
         """Return the repaired data except for an unfinished pair of escapes at the end."""
-        return self._repaired(self._rest + chunk, _PAIR_BYTES)
+        return self._repair(self._rest + chunk, _PAIR_BYTES)
 
-    def end(self) -> bytes:
-        return self._repaired(self._rest, 0)
+    def finish(self) -> bytes:
+        return self._repair(self._rest, 0)
 
-    def _repaired(self, data: bytes, held_bytes: int) -> bytes:
+    def _repair(self, data: bytes, held_bytes: int) -> bytes:
         pieces: list[bytes] = []
         at, end = 0, len(data)
         for escape in _ESCAPES.finditer(data):

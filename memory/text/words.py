@@ -1,7 +1,7 @@
 """Tokenisation for the search index and its queries: which words count, and how text is split.
 
-FTS5 needs the exact indexed text to delete it from the index. So a change to the results of `indexable` or `date_words`
-needs a migration that rebuilds the index: see REBUILD in memory/store/schema.py.
+FTS5 needs the exact indexed text to delete it from the index. So a change to the results of `prepare_for_index` or
+`format_date_words` needs a migration that rebuilds the index: see REBUILD in memory/store/schema.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory.text.cues import (
     REQUESTS,
     SMALL_TALK_PHRASES,
 )
-from memory.text.stemming import beginning_of, stem_of
+from memory.text.stemming import find_common_prefix, stem_word
 
 # Scripts without spaces: Thai, Lao, Myanmar, Khmer, kana, Han and Yi, and Hangul because of its particles.
 _UNSPACED = (
@@ -42,7 +42,7 @@ _UNSPACED_CHARACTER = re.compile(f"([{_UNSPACED}])")
 _WORD = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+(?:['’](?:[^\W_{_UNSPACED}]|[{_MARKS}])+)*")
 
 BARE_WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
-"""A word of `plain` text, or a run of characters of a script without spaces."""
+"""A word of `to_plain` text, or a run of characters of a script without spaces."""
 MAX_SMALL_TALK_CHARS = 200
 MAX_INDEXED_CHARS = 20_000
 """Characters of a text that are indexed. The rest is stored, but can't be found."""
@@ -111,7 +111,7 @@ _INNER_APOSTROPHE = re.compile("(?<=[\u0400-\u04ff])['’](?=[\u0400-\u04ff])")
 
 
 @functools.lru_cache(maxsize=64)  # A message is also in the columns of its four neighbours.
-def indexable(text: str | None) -> str | None:
+def prepare_for_index(text: str | None) -> str | None:
     """Return `text` for the index: compatibility forms folded, unspaced scripts split into characters."""
     if text is None:
         return None
@@ -119,12 +119,12 @@ def indexable(text: str | None) -> str | None:
     if beginning.isascii():
         return beginning
     # Cyrillic words are stemmed here, since FTS5 stems English only.
-    stemmed = _CYRILLIC_WORD.sub(lambda word: stem_of(plain(word.group())), _folded(beginning))
+    stemmed = _CYRILLIC_WORD.sub(lambda word: stem_word(to_plain(word.group())), _fold(beginning))
     # FTS5 treats a whole Chinese sentence as one word. With single characters a query can match adjacent pairs.
     return _UNSPACED_CHARACTER.sub(r" \1 ", stemmed)
 
 
-def date_words(moment: str | None) -> str | None:
+def format_date_words(moment: str | None) -> str | None:
     """Return the index words of a timestamp: `2026 february 7 saturday` for `2026-02-07T...`."""
     if moment is None:
         return None
@@ -135,12 +135,12 @@ def date_words(moment: str | None) -> str | None:
     return f"{day:%Y %B} {day.day} {day:%A}"
 
 
-def match_expression(query: str) -> str | None:
+def build_match_expression(query: str) -> str | None:
     """Return the FTS5 expression for `query`, or None if it has no terms. Every term is quoted."""
-    return " OR ".join(query_terms(query)) or None
+    return " OR ".join(extract_query_terms(query)) or None
 
 
-def mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
+def build_mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
     """Return FTS5 expressions that match subjects in the text itself, not in neighbouring messages.
 
     The first requires all telling words of one of the subjects, the second any of them. None if there are no terms.
@@ -148,9 +148,9 @@ def mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
     whole: list[str] = []
     some: list[str] = []
     for subject in subjects:
-        words, languages = sought_parts(subject)
-        pieces = [piece for word in words for piece in ([word] if has_gaps(word) else between_function_words(word))]
-        terms = [_terms_of(piece, languages) for piece in pieces[:MAX_TERMS]]
+        words, languages = extract_sought_parts(subject)
+        pieces = [piece for word in words for piece in ([word] if has_gaps(word) else split_at_function_words(word))]
+        terms = [_build_terms(piece, languages) for piece in pieces[:MAX_TERMS]]
         # Any form of a word, but all pairs of a run without spaces.
         needed = [f"({(' OR ' if has_gaps(p) else ' AND ').join(t)})" for p, t in zip(pieces, terms, strict=False) if t]
         whole += [f"({' AND '.join(needed)})"] if needed else []
@@ -163,43 +163,43 @@ def mention_expressions(subjects: Iterable[str]) -> tuple[str, str] | None:
     return everything, anything
 
 
-def query_terms(query: str) -> list[str]:
+def extract_query_terms(query: str) -> list[str]:
     """Return the FTS5 terms of a query, without stop words unless there are no other words."""
-    telling, languages = telling_parts(query)
+    telling, languages = extract_telling_parts(query)
     terms: list[str] = []
     for word in telling:
-        terms += _terms_of(word, languages)
+        terms += _build_terms(word, languages)
         if len(terms) >= MAX_TERMS:
             break
     return list(dict.fromkeys(terms))[:MAX_TERMS]
 
 
-def telling_parts(query: str) -> tuple[list[str], tuple[str, ...]]:
+def extract_telling_parts(query: str) -> tuple[list[str], tuple[str, ...]]:
     """Return the words of a query without stop words, and its likely languages among those that FTS5 doesn't stem."""
-    matches = _WORD.findall(_folded(query[:MAX_INDEXED_CHARS]))
-    words = list(dict.fromkeys(part for word in matches for part in _parts(word)))
-    said_nothing, languages = _language_of(words)
+    matches = _WORD.findall(_fold(query[:MAX_INDEXED_CHARS]))
+    words = list(dict.fromkeys(part for word in matches for part in _split_word(word)))
+    said_nothing, languages = _detect_language(words)
     return [word for word in words if word not in said_nothing] or words, languages
 
 
-def sought_parts(question: str) -> tuple[list[str], tuple[str, ...]]:
-    """Return `telling_parts` without words that only ask, such as "remember" and "who", unless there are no others."""
-    words, languages = telling_parts(question)
+def extract_sought_parts(question: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return `extract_telling_parts` without words that only ask, such as "remember", unless there are no others."""
+    words, languages = extract_telling_parts(question)
     return [word for word in words if word not in RECALLING and word not in ASKING_WHO] or words, languages
 
 
-def between_function_words(run: str) -> list[str]:
+def split_at_function_words(run: str) -> list[str]:
     """Split a run of a script without spaces at its function words. Return all of it if nothing else remains."""
     return [part for part in _FUNCTION_WORDS.split(run) if part] or [run]
 
 
-def pairs_of(run: str) -> list[str]:
+def split_into_pairs(run: str) -> list[str]:
     return [run] if len(run) == 1 else ["".join(pair) for pair in itertools.pairwise(run)]
 
 
 def is_small_talk(text: str) -> bool:
     """Return True if `text` is a greeting or an acknowledgement, with nothing to search for, to find or to learn."""
-    matches = _WORD.finditer(_folded(text[:MAX_SMALL_TALK_CHARS]))
+    matches = _WORD.finditer(_fold(text[:MAX_SMALL_TALK_CHARS]))
     words = [word.group() for word in itertools.islice(matches, MAX_SMALL_TALK_WORDS + 1)]
     return len(words) <= MAX_SMALL_TALK_WORDS and all(word in ACKNOWLEDGEMENTS or word in STOP_WORDS for word in words)
 
@@ -212,7 +212,7 @@ def is_chatter(text: str) -> bool:
     """
     if is_small_talk(text):
         return True
-    words = words_of(text)
+    words = split_words(text)
     if len(text) > MAX_SMALL_TALK_CHARS or not words:
         return False
     has_acknowledged = any(word in ACKNOWLEDGEMENTS or not has_gaps(word) for word in words)
@@ -223,7 +223,7 @@ def is_chatter(text: str) -> bool:
     if not only_greets(text):
         return False
     if not all(has_gaps(word) for word in words):
-        return _unknown_part("".join(words)) <= MAX_TELLING_SHARE
+        return _compute_unknown_share("".join(words)) <= MAX_TELLING_SHARE
     telling = sum(word not in _SMALL_TALK_WORDS for word in words)
     return len(words) > MAX_SMALL_TALK_WORDS and telling <= MAX_TELLING_SHARE * len(words)
 
@@ -245,7 +245,7 @@ def _is_pleasant(word: str) -> bool:
 
 def only_greets(text: str) -> bool:
     """Return True if `text` is a greeting, thanks or a goodbye that asks for nothing."""
-    words = words_of(text[:MAX_SMALL_TALK_CHARS])
+    words = split_words(text[:MAX_SMALL_TALK_CHARS])
     if not words or len(text) > MAX_SMALL_TALK_CHARS or text.rstrip().endswith(("?", "？")):
         return False
     if any(map(str.isdigit, words)) or not _ASKS_FOR_MORE.union(REQUESTS).isdisjoint(words):
@@ -257,7 +257,7 @@ def asks_for_nothing(text: str) -> bool:
     """Return True if `text` is a greeting, or no question or request and at most half of its words are telling."""
     if only_greets(text):
         return True
-    words = words_of(text[:MAX_SMALL_TALK_CHARS])
+    words = split_words(text[:MAX_SMALL_TALK_CHARS])
     if not words or len(text) > MAX_SMALL_TALK_CHARS or text.rstrip().endswith(("?", "？")):
         return False
     asks = _ASKS_FOR_MORE | REQUESTS | RECALLING
@@ -271,15 +271,17 @@ def says_nothing(words: Iterable[str]) -> bool:
 
 
 def has_telling_words(text: str) -> bool:
-    return any(word not in STOP_WORDS if has_gaps(word) else _FUNCTION_WORDS.sub("", word) for word in words_of(text))
+    return any(
+        word not in STOP_WORDS if has_gaps(word) else _FUNCTION_WORDS.sub("", word) for word in split_words(text)
+    )
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the case-folded words of a text. A run of a script without spaces is one word."""
-    return [part for word in _WORD.findall(_folded(text)) for part in _parts(word)]
+    return [part for word in _WORD.findall(_fold(text)) for part in _split_word(word)]
 
 
-def word_places(text: str) -> list[tuple[int, int]]:
+def find_words(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each word. In a script without spaces two letters count as a word."""
     places: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
@@ -289,7 +291,7 @@ def word_places(text: str) -> list[tuple[int, int]]:
     return places
 
 
-def _unknown_part(run: str) -> float:
+def _compute_unknown_share(run: str) -> float:
     return len(_SMALL_TALK_RUN.sub("", run)) / len(run)
 
 
@@ -298,7 +300,7 @@ def has_gaps(word: str) -> bool:
     return _UNSPACED_CHARACTER.match(word) is None
 
 
-def plain(text: str) -> str:
+def to_plain(text: str) -> str:
     """Return case-folded `text` without accents, like the index, and without apostrophes inside Cyrillic words."""
     if text.isascii():
         return text.lower()
@@ -306,11 +308,11 @@ def plain(text: str) -> str:
     return _INNER_APOSTROPHE.sub("", bare.replace("\u02bc", "'").replace("ё", "е"))
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().replace("\u02bc", "'")
 
 
-def _parts(word: str) -> list[str]:
+def _split_word(word: str) -> list[str]:
     """Split a word at apostrophes and drop single letters: `l'école` becomes `école`."""
     if _CYRILLIC_WORD.fullmatch(word):
         return [word]
@@ -318,7 +320,7 @@ def _parts(word: str) -> list[str]:
     return [part for part in parts if len(part) > 1] or parts
 
 
-def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+def _detect_language(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the stop words for the language of `words`, and its likely names if FTS5 doesn't stem it."""
     hits = {languages: len(vocabulary.intersection(words)) for languages, vocabulary in _OTHERS.items()}
     most = max(hits.values())
@@ -329,17 +331,17 @@ def _language_of(words: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     return _ENGLISH | _CYRILLIC, ()
 
 
-def _terms_of(word: str, languages: Sequence[str]) -> list[str]:
+def _build_terms(word: str, languages: Sequence[str]) -> list[str]:
     if _UNSPACED_RUN.fullmatch(word):
         # FTS5 treats vowel signs and tone marks, such as those of Thai, as separators.
         letters = [character for character in word if not unicodedata.category(character).startswith("M")]
         return [f'"{a} {b}"' for a, b in itertools.pairwise(letters)] or [f'"{word}"']
     if _CYRILLIC_WORD.fullmatch(word):
-        return [f'"{stem_of(plain(word))}"']
-    return [f'"{word}"', *(f'"{beginning}" *' for beginning in beginnings(plain(word), languages))]
+        return [f'"{stem_word(to_plain(word))}"']
+    return [f'"{word}"', *(f'"{beginning}" *' for beginning in find_prefixes(to_plain(word), languages))]
 
 
-def beginnings(word: str, languages: Iterable[str]) -> list[str]:
+def find_prefixes(word: str, languages: Iterable[str]) -> list[str]:
     """Return prefixes of the forms of a word in languages that FTS5 doesn't stem."""
-    of_languages = (beginning_of(word, language) for language in languages)
-    return list(dict.fromkeys(plain(beginning) for beginning in of_languages if beginning))
+    of_languages = (find_common_prefix(word, language) for language in languages)
+    return list(dict.fromkeys(to_plain(beginning) for beginning in of_languages if beginning))

@@ -112,13 +112,13 @@ class ZipTarget:
 
     def put(self, name: str, content: bytes) -> None:
         self._finish()
-        self._archive.writestr(_entry(name), content)
+        self._archive.writestr(_create_entry(name), content)
         self._check()
 
     def copy(self, name: str, file: IO[bytes]) -> Part:
         self._begin(name)
         assert self._entry is not None, "it was begun"  # noqa: S101  # states what _begin does
-        part = _copied(file, self._entry)
+        part = _copy(file, self._entry)
         self._finish()
         return part
 
@@ -135,7 +135,7 @@ class ZipTarget:
     def _begin(self, name: str) -> None:
         self._finish()
         # The header must allow for more than 4 GB, since the size of a stream is unknown.
-        self._entry, self._name = self._archive.open(_entry(name), "w", force_zip64=True), name
+        self._entry, self._name = self._archive.open(_create_entry(name), "w", force_zip64=True), name
 
     def _finish(self) -> None:
         if self._entry is not None:
@@ -148,7 +148,7 @@ class ZipTarget:
 
 
 @contextlib.contextmanager
-def opened(path: Path, *, max_parts: int | None = None, max_bytes: int | None = None) -> Iterator[Source]:
+def open_archive(path: Path, *, max_parts: int | None = None, max_bytes: int | None = None) -> Iterator[Source]:
     """Open an archive. Raise StoreError for links, pipes, paths that lead outside, and exceeded limits."""
     if not path.is_file():
         for child in path.rglob("*"):
@@ -158,7 +158,7 @@ def opened(path: Path, *, max_parts: int | None = None, max_bytes: int | None = 
         yield path
         return
     try:
-        with _zip_file(path) as archive:
+        with _open_zip(path) as archive:
             parts = [part for part in archive.infolist() if not part.is_dir()]
             for part in parts:
                 if not (is_plain(part) and stays_inside(part.filename)):
@@ -175,7 +175,7 @@ def opened(path: Path, *, max_parts: int | None = None, max_bytes: int | None = 
         raise StoreError(f"{path} is damaged, or no file of Mneme ({error}): nothing was changed.") from error
 
 
-def _zip_file(path: Path) -> zipfile.ZipFile:
+def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except OSError as error:
@@ -199,7 +199,7 @@ def read_manifest(path: Path, source: Source) -> Manifest:
 
 def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
     """Raise StoreError unless a backup contains exactly the parts in its manifest, in the expected folders."""
-    names = set(parts_in(source)) - {MANIFEST}
+    names = set(list_parts(source)) - {MANIFEST}
     odd = next(
         (name for name in manifest.files if name != DATABASE and not name.startswith(tuple(f"{f}/" for f in FOLDERS))),
         None,
@@ -217,7 +217,7 @@ def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None 
             target.touch(mode=0o600, exist_ok=False)
         with (source / name).open("rb") as read, target.open("wb") if target else contextlib.nullcontext() as written:
             # Stop at the listed size, so that a zip bomb can't fill the disk.
-            found = _copied(read, written, part.size)
+            found = _copy(read, written, part.size)
             if written is not None:
                 written.flush()
                 os.fsync(written.fileno())
@@ -225,11 +225,11 @@ def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None 
             raise StoreError(f"{path} is damaged ({name} is not what it was): nothing was changed.")
 
 
-def parts_in(source: Source, name: str = "") -> Iterator[str]:
+def list_parts(source: Source, name: str = "") -> Iterator[str]:
     for child in source.iterdir() if source.is_dir() else ():
         below = f"{name}{child.name}"
         if child.is_dir():
-            yield from parts_in(child, f"{below}/")
+            yield from list_parts(child, f"{below}/")
         else:
             yield below
 
@@ -241,7 +241,7 @@ def stays_inside(name: str) -> bool:
     return plain and not any(part == ".." or "\\" in part or "\0" in part for part in parts)
 
 
-def _copied(source: IO[bytes], target: IO[bytes] | None, max_bytes: int | None = None) -> Part:
+def _copy(source: IO[bytes], target: IO[bytes] | None, max_bytes: int | None = None) -> Part:
     digest, size = hashlib.sha256(), 0
     while (max_bytes is None or size <= max_bytes) and (chunk := source.read(_CHUNK_BYTES)):
         size += len(chunk)
@@ -251,7 +251,7 @@ def _copied(source: IO[bytes], target: IO[bytes] | None, max_bytes: int | None =
     return Part(size=size, sha256=digest.hexdigest())
 
 
-def _entry(name: str) -> zipfile.ZipInfo:
+def _create_entry(name: str) -> zipfile.ZipInfo:
     """Return a new entry that only its owner can read."""
     entry = zipfile.ZipInfo(name, _EARLIEST)
     entry.compress_type = zipfile.ZIP_DEFLATED

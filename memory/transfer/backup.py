@@ -12,7 +12,7 @@ from pathlib import Path
 from memory.clock import Clock, now_text
 from memory.errors import StoreError
 from memory.files.markdown import locked
-from memory.store.snapshots import copy_database, count_rows, format_of, require_sound, sync
+from memory.store.snapshots import copy_database, count_rows, read_format, require_sound, sync_to_disk
 from memory.transfer.archive import (
     DATABASE,
     FILES,
@@ -21,7 +21,7 @@ from memory.transfer.archive import (
     Manifest,
     ZipTarget,
     extract,
-    opened,
+    open_archive,
     read_manifest,
     require_listed,
 )
@@ -52,13 +52,13 @@ class Backup:
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
                 made = Path(name) / "archive"
                 manifest = self._write(made, Path(name) / DATABASE)
-                sync(made)
+                sync_to_disk(made)
                 # Verify it before the rename.
-                with opened(made) as source:
+                with open_archive(made) as source:
                     require_listed(made, source, manifest)
                     extract(made, source, read_manifest(made, source))
                 made.replace(target)
-                sync(target.parent)
+                sync_to_disk(target.parent)
         except OSError as error:
             raise StoreError(f"{target} can't be written ({error.strerror}): name another place.") from error
         except UnicodeEncodeError as error:
@@ -96,7 +96,7 @@ class Backup:
         if stat.S_ISDIR(mode):
             raise StoreError(f"{target} is a folder: name a file, or use --rotate.")
         try:
-            manifest_of(target)
+            read_backup_manifest(target)
         except StoreError as error:
             raise StoreError(f"{target} exists and is no backup: name another file.") from error
 
@@ -108,14 +108,14 @@ class Backup:
             with copy.open("rb") as database:
                 parts = {DATABASE: target.copy(DATABASE, database)}
             for folder, named in ((self._files, FILES), (self._skills, SKILLS)):
-                for path in _visible(folder):
+                for path in _find_visible_files(folder):
                     name = (Path(named) / path.relative_to(folder)).as_posix()
                     # Locked, so that no line is copied in part.
                     with locked(path) if named == FILES else nullcontext(), path.open("rb") as text:
                         parts[name] = target.copy(name, text)
             manifest = Manifest(
                 made_at=now_text(self._clock),
-                schema_version=format_of(copy),
+                schema_version=read_format(copy),
                 rows=count_rows(copy, TABLES),
                 files=parts,
             )
@@ -123,7 +123,7 @@ class Backup:
         return manifest
 
 
-def _visible(folder: Path) -> Iterator[Path]:
+def _find_visible_files(folder: Path) -> Iterator[Path]:
     """Yield the visible files. Hidden ones are locks and unfinished writes."""
     for path in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
@@ -131,9 +131,9 @@ def _visible(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def manifest_of(backup: Path) -> Manifest:
+def read_backup_manifest(backup: Path) -> Manifest:
     """Read the manifest of a backup. Raise StoreError if the file is not a backup."""
-    with opened(backup) as source:
+    with open_archive(backup) as source:
         manifest = read_manifest(backup, source)
         require_listed(backup, source, manifest)
     return manifest

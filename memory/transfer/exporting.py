@@ -15,9 +15,9 @@ from typing import Any
 
 import aiosqlite
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from memory.errors import StoreError
-from memory.files.markdown import folder_name
+from memory.files.markdown import make_folder_name
 from memory.store.database import Database
 from memory.store.schema import NEWEST_FORMAT
 from memory.transfer.archive import FILES, MANIFEST, FolderTarget, Manifest, Target, ZipTarget
@@ -67,7 +67,7 @@ BATCH_ROWS = 1_000
 _PLAIN = re.compile(r"[a-z]{1,12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-class Portable:
+class Exporter:
     """Exports the memory of an installation. `root` is the folder of the Markdown files."""
 
     def __init__(self, database: Database, root: Path) -> None:
@@ -93,7 +93,7 @@ class Portable:
             raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
         return rows
 
-    async def zipped(self, owner: str, max_bytes: int) -> bytes:
+    async def export_zip(self, owner: str, max_bytes: int) -> bytes:
         """Return one owner's export as a zip file without secrets, made in memory. Raises TooLarge and StoreError."""
         file = io.BytesIO()
         try:
@@ -113,7 +113,7 @@ class Portable:
                 if condition is not None or owner is None
             }
             await _write_for_people(connection, target, owner)
-        part = folder_name(owner) if owner is not None else ""
+        part = make_folder_name(owner) if owner is not None else ""
         await asyncio.to_thread(_write_files, self._root / part, f"{FILES}/{part}".rstrip("/"), target, with_secrets)
         # Last, so that an incomplete export has no manifest.
         manifest = Manifest(schema_version=NEWEST_FORMAT, rows=counts)
@@ -136,32 +136,32 @@ async def _write_rows(
         f"SELECT * FROM {table} WHERE {where} ORDER BY {_ORDER.get(table, 'id')}",
         {"owner": owner},
     ) as cursor:
-        async for rows in _batches(cursor):
-            await asyncio.to_thread(target.append, f"rows/{table}.jsonl", _lines(rows, with_secrets=with_secrets))
+        async for rows in _fetch_batches(cursor):
+            await asyncio.to_thread(target.append, f"rows/{table}.jsonl", _dump_rows(rows, with_secrets=with_secrets))
             count += len(rows)
     return count
 
 
-def _lines(rows: Iterable[sqlite3.Row], *, with_secrets: bool) -> Iterator[str]:
+def _dump_rows(rows: Iterable[sqlite3.Row], *, with_secrets: bool) -> Iterator[str]:
     """Yield rows as JSON. Masking secrets is slow, so this runs in the thread that writes them."""
     for row in rows:
-        yield json.dumps(dict(row) if with_secrets else _masked(dict(row)), ensure_ascii=False)
+        yield json.dumps(dict(row) if with_secrets else _mask(dict(row)), ensure_ascii=False)
 
 
-def _masked(value: object) -> Any:  # The type of the value.
+def _mask(value: object) -> Any:  # The type of the value.
     """Mask the secrets in a value, also in columns with JSON."""
     if isinstance(value, dict):
-        return {key: _masked(part) for key, part in value.items()}
+        return {key: _mask(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_masked(part) for part in value]
+        return [_mask(part) for part in value]
     if not isinstance(value, str) or _PLAIN.fullmatch(value):
         return value
     if value[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
             held = json.loads(value)
-            masked = _masked(held)
+            masked = _mask(held)
             return value if masked == held else json.dumps(masked, ensure_ascii=False)
-    return without_secrets(value)
+    return mask_secrets(value)
 
 
 def _write_files(folder: Path, name: str, target: Target, with_secrets: bool) -> None:
@@ -174,15 +174,17 @@ def _write_files(folder: Path, name: str, target: Target, with_secrets: bool) ->
         if path.is_dir():
             _write_files(path, inside, target, with_secrets)
         else:
-            target.put(inside, path.read_bytes() if with_secrets or path.suffix != ".md" else _without_secrets(path))
+            target.put(
+                inside, path.read_bytes() if with_secrets or path.suffix != ".md" else _read_without_secrets(path)
+            )
 
 
-def _without_secrets(path: Path) -> bytes:
+def _read_without_secrets(path: Path) -> bytes:
     text = path.read_bytes().decode("utf-8", "surrogateescape")
-    return without_secrets(text).encode("utf-8", "surrogateescape")
+    return mask_secrets(text).encode("utf-8", "surrogateescape")
 
 
-async def _batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:
+async def _fetch_batches(cursor: aiosqlite.Cursor) -> AsyncIterator[list[sqlite3.Row]]:
     """Yield rows in batches, at least an empty one, so that every table has a file."""
     rows = list(await cursor.fetchmany(BATCH_ROWS))
     yield rows
@@ -198,21 +200,21 @@ async def _write_for_people(connection: aiosqlite.Connection, target: Target, ow
         " WHERE e.deleted_at IS NULL AND (:owner IS NULL OR o.name = :owner) ORDER BY o.name, e.kind, e.id",
         {"owner": owner},
     ) as cursor:
-        async for rows in _batches(cursor):
-            for name, alike in itertools.groupby(rows, key=_name_for_people):
-                lines = [_for_people(row) for row in alike]
+        async for rows in _fetch_batches(cursor):
+            for name, alike in itertools.groupby(rows, key=_make_file_name):
+                lines = [_format_for_people(row) for row in alike]
                 title = [] if name in titled else [f"# {PurePosixPath(name).stem}"]
                 titled.add(name)
                 await asyncio.to_thread(target.append, name, [*title, *lines])
 
 
-def _for_people(row: sqlite3.Row) -> str:
+def _format_for_people(row: sqlite3.Row) -> str:
     ended = f"\n\nOutcome: {row['outcome']}" if row["outcome"] else ""
     return f"\n## {row['name']}\n\n{row['content']}{ended}\n\n_{row['created_at']}_"
 
 
-def _name_for_people(row: sqlite3.Row) -> str:
-    return f"entries/{folder_name(row['owner'])}/{folder_name(row['kind'])}.md"
+def _make_file_name(row: sqlite3.Row) -> str:
+    return f"entries/{make_folder_name(row['owner'])}/{make_folder_name(row['kind'])}.md"
 
 
 def _make_empty(folder: Path, root: Path) -> None:

@@ -25,7 +25,7 @@ from memory.reminders.request import MAX_TEXT_CHARS
 from memory.store.entry import Author, Nature, Operation, Priority, Proposal
 from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
-from memory.text.naming import name_key
+from memory.text.naming import make_name_key
 
 Row = dict[str, object]
 Check = Callable[[object], bool]
@@ -120,7 +120,7 @@ _BY_NAME: Mapping[str, Check] = {
     "operation": _one_of(Operation),
     "provenance": _one_of(Provenance),
     "metadata": _json(_texts_by_name),
-    "tool_calls": _json(_list_of(lambda call: _texts_by_name(call) and _as_row(call).keys() == _OF_CALL)),
+    "tool_calls": _json(_list_of(lambda call: _texts_by_name(call) and _parse_row(call).keys() == _OF_CALL)),
     "media": _json(_list_of(_number(1))),
     "proposal": lambda value: isinstance(value, str) and Proposal.from_text(value).to_text() == value,
     "size": _number(0, 1 << 50),
@@ -134,14 +134,16 @@ _BY_NAME: Mapping[str, Check] = {
 async def read_fields(connection: aiosqlite.Connection) -> Fields:
     return {
         table: {
-            row["name"]: _or_null(_field(table, row["name"], row["type"]), may_be=not (row["notnull"] or row["pk"]))
+            row["name"]: _allow_null(
+                _build_check(table, row["name"], row["type"]), may_be=not (row["notnull"] or row["pk"])
+            )
             for row in await connection.execute_fetchall(f"PRAGMA table_info({table})")
         }
         for table in TAKEN
     }
 
 
-def _field(table: str, name: str, kind: str) -> Check:
+def _build_check(table: str, name: str, kind: str) -> Check:
     if table == "owners":
         return (
             _BY_NAME["owner_id"] if name == "id" else lambda value: _NAME(value) and not str(value).startswith(ERASED)
@@ -151,11 +153,11 @@ def _field(table: str, name: str, kind: str) -> Check:
     return _moment if name.endswith("_at") else _BY_NAME.get(name, _BY_TYPE[kind])
 
 
-def _or_null(check: Check, *, may_be: bool) -> Check:
+def _allow_null(check: Check, *, may_be: bool) -> Check:
     return lambda value: check(value) if value is not None else may_be
 
 
-def checked(fields: Fields, table: str, row: Row) -> Row:
+def check_row(fields: Fields, table: str, row: Row) -> Row:
     """Return a row as it is imported. Raise StoreError or ValueError if it is invalid."""
     if "private" not in fields[table] and row.get("private") == 0:  # Exports of formats up to 39 have this column.
         row = {name: value for name, value in row.items() if name != "private"}
@@ -166,18 +168,18 @@ def checked(fields: Fields, table: str, row: Row) -> Row:
         wrong = "id"
     match table if wrong is None else None:
         case "sessions":
-            wrong = _wrong_in_session(row)
+            wrong = _find_wrong_session_field(row)
         case "names":
-            wrong = None if row.get("key") == name_key(str(row.get("name"))) else "key"
+            wrong = None if row.get("key") == make_name_key(str(row.get("name"))) else "key"
         case "changes":
-            wrong = _wrong_in_change(fields, row)
+            wrong = _find_wrong_change_field(fields, row)
     if wrong is not None:
         raise ValueError(f"{table}: a row with the {wrong} {str(row.get(wrong))[:50]!r}")
     if table == "sessions":
         return row | {"activated": None, "private": 0}  # Neither applies here.
     if table == "entries":
         return row | {"shared_at": None, "shared_by": None}  # People share entries again in this installation.
-    return row | _reminder_as_taken(row) if table == "reminders" else row
+    return row | _reset_reminder(row) if table == "reminders" else row
 
 
 def _fits(check: Check, value: object) -> bool:
@@ -188,7 +190,7 @@ def _fits(check: Check, value: object) -> bool:
         return False
 
 
-def _wrong_in_session(row: Row) -> str | None:
+def _find_wrong_session_field(row: Row) -> str | None:
     thread = row.get("thread_id")
     address = Address(str(row.get("channel")), str(row.get("chat_id")), thread if isinstance(thread, str) else None)
     if row.get("id") != address.session_id:
@@ -196,7 +198,7 @@ def _wrong_in_session(row: Row) -> str | None:
     return None if row.get("owner") in (address.owner, SHARED_OWNER) else "owner"
 
 
-def _wrong_in_change(fields: Fields, row: Row) -> str | None:
+def _find_wrong_change_field(fields: Fields, row: Row) -> str | None:
     """Check that a change has valid former states, since /undo restores them."""
     before = row.get("before")
     if row.get("entry_id") == 0:
@@ -207,19 +209,19 @@ def _wrong_in_change(fields: Fields, row: Row) -> str | None:
 
 def _is_snapshot(fields: Fields, change: Row, state: object) -> bool:
     """Return True if a former state is valid. /undo writes its fields into the entry."""
-    of_entry, row = fields["entries"], _as_row(_as_row(state).get("row"))
+    of_entry, row = fields["entries"], _parse_row(_parse_row(state).get("row"))
     same = row.get("id") == change.get("entry_id") and row.get("owner_id") == change.get("owner_id")
     has_its_fields = same and row.keys() <= of_entry.keys() and row.keys() >= {"content", "deleted_at", "archived_at"}
     named = _list_of(lambda item: isinstance(item, list) and len(item) == 2 and _NAME(item[0]) and item[1] in (0, 1))
     fit = has_its_fields and all(_fits(of_entry[name], value) for name, value in row.items())
-    return fit and _as_row(state).keys() == {"row", "names"} and named(_as_row(state)["names"])
+    return fit and _parse_row(state).keys() == {"row", "names"} and named(_parse_row(state)["names"])
 
 
-def _as_row(value: object) -> Row:
+def _parse_row(value: object) -> Row:
     return value if isinstance(value, dict) else {}
 
 
-def _reminder_as_taken(row: Row) -> Row:
+def _reset_reminder(row: Row) -> Row:
     """Return the changed columns of a reminder. It is due again if its message was in the outbox."""
     again = {"state": ReminderState.WAITING.value, "next_at": row.get("told_for")}
     return {"outbox_id": None} | (again if row.get("state") == ReminderState.TELLING else {})

@@ -14,12 +14,12 @@ from pathlib import Path
 import aiosqlite
 
 from memory.errors import StoreError
-from memory.files.markdown import folder_name
+from memory.files.markdown import make_folder_name
 from memory.store.database import Database
 from memory.store.index import rebuilding
-from memory.transfer.archive import FILES, Manifest, Source, opened, parts_in, read_manifest
+from memory.transfer.archive import FILES, Manifest, Source, list_parts, open_archive, read_manifest
 from memory.transfer.exporting import BATCH_ROWS, make_private
-from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, Fields, checked, read_fields
+from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, Fields, check_row, read_fields
 
 MAX_PARTS = 100_000
 MAX_UNPACKED_BYTES = 4 * 1024**3
@@ -30,7 +30,7 @@ _MAX_COUNTS_BYTES = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """The number of imported rows, and descriptions of the parts that were left out."""
 
     rows: int
@@ -44,12 +44,12 @@ class Importer:
         self._database = database
         self._root = root
 
-    async def run(self, path: Path) -> Imported:
+    async def run(self, path: Path) -> ImportResult:
         """Import an export (a folder or zip file) completely or not at all. Raises StoreError."""
-        with opened(path, max_parts=MAX_PARTS, max_bytes=MAX_UNPACKED_BYTES) as source:
+        with open_archive(path, max_parts=MAX_PARTS, max_bytes=MAX_UNPACKED_BYTES) as source:
             return await self._import(path, source)
 
-    async def _import(self, path: Path, source: Source) -> Imported:
+    async def _import(self, path: Path, source: Source) -> ImportResult:
         counts = await asyncio.to_thread(_read_contents, path, source)
         # Copied next to their final place first and renamed at the end.
         files = self._root.with_name(f".{self._root.name}.import")
@@ -65,7 +65,7 @@ class Importer:
                         await _import_rows(connection, table, rows, counts[table], fields)
                     await _require_consistent(connection)
                 owners = await connection.execute_fetchall("SELECT name FROM owners")
-                folders = [folder_name(row["name"]) for row in owners]
+                folders = [make_folder_name(row["name"]) for row in owners]
                 strange = await asyncio.to_thread(_copy_files, source / FILES, files, folders)
                 await asyncio.to_thread(make_private, files)
             await asyncio.to_thread(_move_tree, files, self._root)
@@ -77,13 +77,13 @@ class Importer:
             await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
         left_out = [f"{what} ({counts[table]})" for table, what in LEFT_OUT.items() if counts.get(table)]
         left_out += [f"files that are no memory ({strange})"] if strange else []
-        return Imported(sum(counts.get(table, 0) for table in TAKEN), tuple(left_out))
+        return ImportResult(sum(counts.get(table, 0) for table in TAKEN), tuple(left_out))
 
     async def _require_empty(self, connection: aiosqlite.Connection) -> None:
         for table in TAKEN:
             if list(await connection.execute_fetchall(f"SELECT 1 FROM {table} LIMIT 1")):
                 raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
-        if await asyncio.to_thread(_holds_files, self._root):
+        if await asyncio.to_thread(_has_files, self._root):
             raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
 
 
@@ -91,7 +91,7 @@ async def _import_rows(
     connection: aiosqlite.Connection, table: str, path: Source, expected: int, fields: Fields
 ) -> None:
     count = 0
-    rows_left = (checked(fields, table, row) for row in _rows_in(path))
+    rows_left = (check_row(fields, table, row) for row in _read_rows(path))
     while rows := await asyncio.to_thread(lambda: list(itertools.islice(rows_left, BATCH_ROWS))):
         count += len(rows)
         for columns, alike in itertools.groupby(rows, key=tuple):
@@ -110,7 +110,7 @@ async def _require_consistent(connection: aiosqlite.Connection) -> None:
 
 
 def _read_contents(path: Path, source: Source) -> Mapping[str, int]:
-    manifest = _former(path, source) or read_manifest(path, source)
+    manifest = _read_former_manifest(path, source) or read_manifest(path, source)
     if manifest.files:
         raise StoreError(f"{path} is a backup: `mneme restore` brings it back.")
     if unknown := ", ".join(sorted(manifest.rows.keys() - {*TAKEN} - LEFT_OUT.keys())):
@@ -118,7 +118,7 @@ def _read_contents(path: Path, source: Source) -> Mapping[str, int]:
     return manifest.rows
 
 
-def _former(path: Path, source: Source) -> Manifest | None:
+def _read_former_manifest(path: Path, source: Source) -> Manifest | None:
     """Read the manifest of an export from a Mneme of format 39 or older. None if it has another format."""
     place = source / "contents.json"
     try:
@@ -133,7 +133,7 @@ def _former(path: Path, source: Source) -> Manifest | None:
 
 def _copy_files(source: Source, target: Path, folders: Iterable[str]) -> int:
     """Copy the Markdown files of the given folders. Return the number of other files."""
-    names = list(parts_in(source))
+    names = list(list_parts(source))
     wanted = [name for name in names if _is_memory(name, folders)]
     for name in wanted:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def _is_memory(name: str, folders: Iterable[str]) -> bool:
     return folder in folders and file.endswith(".md") and not file.startswith(".")
 
 
-def _rows_in(path: Source) -> Iterator[dict[str, object]]:
+def _read_rows(path: Source) -> Iterator[dict[str, object]]:
     """Yield the rows of a file. Raise StoreError if one is invalid."""
     try:
         # Only \n ends a row, since texts may contain other line breaks.
@@ -168,7 +168,7 @@ def _is_row(value: object) -> bool:
     return isinstance(value, dict) and bool(value) and all(isinstance(v, values) for v in value.values())
 
 
-def _holds_files(folder: Path) -> bool:
+def _has_files(folder: Path) -> bool:
     return any(path.is_file() and not path.name.startswith(".") for path in folder.rglob("*"))
 
 

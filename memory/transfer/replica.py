@@ -27,7 +27,7 @@ import structlog
 from config.errors import ConfigurationError
 from memory.clock import Clock, from_text, now_text
 from memory.errors import StoreError, explained
-from memory.store.snapshots import sync
+from memory.store.snapshots import sync_to_disk
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +59,7 @@ class ReplicaPlace:
     ssh_key: Path | None = None
     ssh_host: str | None = None
 
-    def part(self, name: str) -> dict[str, object]:
+    def build_part_settings(self, name: str) -> dict[str, object]:
         """Return Litestream's settings for a folder of the replica."""
         address, question, query = self.url.partition("?")
         if address.startswith("/"):
@@ -91,9 +91,9 @@ class Replica:
         self._folder = folder
         self._clock = clock
 
-    def settings(self, database: Path, part: str, **more: object) -> bytes:
+    def build_settings(self, database: Path, part: str, **more: object) -> bytes:
         interval = f"{SNAPSHOT_INTERVAL.total_seconds():.0f}s"
-        replica = self.place.part(part) | {"sync-interval": SYNC_INTERVAL}
+        replica = self.place.build_part_settings(part) | {"sync-interval": SYNC_INTERVAL}
         settings = {
             "logging": {"level": "warn", "stderr": True},
             "snapshot": {"interval": interval, "retention": interval},
@@ -101,12 +101,12 @@ class Replica:
         }
         return json.dumps(settings | more).encode()  # JSON is valid YAML.
 
-    async def lease(self) -> Lease | None:
+    async def read_lease(self) -> Lease | None:
         """Return the current lease, or None if there is no replica yet."""
         with tempfile.TemporaryDirectory(prefix="mneme-lease-") as name:
             database = Path(name) / "lease.db"
             await self._run("restore", _IF_EXISTS, database=database, part=_LEASE)
-            return _lease_in(database)
+            return _read_lease(database)
 
     async def claim(self) -> None:
         """Take the replica if no machine holds it.
@@ -115,7 +115,7 @@ class Replica:
         has never held it.
         """
         try:
-            lease = await self.lease()
+            lease = await self.read_lease()
         except ReplicaUnreachable as error:
             if self.number is None:
                 raise
@@ -134,7 +134,7 @@ class Replica:
     async def take(self, former: Lease | None) -> Lease:
         """Take over the replica. Raise StoreError if another machine took it at the same time."""
         lease = Lease(
-            max(former.number if former else 0, self._held().get("number", 0)) + 1,
+            max(former.number if former else 0, self._read_own_lease().get("number", 0)) + 1,
             secrets.token_hex(8),
             platform.node(),
             now_text(self._clock),
@@ -145,23 +145,23 @@ class Replica:
             _write_lease(database, lease)
             await self._run("replicate", "-once", database=database, part=_LEASE)
         # Read it back, since only one of two concurrent writes wins.
-        if (present := await self.lease()) != lease:
+        if (present := await self.read_lease()) != lease:
             raise StoreError(f"{self.place.url} was taken at the same moment by {present and present.machine}.")
         own = self._folder / LEASE_FILE
-        own.write_text(json.dumps({"place": self._name(), **asdict(lease)}), encoding="utf-8")
+        own.write_text(json.dumps({"place": self._make_name(), **asdict(lease)}), encoding="utf-8")
         own.chmod(0o600)
-        sync(own)
+        sync_to_disk(own)
         return lease
 
     def holds(self, lease: Lease | None) -> bool:
-        return lease is not None and self._held().get("token") == lease.token
+        return lease is not None and self._read_own_lease().get("token") == lease.token
 
     @property
     def number(self) -> int | None:
         """Return the number of this machine's folder, or None if it has never held this replica."""
-        return self._held().get("number")
+        return self._read_own_lease().get("number")
 
-    async def newest(self, number: int) -> datetime | None:
+    async def find_newest_write(self, number: int) -> datetime | None:
         """Return the time of the newest write to a folder, or None if it is empty."""
         with tempfile.TemporaryDirectory(prefix="mneme-lease-") as name:
             said = await self._run("ltx", "-level", "0", "-json", database=Path(name) / "no.db", part=str(number))
@@ -185,24 +185,24 @@ class Replica:
         if not await asyncio.to_thread(target.exists):
             return False
         await asyncio.to_thread(target.chmod, 0o600)
-        await asyncio.to_thread(sync, target)
+        await asyncio.to_thread(sync_to_disk, target)
         return True
 
-    def _name(self) -> str:
+    def _make_name(self) -> str:
         return hashlib.sha256(self.place.url.rstrip("/").encode()).hexdigest()[:16]
 
-    def _held(self) -> dict[str, Any]:
+    def _read_own_lease(self) -> dict[str, Any]:
         try:
             own = json.loads((self._folder / LEASE_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return own if isinstance(own, dict) and own.get("place") == self._name() else {}
+        return own if isinstance(own, dict) and own.get("place") == self._make_name() else {}
 
     async def _run(
         self, command: str, *options: str, database: Path, part: str, max_seconds: float | None = TIMEOUT_SECONDS
     ) -> str:
         process = await asyncio.create_subprocess_exec(
-            litestream(),
+            find_litestream(),
             command,
             *SETTINGS_ON_STDIN,
             *options,
@@ -214,7 +214,7 @@ class Replica:
         )
         try:
             async with asyncio.timeout(max_seconds):
-                out, complaint = await process.communicate(self.settings(database, part))
+                out, complaint = await process.communicate(self.build_settings(database, part))
         except TimeoutError as error:
             raise ReplicaUnreachable(f"{self.place.url} does not answer within {max_seconds:g} s.") from error
         finally:
@@ -227,7 +227,7 @@ class Replica:
         return out.decode()
 
 
-def litestream() -> str:
+def find_litestream() -> str:
     """Return the path of Litestream. Raise StoreError if it is not installed."""
     beside = Path(sys.executable).with_name("litestream")
     found = str(beside) if beside.exists() else shutil.which("litestream")
@@ -236,7 +236,7 @@ def litestream() -> str:
     return found
 
 
-def _lease_in(database: Path) -> Lease | None:
+def _read_lease(database: Path) -> Lease | None:
     if not database.exists():
         return None
     with explained(database), contextlib.closing(sqlite3.connect(database)) as connection:

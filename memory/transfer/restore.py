@@ -15,18 +15,18 @@ from pathlib import Path
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.store.data_lock import lock_data_dir
-from memory.store.schema import unreadable
+from memory.store.schema import explain_unreadable
 from memory.store.snapshots import (
     count_rows,
-    file_copies,
-    format_of,
-    litestream_folder,
+    get_litestream_folder,
     merge_write_ahead_log,
+    read_file_copies,
+    read_format,
     require_sound,
-    sync,
+    sync_to_disk,
 )
-from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, Manifest, extract, opened, stays_inside
-from memory.transfer.backup import manifest_of
+from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, Manifest, extract, open_archive, stays_inside
+from memory.transfer.backup import read_backup_manifest
 from memory.transfer.exporting import TABLES
 from memory.transfer.replica import Lease, Replica
 
@@ -36,7 +36,7 @@ MAX_WRITE_GAP = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreResult:
     """The result of a restore. `kept` is the folder with the former data, if any."""
 
     manifest: Manifest
@@ -44,7 +44,7 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoredReplica:
+class ReplicaRestoreResult:
     """The result of a restore from a replica.
 
     Attributes:
@@ -69,26 +69,26 @@ class Restore:
         self._clock = clock
 
     @property
-    def occupied(self) -> bool:
-        return any(path.exists() for path in self._present())
+    def is_occupied(self) -> bool:
+        return any(path.exists() for path in self._list_data())
 
-    def run(self, archive: Path, *, replace: bool) -> Restored:
+    def run(self, archive: Path, *, replace: bool) -> RestoreResult:
         """Restore a backup. Existing data is moved aside with `replace`, else StoreError is raised."""
         if not archive.exists():
             raise StoreError(f"There is no {archive}: name the file that `mneme backup` wrote.")
-        manifest = manifest_of(archive)
-        if (reason := unreadable(str(archive), manifest.schema_version)) is not None:
+        manifest = read_backup_manifest(archive)
+        if (reason := explain_unreadable(str(archive), manifest.schema_version)) is not None:
             raise StoreError(reason)
 
         def unpack(stage: Path) -> None:
-            with opened(archive) as source:
+            with open_archive(archive) as source:
                 extract(archive, source, manifest, stage)
-            _require_true(archive, manifest, stage / DATABASE)
+            _require_matching_database(archive, manifest, stage / DATABASE)
 
-        with self._alone(replace=replace):
-            return Restored(manifest, self._replace(unpack))
+        with self._lock_folder(replace=replace):
+            return RestoreResult(manifest, self._replace(unpack))
 
-    def from_replica(self, replica: Replica, *, replace: bool, take_over: bool = True) -> RestoredReplica:
+    def from_replica(self, replica: Replica, *, replace: bool, take_over: bool = True) -> ReplicaRestoreResult:
         """Restore the newest database of a replica.
 
         Raises StoreError, also if there is data here or the holder of the replica is running, unless `replace` is set.
@@ -96,10 +96,10 @@ class Restore:
         Args:
             take_over: Take the lease of the replica. If False, the present holder keeps it.
         """
-        lease = asyncio.run(replica.lease())
+        lease = asyncio.run(replica.read_lease())
         if lease is None:
             raise StoreError(f"There is no replica at {replica.place.url}: name what REPLICA_URL was.")
-        last_write = asyncio.run(replica.newest(lease.number))
+        last_write = asyncio.run(replica.find_newest_write(lease.number))
         is_alive = last_write is not None and self._clock() - last_write < MAX_WRITE_GAP
         if last_write is not None and is_alive and take_over and not replace:
             raise StoreError(
@@ -113,23 +113,23 @@ class Restore:
             nonlocal number
             number = asyncio.run(replica.fetch_newest(lease, stage / DATABASE))
             require_sound(stage / DATABASE)
-            if (reason := unreadable("The replica", format_of(stage / DATABASE))) is not None:
+            if (reason := explain_unreadable("The replica", read_format(stage / DATABASE))) is not None:
                 raise StoreError(reason)
-            for name, content, changed in file_copies(stage / DATABASE):
+            for name, content, changed in read_file_copies(stage / DATABASE):
                 if stays_inside(name) and name.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
                     _write(stage / name, content, changed)
 
-        with self._alone(replace=replace):
+        with self._lock_folder(replace=replace):
             kept = self._replace(fetch)
             if take_over:
                 asyncio.run(replica.take(lease))
-        newest = last_write if number == lease.number else asyncio.run(replica.newest(number))
-        return RestoredReplica(kept, newest, number, lease)
+        newest = last_write if number == lease.number else asyncio.run(replica.find_newest_write(number))
+        return ReplicaRestoreResult(kept, newest, number, lease)
 
     @contextlib.contextmanager
-    def _alone(self, *, replace: bool) -> Iterator[None]:
+    def _lock_folder(self, *, replace: bool) -> Iterator[None]:
         with lock_data_dir(self._folder):
-            if self.occupied and not replace:
+            if self.is_occupied and not replace:
                 raise StoreError(f"{self._folder} is not empty: add --yes to replace what is there, or use --into DIR.")
             try:
                 yield
@@ -146,8 +146,8 @@ class Restore:
             has_skills = (stage / SKILLS).exists()
             if has_skills:
                 (stage / SKILLS).chmod(0o700)
-            _as_owned(stage, self._folder)
-            path = self._set_aside() if self.occupied else None
+            _set_owner(stage, self._folder)
+            path = self._set_aside() if self.is_occupied else None
             try:
                 (stage / FILES).rename(self._files)
                 if has_skills:
@@ -158,13 +158,13 @@ class Restore:
                     shutil.rmtree(folder, ignore_errors=True)
                 self._put_back(path)
                 raise
-        sync(self._folder)
+        sync_to_disk(self._folder)
         return path
 
-    def _present(self) -> list[Path]:
+    def _list_data(self) -> list[Path]:
         side = [self._database.with_name(f"{self._database.name}{end}") for end in _SIDE_FILES]
         # Litestream's state belongs to the former database.
-        return [self._database, *side, litestream_folder(self._database), self._files, self._skills]
+        return [self._database, *side, get_litestream_folder(self._database), self._files, self._skills]
 
     def _set_aside(self) -> Path:
         if self._database.exists():
@@ -172,9 +172,9 @@ class Restore:
         moment = self._clock().strftime("%Y-%m-%dT%H%M%S.%fZ")
         aside = self._folder / f"before-restore-{moment}"
         aside.mkdir(mode=0o700)
-        _as_owned(aside, self._folder)
+        _set_owner(aside, self._folder)
         try:
-            for path in self._present():
+            for path in self._list_data():
                 if path.exists():
                     path.rename(aside / path.name)
         except OSError:
@@ -190,10 +190,10 @@ class Restore:
         aside.rmdir()
 
 
-def _require_true(archive: Path, manifest: Manifest, database: Path) -> None:
+def _require_matching_database(archive: Path, manifest: Manifest, database: Path) -> None:
     """Raise StoreError if the extracted database differs from the manifest."""
     require_sound(database)
-    if format_of(database) != manifest.schema_version or count_rows(database, TABLES) != manifest.rows:
+    if read_format(database) != manifest.schema_version or count_rows(database, TABLES) != manifest.rows:
         raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
 
 
@@ -207,7 +207,7 @@ def _write(path: Path, content: bytes, changed: int) -> None:
     os.utime(path, ns=(changed, changed))
 
 
-def _as_owned(folder: Path, like: Path) -> None:
+def _set_owner(folder: Path, like: Path) -> None:
     """As root, give a folder and its contents to the owner of `like`, which is the bot's user."""
     if os.geteuid() == 0:
         owner = like.stat()

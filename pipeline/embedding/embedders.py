@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from config.settings import LOCAL_EMBEDDER
 from memory.search.vectors import EmbedderError, Vector
 from pipeline.child import JsonChild
-from pipeline.models.client import create_client, load_sdk, loggable
+from pipeline.models.client import create_client, describe_for_log, load_sdk
 from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def check_packages() -> None:
         raise EmbedderError(f"The model {NAME} needs the packages {', '.join(missing)}: run {GET_MODELS}.")
 
 
-def _files() -> dict[str, str]:
+def _find_files() -> dict[str, str]:
     """Return the child's settings: the paths of its engine and model, and the digest of the model."""
     spec = importlib.util.find_spec(_PACKAGE)
     folder = Path(spec.origin).parent if spec is not None and spec.origin is not None else Path()
@@ -152,7 +152,7 @@ class LocalEmbedder:
 def _start_child() -> JsonChild:
     check_packages()
     child = JsonChild(_CHILD, env=os.environ | {"OMP_NUM_THREADS": "1"})  # Most vectors are made in the background.
-    child.tell(_files())
+    child.tell(_find_files())
     log.debug("embedding_process_started", pid=child.pid)
     return child
 
@@ -182,7 +182,7 @@ class EndpointEmbedder:
         await load_sdk()
         import openai
 
-        sent = [without_secrets(text)[:MAX_TEXT_CHARS] or " " for text in texts]
+        sent = [mask_secrets(text)[:MAX_TEXT_CHARS] or " " for text in texts]
         try:
             answer = await self._open().embeddings.create(model=self.name, input=sent, encoding_format="float")
             # A server may return the vectors in another order.
@@ -191,7 +191,7 @@ class EndpointEmbedder:
             ]
         # The exceptions other than OpenAIError mean that the response has another shape.
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            log.debug("embedding_failed", model=self.name, **loggable(error))
+            log.debug("embedding_failed", model=self.name, **describe_for_log(error))
             raise self._explain(error) from None
         if len(vectors) != len(texts) or not all(_is_vector(vector) for vector in vectors):
             raise EmbedderError(f"The embedding model at {self._endpoint.address} answers with no vectors for texts.")

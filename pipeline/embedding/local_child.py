@@ -39,13 +39,13 @@ class Model:
             raise ValueError(f"{model} can't be loaded")
         self._length: int = library.e5_dim(self._model)
 
-    def vector(self, text: str, *, is_query: bool) -> str:
+    def compute_vector(self, text: str, *, is_query: bool) -> str:
         numbers = (ctypes.c_float * self._length)()
-        self._library.e5_embed(self._model, readable(text), int(is_query), numbers)
+        self._library.e5_embed(self._model, normalise(text), int(is_query), numbers)
         return base64.b64encode(bytes(numbers)).decode()
 
 
-def readable(text: str) -> bytes:
+def normalise(text: str) -> bytes:
     """Normalise and shorten a text for the engine."""
     # The engine's own normalisation has room for four characters per byte, but U+FDFA turns three bytes into eighteen
     # characters.
@@ -69,7 +69,7 @@ def main() -> None:
             try:
                 model = model or Model(**files)
                 request = json.loads(line)
-                answer = {"vector": model.vector(request["embed"], is_query=request["query"])}
+                answer = {"vector": model.compute_vector(request["embed"], is_query=request["query"])}
             except Exception as error:  # noqa: BLE001  # Native code may raise anything.
                 answer = {"error": f"{type(error).__name__}: {error}"}
             answers.write(json.dumps(answer).encode() + b"\n")

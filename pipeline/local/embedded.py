@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import structlog
 
-from config.models import EmbeddedModel, chat_template
+from config.models import EmbeddedModel, read_chat_template
 from config.texts import _
 from pipeline.child import JsonChild
 from pipeline.local.engine import EmbeddedModelError, check_package, explain_engine_failure
@@ -58,7 +58,7 @@ class _ModelProcess(JsonChild):
     def was_killed_for_memory(self) -> bool:
         return _count_oom_kills() > self._oom_kills_before
 
-    def log_tail(self) -> str:
+    def read_log_tail(self) -> str:
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
         return self._log.read().decode(errors="replace")
 
@@ -174,7 +174,7 @@ class EmbeddedServer:
                     await self._state.restore(self._base_url, self.api_key)
             return self._base_url
 
-    async def why_lost(self) -> str:
+    async def explain_loss(self) -> str:
         """Return a sentence that says why a request got no answer."""
         child = self._child
         if child is None:
@@ -187,9 +187,9 @@ class EmbeddedServer:
         if reason := explain_engine_failure(status, ""):
             return reason
         if status == -signal.SIGKILL and child.was_killed_for_memory:
-            return self._no_memory()
-        if _OUT_OF_MEMORY.search(child.log_tail()):
-            return self._no_memory()
+            return self._explain_no_memory()
+        if _OUT_OF_MEMORY.search(child.read_log_tail()):
+            return self._explain_no_memory()
         if status == -signal.SIGKILL:
             return _("The process of {model} was killed from outside: /retry starts it again.", model=self.model.name)
         how = signal.strsignal(-status) if status < 0 else _("status {status}", status=status)
@@ -248,7 +248,7 @@ class EmbeddedServer:
     async def _load(self) -> tuple[_ModelProcess, str]:
         child = _ModelProcess()
         try:
-            answer = await asyncio.wait_for(asyncio.to_thread(child.ask, self._settings()), self._load_seconds)
+            answer = await asyncio.wait_for(asyncio.to_thread(child.ask, self._build_settings()), self._load_seconds)
             if "base_url" in answer:
                 return child, answer["base_url"]
             # The process exits after an error, and only then its log is complete.
@@ -268,7 +268,7 @@ class EmbeddedServer:
                 ) from None
             raise
 
-    def _no_memory(self) -> str:
+    def _explain_no_memory(self) -> str:
         return _(
             "There is not enough memory for {model}, which takes about {size} GB: free some, or choose a smaller model"
             " with `mneme setup`.",
@@ -276,7 +276,7 @@ class EmbeddedServer:
             size=f"{self.model.resident_bytes / 1e9:.1f}",
         )
 
-    def _settings(self) -> dict[str, str | int | None]:
+    def _build_settings(self) -> dict[str, str | int | None]:
         template = self.model.chat_template
         return {
             "weights": str(self.weights),
@@ -285,16 +285,16 @@ class EmbeddedServer:
             "n_ctx": self.model.n_ctx,
             "max_output_tokens": self.model.max_output_tokens,
             "threads": self._threads,
-            "chat_template": None if template is None else chat_template(template),
+            "chat_template": None if template is None else read_chat_template(template),
             "state_folder": None if self._state is None else str(self._state.folder),
         }
 
     def _explain_load_failure(self, child: _ModelProcess, error: str | None) -> str:
-        log, status = child.log_tail(), child.process.returncode
+        log, status = child.read_log_tail(), child.process.returncode
         if known_reason := explain_engine_failure(status, error or ""):
             return known_reason
         if status == -signal.SIGKILL or _OUT_OF_MEMORY.search(log):
-            return self._no_memory()
+            return self._explain_no_memory()
         logged = _LOGGED_ERROR.search(log)
         reason = logged.group(1) if logged else error or _("its process ended with status {status}", status=status)
         return _(

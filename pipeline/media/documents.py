@@ -52,8 +52,8 @@ class DocumentReader:
         if b"%PDF-" in content[:1024]:
             async with self._free:
                 pages, count = await self._read_pages(name, content)
-            return await asyncio.to_thread(_from_pages, name, pages, count)
-        return await asyncio.to_thread(_from_text, name, content)
+            return await asyncio.to_thread(_build_from_pages, name, pages, count)
+        return await asyncio.to_thread(_build_from_text, name, content)
 
     async def _read_pages(self, name: str, content: bytes) -> tuple[list[str], int]:
         limits = (MAX_PAGES, MAX_DOCUMENT_CHARS, int(self._seconds) + 1, MAX_PDF_MEMORY_BYTES)
@@ -99,7 +99,7 @@ class DocumentReader:
         return answer["pages"], answer["count"]
 
 
-def _from_pages(name: str, pages: list[str], count: int) -> Document:
+def _build_from_pages(name: str, pages: list[str], count: int) -> Document:
     parts = []
     for number, page in enumerate(pages, 1):
         cut = split_text(f"{page.strip()}\n") if page.strip() else []
@@ -113,7 +113,7 @@ def _from_pages(name: str, pages: list[str], count: int) -> Document:
     return Document(about if len(pages) == count else f"{about}, of which I read {len(pages):,}", tuple(parts))
 
 
-def _from_text(name: str, content: bytes) -> Document:
+def _build_from_text(name: str, content: bytes) -> Document:
     text = _decode(content)
     if text is None:
         if is_other_image(content):

@@ -11,7 +11,7 @@ from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.media.media import Media
 from memory.messages import Image
-from pipeline.models.client import create_client, load_sdk, loggable
+from pipeline.models.client import create_client, describe_for_log, load_sdk
 from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class MediaSources:
         return await fetch(media)
 
 
-def image_type(content: bytes) -> str | None:
+def detect_image_type(content: bytes) -> str | None:
     """Return the MIME type of an image by its first bytes, or None if it isn't an image that models accept."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
@@ -83,7 +83,7 @@ def explain_no_vision(model: str, name: str | None = None) -> str:
 
 def to_model_image(media: Media, content: bytes) -> Image:
     """Return an image in the form that models accept. Raises MediaUnreadable."""
-    mime_type = image_type(content)
+    mime_type = detect_image_type(content)
     if mime_type is None:
         raise MediaUnreadable(
             _("{name} is no picture that I can look at: send it as a photo, not as a file.", name=media.name)
@@ -149,7 +149,7 @@ class Transcriber:
             )
         # The SDK raises ValueError if the response is not JSON.
         except (openai.OpenAIError, ValueError) as error:
-            log.warning("transcription_failed", model=self._model, **loggable(error))
+            log.warning("transcription_failed", model=self._model, **describe_for_log(error))
             raise MediaUnreadable(_explain(error, media, self._model)) from None
         text = str(getattr(transcription, "text", None) or "").strip()  # The SDK doesn't validate responses.
         if not text:

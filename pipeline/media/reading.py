@@ -12,13 +12,13 @@ import structlog
 
 from config.texts import _, ngettext
 from memory.buttons import Button, Notice
-from memory.imports.importing import ForeignImport, brief
+from memory.imports.importing import ForeignImport, format_counts
 from memory.imports.items import ImportRefused
 from memory.imports.planning import ImportReport
-from memory.imports.source import may_be_export, on_disk
+from memory.imports.source import could_be_export, write_temporarily
 from memory.log.sessions import Session
 from memory.media.media import Media, MediaKind, MediaStore, Part
-from memory.messages import Image, Message, Provenance, Role, worst
+from memory.messages import Image, Message, Provenance, Role, find_least_trusted
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.arrival import Arrival
 from pipeline.media.documents import DocumentReader, split_text
@@ -26,8 +26,8 @@ from pipeline.media.files import (
     MediaSources,
     MediaUnreadable,
     Transcriber,
+    detect_image_type,
     explain_no_vision,
-    image_type,
     to_model_image,
 )
 from pipeline.models.capabilities import Part as RequestPart
@@ -40,7 +40,7 @@ MAX_IMAGES = 10
 """Images per turn: the size of an album."""
 MAX_WHOLE_TOKENS = 3_000
 """A document up to this length is shown in full. The model reads a longer one in parts."""
-MAX_HEARD_CHARS = 200
+MAX_TRANSCRIPT_CHARS = 200
 BEGINNING_CHARS = 1_500
 FILE_TIMEOUT_SECONDS = 180
 TOO_MANY_IMAGES = "too many pictures at once, so it is not shown"
@@ -49,20 +49,20 @@ READ_TOOL = "document_read"
 
 
 @dataclass(slots=True)
-class Read:
+class ReadingResult:
     """The result of reading the media of some arrivals.
 
     Attributes:
         refused: Sentences that say why media can't be read.
-        heard: The beginnings of the user's recordings, so that the user notices recognition errors.
-        understood: Number of media that could be read.
+        transcripts: The beginnings of the user's recordings, so that the user notices recognition errors.
+        read_count: Number of media that could be read.
         questions: Offers to keep a skill or to import a file.
     """
 
     messages: list[Message] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    heard: list[str] = field(default_factory=list)
-    understood: int = 0
+    transcripts: list[str] = field(default_factory=list)
+    read_count: int = 0
     questions: list[Notice] = field(default_factory=list)
 
 
@@ -75,7 +75,9 @@ class Attachment:
     @property
     def unread(self) -> Message:
         """A placeholder until the attachment is read. It stays in the log if the turn is stopped before."""
-        return _message(self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.shown}; not read yet]")
+        return _create_message(
+            self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.model_label}; not read yet]"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class _AttachmentResult:
     Attributes:
         text: The text for the model.
         refused: A sentence that says why the file can't be read.
-        heard: The text is a transcription.
+        is_transcribed: The text is a transcription.
         question: An offer to keep a skill or to import the file.
     """
 
@@ -110,7 +112,7 @@ class _AttachmentResult:
     text: str
     image: Image | None = None
     refused: str | None = None
-    heard: bool = False
+    is_transcribed: bool = False
     question: Notice | None = None
 
     @property
@@ -143,19 +145,21 @@ class MediaReader:
             for media in await self._load_media(session, arrival)
         ]
 
-    async def read(self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0) -> Read:
+    async def read(
+        self, owner: str, attachments: Sequence[Attachment], model: ChatModel, visible: int = 0
+    ) -> ReadingResult:
         """Read the attachments of a message or album. The turn already shows `visible` images."""
         budget = await self.budget(owner, model)
         # Images take at most half of the free tokens.
-        read, room = Read(), max(0, min(MAX_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
+        read, room = ReadingResult(), max(0, min(MAX_IMAGES, budget.free // 2 // IMAGE_TOKENS) - visible)
         results = await asyncio.gather(*(self._read_one(attachment, model, budget) for attachment in attachments))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for result, arrival in zip(results, (attachment.arrival for attachment in attachments), strict=True):
             if result.refused is None:
-                read.understood += result.image is None or len(pictures) < room
-                if result.heard and result.is_own_voice:
-                    words = shorten(result.text, MAX_HEARD_CHARS, placeholder=" ...")
-                    read.heard.append(_("Heard: {words}", words=words))
+                read.read_count += result.image is None or len(pictures) < room
+                if result.is_transcribed and result.is_own_voice:
+                    words = shorten(result.text, MAX_TRANSCRIPT_CHARS, placeholder=" ...")
+                    read.transcripts.append(_("Heard: {words}", words=words))
             else:
                 read.refused.append(result.refused)
             read.questions += [result.question] if result.question is not None else []
@@ -163,13 +167,15 @@ class MediaReader:
                 pictures.append((result, arrival))
             elif result.image is not None:
                 without_image = [replace(result, image=None)]
-                read.messages.append(_message(arrival, without_image, f"[{result.text}; {TOO_MANY_IMAGES}]"))
+                read.messages.append(_create_message(arrival, without_image, f"[{result.text}; {TOO_MANY_IMAGES}]"))
             else:
-                read.messages.append(_message(arrival, [result], result.text if result.heard else f"[{result.text}]"))
+                read.messages.append(
+                    _create_message(arrival, [result], result.text if result.is_transcribed else f"[{result.text}]")
+                )
         for quoted in (False, True):  # The images of a quoted message come first.
             if group := [(result, arrival) for result, arrival in pictures if result.media.file.quoted is quoted]:
                 marks = " ".join(f"[{result.text}]" for result, _ in group)
-                read.messages.insert(0, _message(group[0][1], [result for result, _ in group], marks))
+                read.messages.insert(0, _create_message(group[0][1], [result for result, _ in group], marks))
         seen = sum(result.image is not None for result in results)
         if seen > room:
             read.refused.append(
@@ -198,7 +204,7 @@ class MediaReader:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
         # Unreadable media get no number, since no tool will ask for them later.
         new = [
-            await self.store.keep(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
+            await self.store.store(session, file) if file.kind is not MediaKind.OTHER else Media(0, file, None)
             for file in arrival.files
         ]
         return [*(media for media in again if media is not None), *new]
@@ -217,7 +223,7 @@ class MediaReader:
                 FILE_TIMEOUT_SECONDS,
                 name=media.name,
             )
-        return _AttachmentResult(media, f"{media.shown}; it could not be read", refused=why)
+        return _AttachmentResult(media, f"{media.model_label}; it could not be read", refused=why)
 
     async def _process(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
         media = attachment.media
@@ -231,29 +237,29 @@ class MediaReader:
         if media.about is not None:
             return await self._describe(media, budget)
         if kind is MediaKind.PHOTO:
-            return _AttachmentResult(media, media.shown, await self.image(media, model))
+            return _AttachmentResult(media, media.model_label, await self.image(media, model))
         content = await self.sources.fetch(media)
-        if image_type(content) is not None:
+        if detect_image_type(content) is not None:
             await _require_sight(model, media)
-            return _AttachmentResult(media, media.shown, to_model_image(media, content))
+            return _AttachmentResult(media, media.model_label, to_model_image(media, content))
         for reader in self.readers:
             if (offer := await reader.read(attachment, content)) is not None:
                 return _AttachmentResult(media, offer.text, question=offer.question)
         report = await self._preview_import(attachment, content)
         if report is not None:
-            text = f"{media.shown}, an export of {report.program}; the user is asked whether to import it"
+            text = f"{media.model_label}, an export of {report.program}; the user is asked whether to import it"
             return _AttachmentResult(media, text, question=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
-        return await self._describe(await self.store.learn(media, document.about, document.parts), budget)
+        return await self._describe(await self.store.store_text(media, document.about, document.parts), budget)
 
     async def _preview_import(self, attachment: Attachment, content: bytes) -> ImportReport | None:
         """Preview the import of another program's export. Return None for any other file."""
         name, session = attachment.media.name, attachment.session
         # In a group, the import would go into the memory of all its members.
         is_own = attachment.arrival.speaker is None and not session.private
-        if self.imports is None or not is_own or not may_be_export(name, content):
+        if self.imports is None or not is_own or not could_be_export(name, content):
             return None
-        async with on_disk(name, content) as path:
+        async with write_temporarily(name, content) as path:
             try:
                 return await self.imports.look(path, session)
             except ImportRefused:
@@ -261,9 +267,9 @@ class MediaReader:
 
     async def _describe(self, media: Media, budget: Budget) -> _AttachmentResult:
         """Return the text of a document or recording: all of it, or its beginning and how to read the rest."""
-        parts = await self.store.parts(media)
+        parts = await self.store.read_parts(media)
         whole = "".join(part.text for part in parts).rstrip("\n")
-        head = f"{media.shown}, {media.about}"
+        head = f"{media.model_label}, {media.about}"
         has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
         if len(parts) == 1 or not has_tool or budget.text(whole) <= min(MAX_WHOLE_TOKENS, budget.message):
             whole = budget.cut(whole, budget.message)
@@ -276,7 +282,7 @@ class MediaReader:
         )
 
     async def _transcribe(self, media: Media, budget: Budget) -> _AttachmentResult:
-        parts = await self.store.parts(media)
+        parts = await self.store.read_parts(media)
         if not parts:
             if not self.transcriber.is_enabled:
                 raise MediaUnreadable(
@@ -288,10 +294,10 @@ class MediaReader:
                 )
             text = await self.transcriber.transcribe(media, await self.sources.fetch(media))
             parts = [Part(f"part {number}", piece) for number, piece in enumerate(split_text(text), 1)]
-            media = await self.store.learn(media, "written down", parts)
+            media = await self.store.store_text(media, "written down", parts)
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._describe(media, budget)
-        return _AttachmentResult(media, "".join(part.text for part in parts), heard=True)
+        return _AttachmentResult(media, "".join(part.text for part in parts), is_transcribed=True)
 
 
 def _ask_to_import(media: Media, report: ImportReport) -> Notice:
@@ -299,7 +305,7 @@ def _ask_to_import(media: Media, report: ImportReport) -> Notice:
     question = _(
         "This is an export of {program}: {what}. {command} imports it, and /undo takes it back.",
         program=report.program,
-        what=brief(report),
+        what=format_counts(report),
         command=command,
     )
     return Notice(question, ((Button(_("Import"), command, report.program),),))
@@ -310,15 +316,15 @@ async def _require_sight(model: ChatModel, media: Media) -> None:
         raise MediaUnreadable(explain_no_vision(model.name, media.name))
 
 
-def _message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) -> Message:
+def _create_message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) -> Message:
     """Create the message for some files. Only the user's own recordings count as the user's words."""
     files = [result.media.file for result in results]
     spoken = all(result.is_own_voice for result in results)
-    provenance = arrival.provenance if spoken else worst([arrival.provenance, Provenance.FILE])
+    provenance = arrival.provenance if spoken else find_least_trusted([arrival.provenance, Provenance.FILE])
     if files[0].quoted:
         text = f"(From the message that the user answers.) {text}"
-    if results[0].heard and provenance is not Provenance.TYPED:
-        text = f"[{results[0].media.shown}] {text}"
+    if results[0].is_transcribed and provenance is not Provenance.TYPED:
+        text = f"[{results[0].media.model_label}] {text}"
     text = arrival.origin_mark + text
     images = tuple(result.image for result in results if result.image is not None)
     numbers = tuple(result.media.id for result in results if result.media.id)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from pipeline.models.client import create_client, load_sdk, loggable
+from pipeline.models.client import create_client, describe_for_log, load_sdk
 from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Speech:
                 if len(self._formats) > 1:
                     del self._formats[0]
                     continue
-                log.warning("speech_failed", model=self._model, **loggable(error))
+                log.warning("speech_failed", model=self._model, **describe_for_log(error))
                 return None
             except openai.OpenAIError as error:
-                log.warning("speech_failed", model=self._model, **loggable(error))
+                log.warning("speech_failed", model=self._model, **describe_for_log(error))
                 return None
             kind = answer.response.headers.get("content-type", "")
             # A proxy may answer with an error page.

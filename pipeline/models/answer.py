@@ -12,10 +12,10 @@ from typing import Any
 
 from config.texts import _
 from memory.messages import ToolCall
-from memory.text.validity import valid_text
+from memory.text.validity import replace_invalid
 from pipeline.models.model import Finish, ModelAnswer, ToolSpec, Usage
 from pipeline.models.thinking import ThinkingSplitter
-from pipeline.models.written_calls import MAX_MARKER_CHARS, marker_position, read_written_calls
+from pipeline.models.written_calls import MAX_MARKER_CHARS, find_marker, read_written_calls
 
 _CALL_ID_CHARS = string.ascii_letters + string.digits
 CALL_ID_LENGTH = 9
@@ -25,7 +25,7 @@ _LENGTH_REASONS = frozenset(("length", "max_tokens", "max_output_tokens", "model
 _FILTER_REASONS = frozenset(("content_filter", "safety", "prohibited_content", "recitation", "blocklist", "sensitive"))
 
 
-def new_call_id() -> str:
+def generate_call_id() -> str:
     return "".join(secrets.choice(_CALL_ID_CHARS) for _position in range(CALL_ID_LENGTH))
 
 
@@ -103,7 +103,7 @@ class AnswerBuilder:
         if len(text) < self._searched:  # The earlier text turned out to be thinking.
             self._searched, self._marker = 0, None
         if self._marker is None:
-            self._marker = marker_position(text, max(0, self._searched - MAX_MARKER_CHARS))
+            self._marker = find_marker(text, max(0, self._searched - MAX_MARKER_CHARS))
             self._searched = len(text)
         return text if self._marker is None else text[: self._marker].rstrip()
 
@@ -112,9 +112,9 @@ class AnswerBuilder:
 
     def add_refusal(self, piece: str) -> None:
         if piece:
-            self._refusal.append(valid_text(piece))
+            self._refusal.append(replace_invalid(piece))
 
-    def call_at(self, index: int | None, provider_id: str, name: str) -> OpenCall:
+    def get_or_add_call(self, index: int | None, provider_id: str, name: str) -> OpenCall:
         """Return the open call that a piece belongs to, or a new one.
 
         Some servers give all calls the same index, or none. Then a repeated name or another ID begins a new call.
@@ -137,22 +137,26 @@ class AnswerBuilder:
         """
         self._splitter.close()
         text = self._splitter.text
-        calls = {new_call_id(): call for call in self.calls if call.name}
+        calls = {generate_call_id(): call for call in self.calls if call.name}
         finish = self._finish(bool(calls), bool(text.strip()))
         written: list[tuple[str, dict[str, Any]]] = []
         if tools and finish in (Finish.STOP, Finish.TOOL_CALLS):
-            text, written = read_written_calls(text, {tool.name: _schema(tool) for tool in tools})
-        made = [ToolCall(new_id, valid_text(call.name), valid_text(call.arguments)) for new_id, call in calls.items()]
+            text, written = read_written_calls(text, {tool.name: _get_schema(tool) for tool in tools})
+        made = [
+            ToolCall(new_id, replace_invalid(call.name), replace_invalid(call.arguments))
+            for new_id, call in calls.items()
+        ]
         if written and not made:
             made = [
-                ToolCall(new_call_id(), name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in written
+                ToolCall(generate_call_id(), name, json.dumps(arguments, ensure_ascii=False))
+                for name, arguments in written
             ]
             finish = Finish.TOOL_CALLS
         refusal = "".join(self._refusal).strip()
         if refusal and not text.strip():
             text = _("The model declined: {refusal}", refusal=refusal)
         return ModelAnswer(
-            valid_text(text),
+            replace_invalid(text),
             self._model,
             finish,
             # A call that was cut off must not run with half its arguments.
@@ -162,7 +166,7 @@ class AnswerBuilder:
             refusal=bool(refusal),
         )
 
-    def provider_data(self, answer: ModelAnswer) -> str | None:
+    def build_provider_data(self, answer: ModelAnswer) -> str | None:
         by_call = {
             call.id: {"id": open_call.provider_id, **open_call.data}
             for call, open_call in zip(answer.tool_calls, (c for c in self.calls if c.name), strict=False)
@@ -195,6 +199,6 @@ def _is_whole(arguments: str) -> bool:
     return True
 
 
-def _schema(tool: ToolSpec) -> Mapping[str, Any]:
+def _get_schema(tool: ToolSpec) -> Mapping[str, Any]:
     schema = json.loads(tool.parameters)
     return schema if isinstance(schema, dict) else {}

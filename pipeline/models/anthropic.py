@@ -14,14 +14,14 @@ from pipeline.models.chat_completions import (
     describe_tool,
     encode_image,
     ensure_object,
-    offered_tools,
-    own_data,
-    portable_id,
-    without_refused_calls,
+    get_own_data,
+    make_portable_id,
+    retell_refused_calls,
+    select_tools,
 )
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest, Usage
-from pipeline.models.values import at, count_at, items, text_at
+from pipeline.models.values import get_count, get_items, get_text, get_value
 
 DEFAULT_OUTPUT_TOKENS = 16_000
 """The API requires a limit. All current models allow this one."""
@@ -35,14 +35,16 @@ class Messages:
 
     path = "/messages"
 
-    def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
-        tools = offered_tools(request, adjustments)
-        messages = without_refused_calls(endpoint, model, request, adjustments.without)
+    def build_body(
+        self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments
+    ) -> dict[str, Any]:
+        tools = select_tools(request, adjustments)
+        messages = retell_refused_calls(endpoint, model, request, adjustments.without)
         system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
         made: dict[str, Any] = {
             "model": model,
             "max_tokens": request.max_output_tokens or DEFAULT_OUTPUT_TOKENS,
-            "messages": _messages(endpoint, model, messages, adjustments),
+            "messages": _build_messages(endpoint, model, messages, adjustments),
             "stream": True,
         }
         if system.strip():
@@ -58,7 +60,7 @@ class Messages:
                 made["tool_choice"] = {"type": "tool", "name": request.required_tool}
         return made | endpoint.extra_fields
 
-    def present(self, sent: Mapping[str, Any]) -> list[Part]:
+    def list_parts(self, sent: Mapping[str, Any]) -> list[Part]:
         names = {"temperature": Part.TEMPERATURE, "tool_choice": Part.TOOL_CHOICE, "tools": Part.TOOLS}
         present = [part for name, part in names.items() if name in sent]
         kinds = {block["type"] for message in sent["messages"] for block in message["content"]}
@@ -71,26 +73,26 @@ class Messages:
         return present
 
     def read(self, event: object, builder: AnswerBuilder) -> None:
-        kind = text_at(event, "type")
+        kind = get_text(event, "type")
         if kind == "message_start":
-            _read_usage(at(event, "message", "usage"), builder)
+            _read_usage(get_value(event, "message", "usage"), builder)
         elif kind == "content_block_start":
             _start_block(event, builder)
         elif kind == "content_block_delta":
             _read_delta(event, builder)
         elif kind == "message_delta":
-            reason = text_at(event, "delta", "stop_reason")
+            reason = get_text(event, "delta", "stop_reason")
             builder.finish_reason = _FINISH.get(reason, reason) or builder.finish_reason
-            _read_usage(at(event, "usage"), builder)
+            _read_usage(get_value(event, "usage"), builder)
         elif kind == "message":  # Not streamed.
-            for index, block in enumerate(items(event, "content")):
+            for index, block in enumerate(get_items(event, "content")):
                 _start_block({"index": index, "content_block": block}, builder)
-            reason = text_at(event, "stop_reason")
+            reason = get_text(event, "stop_reason")
             builder.finish_reason = _FINISH.get(reason, reason)
-            _read_usage(at(event, "usage"), builder)
+            _read_usage(get_value(event, "usage"), builder)
 
 
-def _messages(
+def _build_messages(
     endpoint: Endpoint, model: str, messages: list[Message], adjustments: Adjustments
 ) -> list[dict[str, Any]]:
     """Return the conversation in blocks. Neighbouring messages with the same role are merged, as the API requires."""
@@ -99,8 +101,8 @@ def _messages(
     for message in messages:
         if message.role is Role.SYSTEM:
             continue
-        data = {} if Part.PROVIDER_DATA in adjustments.without else own_data(message, endpoint, model)
-        blocks = _blocks(message, data, ids, shows=Part.IMAGES not in adjustments.without)
+        data = {} if Part.PROVIDER_DATA in adjustments.without else get_own_data(message, endpoint, model)
+        blocks = _build_blocks(message, data, ids, shows=Part.IMAGES not in adjustments.without)
         role = "assistant" if message.role is Role.ASSISTANT else "user"
         if made and made[-1]["role"] == role:
             made[-1]["content"] += blocks
@@ -112,9 +114,11 @@ def _messages(
     return made
 
 
-def _blocks(message: Message, data: Mapping[str, Any], ids: dict[str, str], *, shows: bool) -> list[dict[str, Any]]:
+def _build_blocks(
+    message: Message, data: Mapping[str, Any], ids: dict[str, str], *, shows: bool
+) -> list[dict[str, Any]]:
     text = [{"type": "text", "text": message.content}] if message.content.strip() else []
-    images = [_image(image.mime_type, encode_image(image)) for image in message.images] if shows else []
+    images = [_build_image(image.mime_type, encode_image(image)) for image in message.images] if shows else []
     if message.role is Role.TOOL:
         caption = [{"type": "text", "text": SHOWN_BY_TOOL.format(tool=message.speaker)}] if images else []
         use_id = ids.get(message.tool_call_id or "", message.tool_call_id)
@@ -122,27 +126,27 @@ def _blocks(message: Message, data: Mapping[str, Any], ids: dict[str, str], *, s
         return [{"type": "tool_result", "tool_use_id": use_id, "content": content}]
     if message.role is Role.USER:
         return [*text, *images] or [{"type": "text", "text": NO_TEXT}]
-    thinking = [block for block in items(at(data, "fields"), "thinking") if isinstance(block, dict)]
+    thinking = [block for block in get_items(get_value(data, "fields"), "thinking") if isinstance(block, dict)]
     calls = []
     for call in message.tool_calls:
-        ids[call.id] = text_at(data, "calls", call.id, "id") or portable_id(call.id)
+        ids[call.id] = get_text(data, "calls", call.id, "id") or make_portable_id(call.id)
         arguments = json.loads(ensure_object(call.arguments))
         calls.append({"type": "tool_use", "id": ids[call.id], "name": call.name, "input": arguments})
     return [*thinking, *text, *calls] if text or calls else [{"type": "text", "text": NO_TEXT}]
 
 
-def _image(mime_type: str, content: str) -> dict[str, Any]:
+def _build_image(mime_type: str, content: str) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": mime_type, "data": content}}
 
 
 def _start_block(event: object, builder: AnswerBuilder) -> None:
-    block = at(event, "content_block")
-    kind = text_at(block, "type")
+    block = get_value(event, "content_block")
+    kind = get_text(block, "type")
     if kind == "text":
-        builder.add_text(text_at(block, "text"))
+        builder.add_text(get_text(block, "text"))
     elif kind == "tool_use":
-        call = builder.call_at(count_at(event, "index"), text_at(block, "id"), text_at(block, "name"))
-        arguments = at(block, "input")
+        call = builder.get_or_add_call(get_count(event, "index"), get_text(block, "id"), get_text(block, "name"))
+        arguments = get_value(block, "input")
         call.arguments += json.dumps(arguments) if isinstance(arguments, dict) and arguments else ""
     elif kind in ("thinking", "redacted_thinking") and isinstance(block, dict):
         builder.reasoned = True
@@ -150,24 +154,24 @@ def _start_block(event: object, builder: AnswerBuilder) -> None:
 
 
 def _read_delta(event: object, builder: AnswerBuilder) -> None:
-    delta = at(event, "delta")
-    kind = text_at(delta, "type")
+    delta = get_value(event, "delta")
+    kind = get_text(delta, "type")
     if kind == "text_delta":
-        builder.add_text(text_at(delta, "text"))
+        builder.add_text(get_text(delta, "text"))
     elif kind == "input_json_delta":
-        builder.call_at(count_at(event, "index"), "", "").arguments += text_at(delta, "partial_json")
+        builder.get_or_add_call(get_count(event, "index"), "", "").arguments += get_text(delta, "partial_json")
     elif kind in ("thinking_delta", "signature_delta") and builder.fields.get("thinking"):
         name = kind.removesuffix("_delta")
         block = builder.fields["thinking"][-1]
-        block[name] = block.get(name, "") + text_at(delta, name)
+        block[name] = block.get(name, "") + get_text(delta, name)
 
 
 def _read_usage(usage: object, builder: AnswerBuilder) -> None:
     """Add the tokens. Those of the prompt arrive at the start, those of the answer at the end."""
     before = builder.usage
-    cached = count_at(usage, "cache_read_input_tokens")
-    prompt = count_at(usage, "input_tokens") + cached + count_at(usage, "cache_creation_input_tokens")
-    output = count_at(usage, "output_tokens")
+    cached = get_count(usage, "cache_read_input_tokens")
+    prompt = get_count(usage, "input_tokens") + cached + get_count(usage, "cache_creation_input_tokens")
+    output = get_count(usage, "output_tokens")
     if prompt or before is None:
         builder.usage = Usage(prompt, output, cached) if prompt else None
     else:

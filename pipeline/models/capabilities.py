@@ -76,7 +76,7 @@ class Adjustments:
     def plus(self, *parts: Part) -> Adjustments:
         return replace(self, without=self.without | set(parts))
 
-    def names(self) -> frozenset[str]:
+    def to_names(self) -> frozenset[str]:
         return frozenset({*(part.value for part in self.without), *(_REFUSED_TOOL + key for key in self.bad_tools)})
 
     @classmethod
@@ -101,21 +101,21 @@ class EndpointCapabilities:
     Args:
         store: Stores the facts. None keeps them in memory only.
         asks: Ask the endpoint for the context window.
-        afresh: Ignore the stored facts.
+        ignores_stored: Ignore the stored facts.
     """
 
     model: str
     store: EndpointStore | None = None
     clock: Clock = system_clock
     asks: bool = False
-    afresh: bool = False
+    ignores_stored: bool = False
     _url: str | None = field(default=None, init=False)
     _asks_here: bool = field(default=True, init=False)
     _facts: EndpointFacts = field(default_factory=EndpointFacts, init=False)
     _silent_until: datetime | None = field(default=None, init=False)
 
     @property
-    def told(self) -> bool:
+    def has_stated_window(self) -> bool:
         return self._facts.context_tokens is not None
 
     @property
@@ -130,7 +130,7 @@ class EndpointCapabilities:
     def refused(self) -> frozenset[Part]:
         return self.adjustments.without
 
-    def window(self, assumed: ModelWindow) -> ModelWindow:
+    def get_window(self, assumed: ModelWindow) -> ModelWindow:
         if not self.asks:
             return assumed
         context = self._facts.context_tokens or assumed.max_input_tokens
@@ -138,13 +138,13 @@ class EndpointCapabilities:
         # Some servers state the whole window as the output limit, which would leave no room for the prompt.
         return ModelWindow(context, max(1, min(output, context // 2)))
 
-    async def recall(self, endpoint: Endpoint) -> None:
+    async def load_facts(self, endpoint: Endpoint) -> None:
         """Load the stored facts about the endpoint once. If they can't be read, they count as unknown."""
         url = endpoint.address
         if url == self._url:
             return
         self._asks_here = endpoint.provider.tells_window
-        if self.store is not None and not self.afresh:
+        if self.store is not None and not self.ignores_stored:
             try:
                 self._facts = await self.store.read(url, self.model)
             except StoreError as error:
@@ -152,13 +152,13 @@ class EndpointCapabilities:
         self._url = url
 
     async def learn(self, adjustments: Adjustments) -> None:
-        self._facts = replace(self._facts, refused=self._facts.refused | adjustments.names())
+        self._facts = replace(self._facts, refused=self._facts.refused | adjustments.to_names())
         await self._store_facts(lambda store, url: store.learn_refused(url, self.model, self._facts.refused))
 
     async def ask(self, endpoint: Endpoint) -> None:
         """Ask the endpoint for the context window if it is unknown or outdated. Never raises."""
-        await self.recall(endpoint)
-        if not self.asks or not self._asks_here or not self._is_time(self.clock()):
+        await self.load_facts(endpoint)
+        if not self.asks or not self._asks_here or not self._is_due(self.clock()):
             return
         said = await ask_window(endpoint.url, endpoint.api_key, self.model)
         if said is None:
@@ -182,7 +182,7 @@ class EndpointCapabilities:
         except StoreError as error:  # The disk may be full. The fact is learned again after a restart.
             log.warning("endpoint_facts_not_kept", error=error.loggable)
 
-    def _is_time(self, now: datetime) -> bool:
+    def _is_due(self, now: datetime) -> bool:
         if self._silent_until is not None and now < self._silent_until:
             return False
         return self._facts.asked_at is None or now >= self._facts.asked_at + WINDOW_MAX_AGE

@@ -20,7 +20,7 @@ from pipeline.models.capabilities import Adjustments, Part
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest, ToolSpec, Usage
 from pipeline.models.schemas import repair_schema
-from pipeline.models.values import at, count_at, items, text_at
+from pipeline.models.values import get_count, get_items, get_text, get_value
 
 SHOWN_BY_TOOL = "(What {tool} shows; the user did not write this.)"
 """The caption of an image that a tool returned. It is sent in a user message, since only these may contain images."""
@@ -46,18 +46,20 @@ class ChatCompletions:
 
     path = "/chat/completions"
 
-    def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
+    def build_body(
+        self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments
+    ) -> dict[str, Any]:
         without = adjustments.without
         provider = endpoint.provider
         # Reasoning models accept only the newer name, most other servers only the older one.
         limit_name = Part.MAX_COMPLETION_TOKENS if Part.MAX_TOKENS in without else Part.MAX_TOKENS
-        tools = offered_tools(request, adjustments)
+        tools = select_tools(request, adjustments)
         effort = "low" if request.low_effort else request.effort
         if tools and Part.DEFAULT_EFFORT in without:
             effort = "none"
         made: dict[str, Any] = {
             "model": model,
-            "messages": _messages(endpoint, model, request, without),
+            "messages": _build_messages(endpoint, model, request, without),
             "stream": True,
             Part.STREAM_OPTIONS.value: {"include_usage": True},
             Part.TEMPERATURE.value: request.temperature,
@@ -80,7 +82,7 @@ class ChatCompletions:
         made = {k: v for k, v in made.items() if v is not None and (k not in without or k in effort_names)}
         return made | endpoint.extra_fields
 
-    def present(self, sent: Mapping[str, Any]) -> list[Part]:
+    def list_parts(self, sent: Mapping[str, Any]) -> list[Part]:
         messages = sent["messages"]
         roles = [message["role"] for message in messages]
         talk = [role for role in roles if role != Role.SYSTEM]
@@ -118,28 +120,32 @@ class ChatCompletions:
 
     def read(self, event: object, builder: AnswerBuilder) -> None:
         """Add an event to the answer. Any of its fields may be missing, null or of another type."""
-        _read_usage(at(event, "usage"), builder)
-        for choice in items(event, "choices")[:1]:
-            finish = at(choice, "finish_reason")
+        _read_usage(get_value(event, "usage"), builder)
+        for choice in get_items(event, "choices")[:1]:
+            finish = get_value(choice, "finish_reason")
             builder.finish_reason = str(finish) if finish else builder.finish_reason
             # A server that does not stream sends the whole message.
-            delta = at(choice, "delta") if isinstance(at(choice, "delta"), dict) else at(choice, "message")
+            delta = (
+                get_value(choice, "delta")
+                if isinstance(get_value(choice, "delta"), dict)
+                else get_value(choice, "message")
+            )
             _read_message(delta, builder)
 
 
-def offered_tools(request: ModelRequest, adjustments: Adjustments) -> list[ToolSpec]:
+def select_tools(request: ModelRequest, adjustments: Adjustments) -> list[ToolSpec]:
     if Part.TOOLS in adjustments.without:
         return []
-    return [tool for tool in request.tools if tool_key(tool) not in adjustments.bad_tools]
+    return [tool for tool in request.tools if make_tool_key(tool) not in adjustments.bad_tools]
 
 
 @functools.lru_cache(maxsize=256)
-def tool_key(tool: ToolSpec) -> str:
+def make_tool_key(tool: ToolSpec) -> str:
     """Return a key for a tool and its schema. A refused tool is offered again after its schema has changed."""
     return f"{tool.name}:{hashlib.sha256(tool.parameters.encode()).hexdigest()[:12]}"
 
 
-def tool_name(key: str) -> str:
+def parse_tool_name(key: str) -> str:
     return key.rpartition(":")[0]
 
 
@@ -163,21 +169,21 @@ def retell_calls(messages: Iterable[Message], should_retell: Collection[int]) ->
         if message.tool_calls and place in should_retell:
             calls |= {call.id: (call.name, call.arguments) for call in message.tool_calls}
             if message.content.strip():
-                made.append(_plain(message, Role.ASSISTANT, message.content))
+                made.append(_create_plain_message(message, Role.ASSISTANT, message.content))
         elif message.role is Role.TOOL and message.tool_call_id in calls:
             tool, arguments = calls[message.tool_call_id]
             text = RETOLD.format(tool=tool, arguments=arguments, result=message.content)
-            made.append(_plain(message, Role.USER, text))
+            made.append(_create_plain_message(message, Role.USER, text))
         else:
             made.append(message)
     return made
 
 
-def _plain(message: Message, role: Role, text: str) -> Message:
+def _create_plain_message(message: Message, role: Role, text: str) -> Message:
     return Message(role, text, message.created_at, message.speaker, message.provenance, images=message.images)
 
 
-def without_refused_calls(
+def retell_refused_calls(
     endpoint: Endpoint, model: str, request: ModelRequest, without: Collection[Part]
 ) -> list[Message]:
     """Return the messages of a request, with tool calls as plain text if the server refuses them."""
@@ -195,7 +201,7 @@ def is_own(message: Message, endpoint: Endpoint, model: str) -> bool:
     return data is not None and (data.endpoint, data.model) == (endpoint.address, model)
 
 
-def own_data(message: Message, endpoint: Endpoint, model: str) -> dict[str, Any]:
+def get_own_data(message: Message, endpoint: Endpoint, model: str) -> dict[str, Any]:
     """Return the data to send back with a message of this model, or an empty dict."""
     if message.provider_data is None or not is_own(message, endpoint, model):
         return {}
@@ -203,22 +209,24 @@ def own_data(message: Message, endpoint: Endpoint, model: str) -> dict[str, Any]
     return data if isinstance(data, dict) else {}
 
 
-def _messages(endpoint: Endpoint, model: str, request: ModelRequest, without: Collection[Part]) -> list[dict[str, Any]]:
+def _build_messages(
+    endpoint: Endpoint, model: str, request: ModelRequest, without: Collection[Part]
+) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     by_tools: list[dict[str, Any]] = []
     ids: dict[str, str] = {}
-    for message in without_refused_calls(endpoint, model, request, without):
+    for message in retell_refused_calls(endpoint, model, request, without):
         # Only user messages may contain images, and they may not come between the results of calls.
         if by_tools and message.role is not Role.TOOL:
             made.append({"role": Role.USER.value, "content": by_tools})
             by_tools = []
-        data = own_data(message, endpoint, model) if Part.PROVIDER_DATA not in without else {}
-        wire = _message(message, data, ids, without)
-        images = [_image(image) for image in message.images] if Part.IMAGES not in without else []
+        data = get_own_data(message, endpoint, model) if Part.PROVIDER_DATA not in without else {}
+        wire = _build_message(message, data, ids, without)
+        images = [_build_image(image) for image in message.images] if Part.IMAGES not in without else []
         if images and message.role is Role.TOOL:
-            by_tools += [*_content_parts(SHOWN_BY_TOOL.format(tool=message.speaker)), *images]
+            by_tools += [*_to_content_parts(SHOWN_BY_TOOL.format(tool=message.speaker)), *images]
         elif images:
-            wire["content"] = [*_content_parts(wire["content"]), *images]
+            wire["content"] = [*_to_content_parts(wire["content"]), *images]
         made.append(wire)
     if by_tools:
         made.append({"role": Role.USER.value, "content": by_tools})
@@ -256,20 +264,20 @@ def _merge_neighbours(messages: list[dict[str, Any]], roles: Collection[str]) ->
 def _join_contents(content: Content, other: Content) -> Content:
     if isinstance(content, str) and isinstance(other, str):
         return f"{content}\n\n{other}"
-    return [*_content_parts(content), *_content_parts(other)]
+    return [*_to_content_parts(content), *_to_content_parts(other)]
 
 
-def _content_parts(content: Content) -> list[dict[str, Any]]:
+def _to_content_parts(content: Content) -> list[dict[str, Any]]:
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if content else []
 
 
-def _image(image: Image) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": data_url(image)}}
+def _build_image(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": make_data_url(image)}}
 
 
-def data_url(image: Image) -> str:
+def make_data_url(image: Image) -> str:
     return f"data:{image.mime_type};base64,{encode_image(image)}"
 
 
@@ -277,7 +285,7 @@ def encode_image(image: Image) -> str:
     return base64.b64encode(image.content).decode("ascii")
 
 
-def _message(
+def _build_message(
     message: Message, data: Mapping[str, Any], ids: dict[str, str], without: Collection[Part]
 ) -> dict[str, Any]:
     """Return a message as JSON, and add the IDs of its calls to `ids`, by Mneme's own IDs."""
@@ -287,9 +295,9 @@ def _message(
     if message.tool_calls:
         wire["tool_calls"] = []
         for call in message.tool_calls:
-            stored = at(data, "calls", call.id)
-            provider_id = text_at(stored, "id")
-            ids[call.id] = provider_id if provider_id and provider_id not in ids.values() else portable_id(call.id)
+            stored = get_value(data, "calls", call.id)
+            provider_id = get_text(stored, "id")
+            ids[call.id] = provider_id if provider_id and provider_id not in ids.values() else make_portable_id(call.id)
             function = {"name": call.name, "arguments": ensure_object(call.arguments)}
             extra = {name: value for name, value in stored.items() if name != "id"} if isinstance(stored, dict) else {}
             wire["tool_calls"].append({"id": ids[call.id], "type": "function", "function": function, **extra})
@@ -300,7 +308,7 @@ def _message(
     return wire
 
 
-def portable_id(call_id: str) -> str:
+def make_portable_id(call_id: str) -> str:
     """Return the ID of a call in a form that every server accepts. Earlier versions created longer IDs."""
     if _OWN_ID.fullmatch(call_id):
         return call_id
@@ -311,13 +319,13 @@ def ensure_object(arguments: str) -> str:
     """Return the arguments if they are a JSON object, or else an empty object. Strict servers refuse anything else."""
     try:
         # If servers can't parse the nesting, every later request would fail too.
-        readable = _depth(arguments) <= MAX_ARGUMENT_DEPTH and isinstance(json.loads(arguments), dict)
+        readable = _measure_depth(arguments) <= MAX_ARGUMENT_DEPTH and isinstance(json.loads(arguments), dict)
     except ValueError:
         readable = False
     return arguments if readable else "{}"
 
 
-def _depth(written: str) -> int:
+def _measure_depth(written: str) -> int:
     depth = deepest = 0
     for bracket in _BRACKETS.findall(_STRINGS.sub("", written)):
         depth += 1 if bracket in "[{" else -1
@@ -330,20 +338,20 @@ def _mark_cache(messages: list[dict[str, Any]]) -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     places = [place for place, message in enumerate(messages) if message["role"] in (Role.SYSTEM, Role.USER)]
     for place in {*places[:1], *places[-2:-1]}:
-        parts = _content_parts(messages[place]["content"])
+        parts = _to_content_parts(messages[place]["content"])
         if parts:
             messages[place] = messages[place] | {"content": [*parts[:-1], parts[-1] | mark]}
 
 
 def _read_message(delta: object, builder: AnswerBuilder) -> None:
-    _read_content(at(delta, "content"), builder)
-    builder.add_refusal(text_at(delta, "refusal"))
+    _read_content(get_value(delta, "content"), builder)
+    builder.add_refusal(get_text(delta, "refusal"))
     _read_reasoning(delta, builder)
-    if isinstance(extra := at(delta, "extra_content"), dict):
+    if isinstance(extra := get_value(delta, "extra_content"), dict):
         builder.fields["extra_content"] = builder.fields.get("extra_content", {}) | extra
-    for piece in items(delta, "tool_calls"):
+    for piece in get_items(delta, "tool_calls"):
         _read_call(piece, builder)
-    function = at(delta, "function_call")  # The format before tool calls.
+    function = get_value(delta, "function_call")  # The format before tool calls.
     if isinstance(function, dict):
         _read_call({"index": 0, "function": function}, builder)
 
@@ -353,18 +361,18 @@ def _read_content(content: object, builder: AnswerBuilder) -> None:
         builder.add_text(content)
     elif isinstance(content, list):  # Mistral: parts of thinking and text
         for part in content:
-            if at(part, "type") == "thinking":
+            if get_value(part, "type") == "thinking":
                 builder.reasoned = True
             else:
-                builder.add_text(text_at(part, "text"))
+                builder.add_text(get_text(part, "text"))
 
 
 def _read_reasoning(delta: object, builder: AnswerBuilder) -> None:
     for name in _REASONING:
-        if reasoning := text_at(delta, name):
+        if reasoning := get_text(delta, name):
             builder.reasoned = True
             builder.fields[name] = builder.fields.get(name, "") + reasoning
-    if details := items(delta, "reasoning_details"):
+    if details := get_items(delta, "reasoning_details"):
         builder.reasoned = True
         _merge_details(builder.fields.setdefault("reasoning_details", []), details)
 
@@ -388,12 +396,12 @@ def _merge_details(stored: list[dict[str, Any]], pieces: list[object]) -> None:
 
 
 def _read_call(piece: object, builder: AnswerBuilder) -> None:
-    index = at(piece, "index")
-    function = at(piece, "function")
-    name, arguments = text_at(function, "name"), at(function, "arguments")
-    call = builder.call_at(index if isinstance(index, int) else None, str(at(piece, "id") or ""), name)
-    _add_arguments(call, arguments if arguments is not None else at(function, "parameters"))
-    if isinstance(extra := at(piece, "extra_content"), dict):
+    index = get_value(piece, "index")
+    function = get_value(piece, "function")
+    name, arguments = get_text(function, "name"), get_value(function, "arguments")
+    call = builder.get_or_add_call(index if isinstance(index, int) else None, str(get_value(piece, "id") or ""), name)
+    _add_arguments(call, arguments if arguments is not None else get_value(function, "parameters"))
+    if isinstance(extra := get_value(piece, "extra_content"), dict):
         call.data["extra_content"] = call.data.get("extra_content", {}) | extra
 
 
@@ -406,16 +414,16 @@ def _add_arguments(call: OpenCall, arguments: object) -> None:
 
 def _read_usage(usage: object, builder: AnswerBuilder) -> None:
     # Some servers report zeros. The tokens are then estimated elsewhere.
-    prompt = count_at(usage, "prompt_tokens")
+    prompt = get_count(usage, "prompt_tokens")
     if not prompt:
         return
-    cached = count_at(usage, "prompt_tokens_details", "cached_tokens")
-    cached = cached or count_at(usage, "prompt_cache_hit_tokens") or count_at(usage, "cached_tokens")
-    cost = at(usage, "cost")
-    builder.reasoned = builder.reasoned or count_at(usage, "completion_tokens_details", "reasoning_tokens") > 0
+    cached = get_count(usage, "prompt_tokens_details", "cached_tokens")
+    cached = cached or get_count(usage, "prompt_cache_hit_tokens") or get_count(usage, "cached_tokens")
+    cost = get_value(usage, "cost")
+    builder.reasoned = builder.reasoned or get_count(usage, "completion_tokens_details", "reasoning_tokens") > 0
     builder.usage = Usage(
         prompt,
-        count_at(usage, "completion_tokens"),
+        get_count(usage, "completion_tokens"),
         cached,
         float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None,
     )

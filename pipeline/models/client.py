@@ -43,7 +43,7 @@ def _import_sdk() -> None:
 
 
 @functools.cache
-def tls_context() -> ssl.SSLContext:
+def get_tls_context() -> ssl.SSLContext:
     """Return a context for all HTTP clients. It is shared, since reading the certificates takes 30 ms and 1 MB."""
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
@@ -68,7 +68,7 @@ def create_client(
     import httpx2
     import openai
 
-    hooks = [_with_anthropic_key] if endpoint.provider.uses_messages else []
+    hooks = [_add_anthropic_key] if endpoint.provider.uses_messages else []
     limits = openai.DEFAULT_CONNECTION_LIMITS if connections is None else httpx2.Limits(max_connections=connections)
     return openai.AsyncOpenAI(
         api_key=endpoint.api_key,
@@ -76,7 +76,7 @@ def create_client(
         max_retries=retries,
         timeout=openai.Timeout(seconds, connect=min(connecting, seconds)),
         http_client=openai.DefaultAsyncHttpxClient(
-            verify=tls_context(),
+            verify=get_tls_context(),
             limits=limits,
             trust_env=not is_on_this_machine(endpoint.base_url),
             event_hooks={"request": hooks},
@@ -84,7 +84,7 @@ def create_client(
     )
 
 
-async def _with_anthropic_key(request: httpx2.Request) -> None:
+async def _add_anthropic_key(request: httpx2.Request) -> None:
     request.headers["x-api-key"] = request.headers.pop("authorization").removeprefix("Bearer ")
     request.headers["anthropic-version"] = ANTHROPIC_VERSION
 
@@ -115,7 +115,7 @@ async def idle_timeout(silence: float, seconds: float | None) -> AsyncIterator[C
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 
-def loggable(error: Exception) -> dict[str, object]:
+def describe_for_log(error: Exception) -> dict[str, object]:
     """Return the fields of an SDK error that may be logged. Its text may not, since providers quote the request."""
     code = str(getattr(error, "code", None) or "")
     return {

@@ -56,30 +56,30 @@ class Complaint:
     text: str = ""
 
     @property
-    def _said(self) -> str:
+    def _searched_text(self) -> str:
         return f"{self.code or ''} {self.message}" if self.message else self.text
 
     @property
     def is_overflow(self) -> bool:
         # A 429 mentions tokens too: those that the account may use per minute.
-        is_about_answer = says(_ANSWER_LIMIT, self._said) and "context" not in self._said.lower()
+        is_about_answer = has_match(_ANSWER_LIMIT, self._searched_text) and "context" not in self._searched_text.lower()
         if self.status == 429 or is_about_answer:
             return False
-        return self.status == 413 or says(_OVERFLOW, self._said)
+        return self.status == 413 or has_match(_OVERFLOW, self._searched_text)
 
     @property
     def is_filter(self) -> bool:
-        return self.status not in (401, 402, 429) and says(_FILTER, self._said)
+        return self.status not in (401, 402, 429) and has_match(_FILTER, self._searched_text)
 
     @property
     def wants_responses(self) -> bool:
-        return says(_WANTS_RESPONSES, self._said)
+        return has_match(_WANTS_RESPONSES, self._searched_text)
 
     @property
     def is_no_credit(self) -> bool:
-        return self.status == 402 or says(_NO_CREDIT, self._said)
+        return self.status == 402 or has_match(_NO_CREDIT, self._searched_text)
 
-    def without_quotes(self, texts: Iterable[str]) -> Complaint:
+    def remove_quotes(self, texts: Iterable[str]) -> Complaint:
         """Return the complaint without passages that quote the request, since errors are logged and shown."""
         message = self.message[:MAX_ERROR_CHARS]
         said = "\n".join(texts)
@@ -97,7 +97,7 @@ class Complaint:
         return line if len(line) <= MAX_REASON_CHARS else f"{line[: MAX_REASON_CHARS - 1]}…"
 
 
-def says(pattern: str, text: str) -> bool:
+def has_match(pattern: str, text: str) -> bool:
     """Return True if the text contains a match. Case is ignored."""
     # Not compiled at import, since most runs of the program never see an error.
     return re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
@@ -112,27 +112,27 @@ def read_complaint(status: int | None, body: str) -> Complaint:
         text = body.strip()[:MAX_ERROR_CHARS]
         # A web page, for example of a proxy, doesn't help the user.
         return Complaint(status, "" if text.startswith("<") else text, text=text)
-    return complaint_in(value, status) or Complaint(status, "", text=body[:MAX_ERROR_CHARS])
+    return find_complaint(value, status) or Complaint(status, "", text=body[:MAX_ERROR_CHARS])
 
 
-def complaint_in(value: object, status: int | None = None) -> Complaint | None:
+def find_complaint(value: object, status: int | None = None) -> Complaint | None:
     if isinstance(value, list):  # Gemini: [{"error": {...}}]
-        return next((found for item in value if (found := complaint_in(item, status))), None)
+        return next((found for item in value if (found := find_complaint(item, status))), None)
     if not isinstance(value, dict):
         return None
     error = value.get("error")
     base = value.get("base_resp")
     if isinstance(error, list | dict) and error:
         inner = error[0] if isinstance(error, list) else error
-        found = _complaint(inner, status) if isinstance(inner, dict) else Complaint(status, str(inner))
+        found = _parse_complaint(inner, status) if isinstance(inner, dict) else Complaint(status, str(inner))
     elif isinstance(error, str) and error:
-        found = _complaint(value | {"message": value.get("message") or error}, status)
+        found = _parse_complaint(value | {"message": value.get("message") or error}, status)
     elif isinstance(base, dict) and base.get("status_code"):  # MiniMax, with status 200 as well
         found = Complaint(status, str(base.get("status_msg") or ""), code=str(base["status_code"]))
     elif value.get("detail"):
-        found = _complaint_of_detail(value["detail"], status)
+        found = _parse_detail(value["detail"], status)
     elif value.get("object") == "error" or ("message" in value and "choices" not in value and status):
-        found = _complaint(value, status)
+        found = _parse_complaint(value, status)
     elif isinstance(value.get("errors"), list | dict) and status:
         found = Complaint(status, json.dumps(value["errors"], ensure_ascii=False)[:MAX_ERROR_CHARS])
     else:
@@ -141,7 +141,7 @@ def complaint_in(value: object, status: int | None = None) -> Complaint | None:
     return Complaint(found.status, found.message, found.param, found.code, text)
 
 
-def _complaint(error: dict[str, object], status: int | None) -> Complaint:
+def _parse_complaint(error: dict[str, object], status: int | None) -> Complaint:
     message, param = error.get("message") or error.get("msg"), error.get("param")
     code = error.get("code") or error.get("type")
     metadata = error.get("metadata")
@@ -149,7 +149,7 @@ def _complaint(error: dict[str, object], status: int | None) -> Complaint:
         inner = read_complaint(status, str(metadata["raw"]))
         message, param = f"{message}: {inner.message}" if inner.message else message, param or inner.param
     if isinstance(message, dict | list):
-        nested = complaint_in(message, status)
+        nested = find_complaint(message, status)
         message = nested.message if nested else json.dumps(message, ensure_ascii=False)
     # In a stream, the error itself contains the status.
     if status is None and isinstance(code, int) and 400 <= code < 600:
@@ -157,12 +157,12 @@ def _complaint(error: dict[str, object], status: int | None) -> Complaint:
     return Complaint(status, str(message or ""), str(param) if param else None, str(code) if code is not None else None)
 
 
-def _complaint_of_detail(detail: object, status: int | None) -> Complaint:
+def _parse_detail(detail: object, status: int | None) -> Complaint:
     """Parse an error of FastAPI: a text, or a list of `{"loc": ["body", "messages", 3], "msg": ...}`."""
     if isinstance(detail, list) and detail and isinstance(detail[0], dict):
         place = detail[0].get("loc")
         names = [str(part) for part in place if part != "body"] if isinstance(place, list) else []
         return Complaint(status, str(detail[0].get("msg") or ""), ".".join(names) or None, str(detail[0].get("type")))
     if isinstance(detail, dict):
-        return complaint_in(detail, status) or _complaint(detail, status)
+        return find_complaint(detail, status) or _parse_complaint(detail, status)
     return Complaint(status, str(detail))

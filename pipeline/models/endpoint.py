@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
-from config.secrets import without_shapes
-from pipeline.models.providers import OPENAI_URL, Provider, provider_at
+from config.secrets import mask_in_log_line
+from pipeline.models.providers import OPENAI_URL, Provider, get_provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,13 @@ class Endpoint:
 
     Attributes:
         base_url: None means OpenAI's own address.
-        why_lost: Returns the reason why a connection was lost. None for servers that Mneme doesn't run itself.
+        explain_loss: Returns the reason why a connection was lost. None for servers that Mneme doesn't run itself.
         extra_body: A JSON object, as text, that is merged into each request.
     """
 
     base_url: str | None
     api_key: str
-    why_lost: Callable[[], Awaitable[str]] | None = None
+    explain_loss: Callable[[], Awaitable[str]] | None = None
     extra_body: str | None = None
 
     @property
@@ -35,7 +35,7 @@ class Endpoint:
     def address(self) -> str:
         """The URL without credentials, query and trailing slash, so that it may be stored and shown."""
         split = urlsplit(self.url)
-        return without_shapes(
+        return mask_in_log_line(
             urlunsplit((split.scheme, split.netloc.rpartition("@")[2], split.path.rstrip("/"), "", ""))
         )
 
@@ -45,7 +45,7 @@ class Endpoint:
 
     @property
     def provider(self) -> Provider:
-        return provider_at(self.url)
+        return get_provider(self.url)
 
 
 @lru_cache

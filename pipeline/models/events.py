@@ -43,12 +43,12 @@ async def read_events(response: httpx2.Response, on_comment: Callable[[], None])
         return
     lines = _Lines(on_comment)
     for data in lines.feed(first):
-        yield _value(data)
+        yield _parse_value(data)
     async for piece in pieces:
         for data in lines.feed(piece):
-            yield _value(data)
+            yield _parse_value(data)
     for data in lines.feed(b"\n\n"):
-        yield _value(data)
+        yield _parse_value(data)
 
 
 async def _read_whole(first: bytes, pieces: AsyncIterator[bytes]) -> str:
@@ -60,7 +60,7 @@ async def _read_whole(first: bytes, pieces: AsyncIterator[bytes]) -> str:
     return body.decode("utf-8-sig")
 
 
-def _value(data: str) -> object:
+def _parse_value(data: str) -> object:
     return DONE if data.startswith("[DONE]") else json.loads(data)
 
 

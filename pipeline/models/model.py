@@ -145,7 +145,7 @@ class ChatModel(Protocol):
     def window(self) -> ModelWindow:
         """The context window, as far as it is known."""
 
-    async def get_to_know(self) -> None:
+    async def learn_facts(self) -> None:
         """Ask the endpoint for unknown facts such as the context window. Called before a turn. No ModelError."""
 
     async def load(self) -> None:
@@ -175,8 +175,8 @@ class WrappedModel:
     def window(self) -> ModelWindow:
         return self._model.window
 
-    async def get_to_know(self) -> None:
-        await self._model.get_to_know()
+    async def learn_facts(self) -> None:
+        await self._model.learn_facts()
 
     async def load(self) -> None:
         await self._model.load()

@@ -13,21 +13,21 @@ from urllib.parse import urlsplit
 import structlog
 
 from config.models import ModelWindow
-from config.process import connections
+from config.process import limit_connections
 from config.texts import _, ngettext
 from memory.messages import ProviderData
 from memory.text.tokens import TokenCounter
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.capabilities import NOTHING, Adjustments, EndpointCapabilities, Part
-from pipeline.models.chat_completions import tool_name
-from pipeline.models.client import create_client, idle_timeout, load_sdk, loggable
+from pipeline.models.chat_completions import parse_tool_name
+from pipeline.models.client import create_client, describe_for_log, idle_timeout, load_sdk
 from pipeline.models.complaints import Complaint
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.events import NotAModel
 from pipeline.models.failures import explain_complaint, explain_error, explain_loading
 from pipeline.models.model import Finish, ModelAnswer, ModelError, ModelRequest, OnText, OnWait
 from pipeline.models.providers import is_own_server, takes_low_temperature
-from pipeline.models.sending import Loading, OpenAnswer, Rejected, Sender, loading_pause
+from pipeline.models.sending import Loading, OpenAnswer, Rejected, Sender, get_loading_pause
 
 if TYPE_CHECKING:
     import openai
@@ -98,9 +98,9 @@ class OpenAIModel:
 
     @property
     def window(self) -> ModelWindow:
-        return self._known.window(self._window)
+        return self._known.get_window(self._window)
 
-    async def get_to_know(self) -> None:
+    async def learn_facts(self) -> None:
         if self._known.asks:
             await self._known.ask(await self._find_endpoint())
 
@@ -115,11 +115,11 @@ class OpenAIModel:
         # Nothing is stored about a server that Mneme runs, and asking for its address would start it.
         if self._known.is_stored:
             with contextlib.suppress(ModelError):
-                await self._known.recall(await self._find_endpoint())
+                await self._known.load_facts(await self._find_endpoint())
         return part not in self._known.refused
 
     def refused_tools(self) -> frozenset[str]:
-        return frozenset(tool_name(key) for key in self._known.adjustments.bad_tools)
+        return frozenset(parse_tool_name(key) for key in self._known.adjustments.bad_tools)
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:
         """Answer a request, and show the text with `on_text`. Cancelling closes the connection.
@@ -150,7 +150,7 @@ class OpenAIModel:
         builder = AnswerBuilder(self.name, shows_late=self._thinks_without_opening_tag)
         opened: OpenAnswer | None = None
         if request.on_wait is not None:
-            await request.on_wait(_reading_text(prepared))
+            await request.on_wait(_format_reading_text(prepared))
         try:
             async with idle_timeout(silence, request.seconds) as keep_alive:
                 opened = await self._send(prepared, keep_alive, silence)
@@ -164,16 +164,16 @@ class OpenAIModel:
                 return await self._complete(request, on_text)
             else:
                 # The original error may quote the conversation, which must stay out of the log.
-                raise self._failure(rejected.complaint, request) from None
+                raise self._explain_failure(rejected.complaint, request) from None
         except Loading as loading:
-            raise await self._loading_failure(loading, silence) from None
-        except (openai.OpenAIError, ValueError, OSError, TimeoutError, _http_error()) as error:
+            raise await self._explain_loading(loading, silence) from None
+        except (openai.OpenAIError, ValueError, OSError, TimeoutError, _get_http_error_type()) as error:
             if not builder.has_content:
                 if isinstance(error, NotAModel) and self._lacks_path():
                     self._under_v1 = True
                     return await self._complete(request, on_text)
                 raise await self._explain(error, min(silence, request.seconds or silence)) from None
-            log.warning("stream_broke", model=self.name, **loggable(error))
+            log.warning("stream_broke", model=self.name, **describe_for_log(error))
         return self._finish(prepared, builder, opened)
 
     async def _read(
@@ -199,7 +199,7 @@ class OpenAIModel:
         no_tools = Part.TOOLS in without or Part.TOOLS in self._unable
         answer = builder.build(() if no_tools else request.tools)
         self._thinks_without_opening_tag = builder.thought_without_opening_tag
-        data = builder.provider_data(answer)
+        data = builder.build_provider_data(answer)
         shows = any(message.images for message in request.messages)
         return replace(
             answer,
@@ -230,12 +230,12 @@ class OpenAIModel:
                 answer = await sender.send(known)
             except Loading:
                 remaining = patience - (time.monotonic() - started)
-                if remaining <= 0 or endpoint.why_lost is not None:
+                if remaining <= 0 or endpoint.explain_loss is not None:
                     raise
                 keep_alive()
                 if request.on_wait is not None:
                     await request.on_wait(_("waiting for the model, which is being loaded"))
-                await asyncio.sleep(min(loading_pause(attempt), remaining, silence / 2))
+                await asyncio.sleep(min(get_loading_pause(attempt), remaining, silence / 2))
                 keep_alive()
                 attempt += 1
             else:
@@ -244,7 +244,7 @@ class OpenAIModel:
                 return answer
 
     async def _open(self, on_wait: OnWait | None) -> openai.AsyncOpenAI:
-        telling = asyncio.create_task(_tell_late(on_wait, _("loading the model"))) if on_wait is not None else None
+        telling = asyncio.create_task(_notify_late(on_wait, _("loading the model"))) if on_wait is not None else None
         try:
             endpoint = await self._find_endpoint()
         finally:
@@ -253,10 +253,10 @@ class OpenAIModel:
         await load_sdk()
         if self._client is None or endpoint != self._endpoint:
             await self.close()
-            limit = connections(MAX_CONNECTIONS)
+            limit = limit_connections(MAX_CONNECTIONS)
             self._client = create_client(endpoint, seconds=self._timeout, retries=SDK_RETRIES, connections=limit)
             self._endpoint = endpoint
-            await self._known.recall(endpoint)
+            await self._known.load_facts(endpoint)
         return self._client
 
     async def _find_endpoint(self) -> Endpoint:
@@ -284,12 +284,12 @@ class OpenAIModel:
         return replace(
             request,
             tools=() if Part.TOOLS in self._unable else request.tools,
-            temperature=self._temperature(request),
+            temperature=self._choose_temperature(request),
             max_output_tokens=limit,
             effort=request.effort or defaults.effort,
         )
 
-    def _temperature(self, request: ModelRequest) -> float | None:
+    def _choose_temperature(self, request: ModelRequest) -> float | None:
         url = self._endpoint.url if self._endpoint is not None else None
         if takes_low_temperature(url, self._served_name):
             if request.temperature is not None:
@@ -298,27 +298,27 @@ class OpenAIModel:
                 return STEADY_TEMPERATURE
         return self._defaults.temperature
 
-    def _failure(self, complaint: Complaint, request: ModelRequest) -> ModelError:
+    def _explain_failure(self, complaint: Complaint, request: ModelRequest) -> ModelError:
         log.warning("model_call_failed", model=self.name, status=complaint.status)
         texts = (message.content for message in request.messages)
-        return explain_complaint(complaint.without_quotes(texts), self.name, self._where)
+        return explain_complaint(complaint.remove_quotes(texts), self.name, self._where)
 
-    async def _loading_failure(self, loading: Loading, seconds: float) -> ModelError:
-        log.warning("model_not_ready", model=self.name, **loggable(loading.cause))
-        if self._endpoint is not None and self._endpoint.why_lost is not None:
-            return ModelError(await self._endpoint.why_lost())
+    async def _explain_loading(self, loading: Loading, seconds: float) -> ModelError:
+        log.warning("model_not_ready", model=self.name, **describe_for_log(loading.cause))
+        if self._endpoint is not None and self._endpoint.explain_loss is not None:
+            return ModelError(await self._endpoint.explain_loss())
         return explain_loading(loading.cause, self._where, seconds)
 
     async def _explain(self, error: Exception, seconds: float) -> ModelError:
         import openai
 
-        log.warning("model_call_failed", model=self.name, **loggable(error))
+        log.warning("model_call_failed", model=self.name, **describe_for_log(error))
         endpoint = self._endpoint
-        lost = isinstance(error, openai.APIConnectionError | _http_error()) and not isinstance(
+        lost = isinstance(error, openai.APIConnectionError | _get_http_error_type()) and not isinstance(
             error, openai.APITimeoutError
         )
-        if lost and endpoint is not None and endpoint.why_lost is not None:
-            return ModelError(await endpoint.why_lost())
+        if lost and endpoint is not None and endpoint.explain_loss is not None:
+            return ModelError(await endpoint.explain_loss())
         return explain_error(error, self.name, self._where, seconds)
 
     @property
@@ -326,20 +326,20 @@ class OpenAIModel:
         return self._endpoint.address if self._endpoint and self._endpoint.base_url else "OpenAI"
 
 
-def _http_error() -> type[Exception]:
+def _get_http_error_type() -> type[Exception]:
     import httpx2
 
     return httpx2.HTTPError
 
 
-async def _tell_late(on_wait: OnWait, reason: str) -> None:
+async def _notify_late(on_wait: OnWait, reason: str) -> None:
     await asyncio.sleep(WAIT_NOTICE_SECONDS)
     await on_wait(reason)
 
 
-def _reading_text(request: ModelRequest) -> str:
+def _format_reading_text(request: ModelRequest) -> str:
     """Return the text that says how long the prompt is. It has two digits, since the count is an estimate."""
     counter = TokenCounter()
-    tools = sum(counter.text(tool.name + tool.description + tool.parameters) for tool in request.tools)
-    tokens = int(float(f"{counter.messages(request.messages) + tools:.1e}"))
+    tools = sum(counter.count(tool.name + tool.description + tool.parameters) for tool in request.tools)
+    tokens = int(float(f"{counter.count_messages(request.messages) + tools:.1e}"))
     return ngettext("reading {n} token", "reading {n} tokens", tokens)

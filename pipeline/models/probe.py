@@ -49,14 +49,14 @@ class ProbeResult:
     Attributes:
         streams: The answer arrived as a stream.
         refused: The parts that are left out of its requests.
-        told: The endpoint itself stated the context window.
+        has_stated_window: The endpoint itself stated the context window.
         seconds: How long the first answer took.
     """
 
     streams: bool
     refused: frozenset[Part]
     window: ModelWindow
-    told: bool
+    has_stated_window: bool
     seconds: float
     trials: tuple[Trial, ...] = ()
 
@@ -80,7 +80,7 @@ async def probe(
     Raises:
         ModelError: The model does not answer at all.
     """
-    capabilities = EndpointCapabilities(name, endpoint_store, asks=asks, afresh=True)
+    capabilities = EndpointCapabilities(name, endpoint_store, asks=asks, ignores_stored=True)
 
     async def connect() -> Endpoint:
         return endpoint
@@ -88,26 +88,34 @@ async def probe(
     model = OpenAIModel(name, assumed, connect, timeout=patience, known=capabilities)
     began = time.monotonic()
     try:
-        answer = await model.complete(_talking())
+        answer = await model.complete(_create_conversation())
         seconds = time.monotonic() - began
         trials = [Trial("streaming", answer.finish is not Finish.CUT_OFF), *await _try_tools(model)]
         # Tested separately from tools, since some servers accept both but not in one request.
         trials.append(
-            await _trial("JSON", model.complete(_as_json()), Part.RESPONSE_FORMAT, capabilities, "asked for in words")
+            await _create_trial(
+                "JSON", model.complete(_create_json_request()), Part.RESPONSE_FORMAT, capabilities, "asked for in words"
+            )
         )
         trials.append(
-            await _trial(
-                "images", model.complete(_with_image()), Part.IMAGES, capabilities, "I say that I can't see them"
+            await _create_trial(
+                "images",
+                model.complete(_create_image_request()),
+                Part.IMAGES,
+                capabilities,
+                "I say that I can't see them",
             )
         )
         looks = await passes_second_look(model, patience)
         trials.append(Trial("judging facts", looks, "I remember your own sentences as you wrote them"))
         await capabilities.learn(Adjustments(frozenset() if looks else frozenset({Part.SECOND_LOOK})))
-        await model.get_to_know()  # At the end, since Ollama states the window only of a loaded model.
+        await model.learn_facts()  # At the end, since Ollama states the window only of a loaded model.
     finally:
         await model.close()
     streams = answer.finish is not Finish.CUT_OFF or bool(answer.text)
-    return ProbeResult(streams, capabilities.refused, model.window, capabilities.told, seconds, tuple(trials))
+    return ProbeResult(
+        streams, capabilities.refused, model.window, capabilities.has_stated_window, seconds, tuple(trials)
+    )
 
 
 async def _try_tools(model: OpenAIModel) -> list[Trial]:
@@ -121,7 +129,7 @@ async def _try_tools(model: OpenAIModel) -> list[Trial]:
         return [Trial("tools", False, str(error))]
     if not called.tool_calls:
         return [Trial("tools", False, without), Trial("tool results", None, "the model called no tool")]
-    conversation = [user, *_with_results(called)]
+    conversation = [user, *_add_results(called)]
     follow = replace(request, required_tool=None)
     trials = [Trial("tools", True)]
     for name in ("tool results", "another turn"):
@@ -130,12 +138,12 @@ async def _try_tools(model: OpenAIModel) -> list[Trial]:
         except ModelError as error:
             return [*trials, Trial(name, False, str(error))]
         trials.append(Trial(name, True))
-        conversation += _with_results(answer) if answer.tool_calls else [_message(answer)]
+        conversation += _add_results(answer) if answer.tool_calls else [_to_message(answer)]
         conversation.append(Message(Role.USER, "Say OK.", system_clock()))
     return trials
 
 
-def _message(answer: ModelAnswer) -> Message:
+def _to_message(answer: ModelAnswer) -> Message:
     return Message(
         Role.ASSISTANT,
         answer.text,
@@ -145,15 +153,15 @@ def _message(answer: ModelAnswer) -> Message:
     )
 
 
-def _with_results(answer: ModelAnswer) -> list[Message]:
+def _add_results(answer: ModelAnswer) -> list[Message]:
     results = [
         Message(Role.TOOL, "kept", system_clock(), speaker=call.name, tool_call_id=call.id)
         for call in answer.tool_calls
     ]
-    return [_message(answer), *results]
+    return [_to_message(answer), *results]
 
 
-async def _trial(
+async def _create_trial(
     name: str, answer: Awaitable[ModelAnswer], part: Part, capabilities: EndpointCapabilities, instead: str
 ) -> Trial:
     try:
@@ -174,7 +182,7 @@ async def passes_second_look(model: OpenAIModel, patience: float) -> bool:
     return await passes_self_test(ask, patience)
 
 
-def _talking() -> ModelRequest:
+def _create_conversation() -> ModelRequest:
     """Return a request with a later system message, two messages of the same role in a row, and tools."""
     conversation = (
         (Role.SYSTEM, "You are being tested. Answer in one word."),
@@ -189,17 +197,19 @@ def _talking() -> ModelRequest:
     return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=PROBE_TOKENS, steady=True, purpose="probe")
 
 
-def _as_json() -> ModelRequest:
+def _create_json_request() -> ModelRequest:
     message = Message(Role.USER, 'Answer with this JSON object and nothing else: {"ok": true}', system_clock())
     return ModelRequest([message], max_output_tokens=PROBE_TOKENS, steady=True, json=True, purpose="probe")
 
 
-def _with_image() -> ModelRequest:
-    message = Message(Role.USER, "Which colour is this?", system_clock(), images=(Image("image/png", _red_square()),))
+def _create_image_request() -> ModelRequest:
+    message = Message(
+        Role.USER, "Which colour is this?", system_clock(), images=(Image("image/png", _draw_red_square()),)
+    )
     return ModelRequest([message], max_output_tokens=PROBE_TOKENS, purpose="probe")
 
 
-def _red_square() -> bytes:
+def _draw_red_square() -> bytes:
     """Return a PNG. Some servers refuse smaller images."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:

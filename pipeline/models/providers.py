@@ -71,7 +71,7 @@ PROVIDERS = (
 OTHER = Provider("OpenAI-compatible")
 
 
-def provider_at(url: str | None) -> Provider:
+def get_provider(url: str | None) -> Provider:
     """Return the provider at a URL. None means OpenAI's own URL."""
     host = urlsplit(url or OPENAI_URL).hostname or ""
     for provider in PROVIDERS:
@@ -84,7 +84,7 @@ def takes_low_temperature(url: str | None, model: str) -> bool:
     """Return True if a temperature below 1 works well with a model."""
     name = model.lower().rpartition("/")[2]
     makers = (provider for provider in PROVIDERS if name.startswith(provider.families or ("/",)))
-    return all(provider.takes_temperature for provider in (provider_at(url), *makers))
+    return all(provider.takes_temperature for provider in (get_provider(url), *makers))
 
 
 def is_own_server(url: str | None) -> bool:

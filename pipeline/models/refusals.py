@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.models.capabilities import NOTHING, Adjustments, Part
-from pipeline.models.chat_completions import tool_key
-from pipeline.models.complaints import Complaint, says
+from pipeline.models.chat_completions import make_tool_key
+from pipeline.models.complaints import Complaint, has_match
 from pipeline.models.model import ToolSpec
 
 NO_REFUSALS = frozenset((401, 402, 403, 408, 409, 413, 429))
@@ -90,7 +90,7 @@ class Remedy:
     lasting: Adjustments = NOTHING
 
 
-def remedy(
+def find_remedy(
     complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
 ) -> Remedy | None:
     """Return the adjustments for the next attempt, or None if nothing is left to try.
@@ -100,10 +100,10 @@ def remedy(
         tools: Its tools.
         sent: Its adjustments.
     """
-    named = _remedy_for_part(complaint, present, tools, sent)
+    named = _find_part_remedy(complaint, present, tools, sent)
     if named is not None:
         return named
-    if complaint.status not in BAD_REQUEST or _base(complaint.param) == "model":
+    if complaint.status not in BAD_REQUEST or _get_first_name(complaint.param) == "model":
         return None
     for step in _STEPS:
         fresh = step & set(present)
@@ -112,78 +112,78 @@ def remedy(
     return None
 
 
-def _remedy_for_part(
+def _find_part_remedy(
     complaint: Complaint, present: Sequence[Part], tools: Sequence[ToolSpec], sent: Adjustments
 ) -> Remedy | None:
     text = f"{complaint.message} {complaint.text}"
-    if complaint.wants_responses or (says(_EFFORT_NONE, complaint.message) and tools):
+    if complaint.wants_responses or (has_match(_EFFORT_NONE, complaint.message) and tools):
         if (
             Part.CHAT_COMPLETIONS not in sent.without
             and Part.RESPONSES not in sent.without
             and complaint.wants_responses
         ):
-            return _lasting(sent, Part.CHAT_COMPLETIONS)
+            return _create_lasting_remedy(sent, Part.CHAT_COMPLETIONS)
         if tools and Part.DEFAULT_EFFORT not in sent.without:
-            return _lasting(sent, Part.DEFAULT_EFFORT)
-    if Part.EARLIER_CALLS in present and says(_REASONING_NAMES, text):
-        return _about_provider_data(text, present, sent)
-    bad_tool = _bad_tool(complaint, tools)
+            return _create_lasting_remedy(sent, Part.DEFAULT_EFFORT)
+    if Part.EARLIER_CALLS in present and has_match(_REASONING_NAMES, text):
+        return _find_provider_data_remedy(text, present, sent)
+    bad_tool = _find_bad_tool(complaint, tools)
     if bad_tool is not None:
-        made = Adjustments(bad_tools=frozenset({tool_key(bad_tool)}))
+        made = Adjustments(bad_tools=frozenset({make_tool_key(bad_tool)}))
         return Remedy(sent | made, made)
-    part = _named_part(complaint, [part for part in present if part not in sent.without])
+    part = _find_named_part(complaint, [part for part in present if part not in sent.without])
     if part is None:
         return None
     # A single broken image doesn't mean that the model refuses all images.
-    if part is Part.IMAGES and says(_ONE_PICTURE, complaint.message):
+    if part is Part.IMAGES and has_match(_ONE_PICTURE, complaint.message):
         return Remedy(sent.plus(part))
-    return _lasting(sent, part)
+    return _create_lasting_remedy(sent, part)
 
 
-def _named_part(complaint: Complaint, present: Sequence[Part]) -> Part | None:
+def _find_named_part(complaint: Complaint, present: Sequence[Part]) -> Part | None:
     said = complaint.message or complaint.text
-    base = _base(complaint.param)
+    base = _get_first_name(complaint.param)
     if base and base not in ("messages", "input", "body"):
         named = _PARAMS.get(base) or next((part for part in Part if part.value == base), None)
         if named in present:
             return named
         if named is None:
             return None
-    if Part.EMPTY_TEXT in present and says(r"text|content", said) and says(_EMPTY_TEXT, said):
+    if Part.EMPTY_TEXT in present and has_match(r"text|content", said) and has_match(_EMPTY_TEXT, said):
         return Part.EMPTY_TEXT
-    matches = {part: re.search(words, said, re.IGNORECASE) for part, words in _WORDS.items() if part in present}
-    places = {part: match.start() for part, match in matches.items() if match}
+    found = {part: re.search(words, said, re.IGNORECASE) for part, words in _WORDS.items() if part in present}
+    places = {part: match.start() for part, match in found.items() if match}
     if places:
         return min(places, key=lambda part: places[part])
-    if says(_ROLES, said):
+    if has_match(_ROLES, said):
         return next((part for part in _GENTLEST_FIRST if part in present), None)
     return None
 
 
-def _about_provider_data(text: str, present: Sequence[Part], sent: Adjustments) -> Remedy | None:
-    if says(_UNKNOWN, text):
-        return _lasting(sent, Part.PROVIDER_DATA) if Part.PROVIDER_DATA in present else None
+def _find_provider_data_remedy(text: str, present: Sequence[Part], sent: Adjustments) -> Remedy | None:
+    if has_match(_UNKNOWN, text):
+        return _create_lasting_remedy(sent, Part.PROVIDER_DATA) if Part.PROVIDER_DATA in present else None
     if Part.OTHERS_CALLS not in sent.without:
-        return _lasting(sent, Part.OTHERS_CALLS)
+        return _create_lasting_remedy(sent, Part.OTHERS_CALLS)
     if Part.EARLIER_CALLS not in sent.without:
         return Remedy(sent.plus(Part.EARLIER_CALLS))
     return None
 
 
-def _bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+def _find_bad_tool(complaint: Complaint, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     for said in (complaint.param or "", complaint.message, complaint.text):
         match = next((match for path in _TOOL_PATHS if (match := re.search(path, said, re.IGNORECASE))), None)
         if match and int(match[1]) < len(tools):
             return tools[int(match[1])]
-    if not says(_SCHEMA_WORDS, complaint.message):
+    if not has_match(_SCHEMA_WORDS, complaint.message):
         return None
     named = [tool for tool in tools if re.search(rf"['\"`]{re.escape(tool.name)}['\"`]", complaint.message)]
     return named[0] if len(named) == 1 else None
 
 
-def _base(param: str | None) -> str:
+def _get_first_name(param: str | None) -> str:
     return re.split(r"[.\[]", param or "")[0]
 
 
-def _lasting(sent: Adjustments, part: Part) -> Remedy:
+def _create_lasting_remedy(sent: Adjustments, part: Part) -> Remedy:
     return Remedy(sent.plus(part), Adjustments(frozenset({part})))

@@ -12,17 +12,17 @@ from pipeline.models.capabilities import Adjustments, Part
 from pipeline.models.chat_completions import (
     NO_TEXT,
     SHOWN_BY_TOOL,
-    data_url,
     describe_tool,
     ensure_object,
-    offered_tools,
-    own_data,
-    portable_id,
-    without_refused_calls,
+    get_own_data,
+    make_data_url,
+    make_portable_id,
+    retell_refused_calls,
+    select_tools,
 )
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest, Usage
-from pipeline.models.values import at, count_at, items, text_at
+from pipeline.models.values import get_count, get_items, get_text, get_value
 
 MIN_OUTPUT_TOKENS = 16
 """The API refuses smaller limits."""
@@ -37,13 +37,15 @@ class Responses:
 
     path = "/responses"
 
-    def body(self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> dict[str, Any]:
+    def build_body(
+        self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments
+    ) -> dict[str, Any]:
         without = adjustments.without
-        tools = offered_tools(request, adjustments)
+        tools = select_tools(request, adjustments)
         effort = "low" if request.low_effort else request.effort
         made: dict[str, Any] = {
             "model": model,
-            "input": _items(endpoint, model, request, adjustments),
+            "input": _build_items(endpoint, model, request, adjustments),
             "stream": True,
             "store": False,
         }
@@ -66,7 +68,7 @@ class Responses:
                 made["tool_choice"] = {"type": "function", "name": request.required_tool}
         return made | endpoint.extra_fields
 
-    def present(self, sent: Mapping[str, Any]) -> list[Part]:
+    def list_parts(self, sent: Mapping[str, Any]) -> list[Part]:
         names = {
             "include": Part.INCLUDE,
             "prompt_cache_key": Part.CACHE_KEY,
@@ -88,57 +90,59 @@ class Responses:
         return present
 
     def read(self, event: object, builder: AnswerBuilder) -> None:
-        kind = text_at(event, "type")
+        kind = get_text(event, "type")
         if kind == "response.output_text.delta":
-            builder.add_text(text_at(event, "delta"))
+            builder.add_text(get_text(event, "delta"))
         elif kind == "response.refusal.delta":
-            builder.add_refusal(text_at(event, "delta"))
+            builder.add_refusal(get_text(event, "delta"))
         elif kind == "response.output_item.done":
-            _read_item(at(event, "item"), builder)
+            _read_item(get_value(event, "item"), builder)
         elif kind.startswith("response.reasoning"):
             builder.reasoned = True
         elif kind in ("response.completed", "response.incomplete", "response.failed", "response.done"):
-            response = at(event, "response")
+            response = get_value(event, "response")
             if not builder.fields.get("items"):  # Some proxies stream only the end.
-                for item in items(response, "output"):
+                for item in get_items(response, "output"):
                     _read_item(item, builder, shows_text=not builder.has_content)
             _read_end(response, builder)
-        elif at(event, "object") == "response":  # Not streamed.
-            for item in items(event, "output"):
+        elif get_value(event, "object") == "response":  # Not streamed.
+            for item in get_items(event, "output"):
                 _read_item(item, builder, shows_text=True)
             _read_end(event, builder)
 
 
-def _items(endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments) -> list[dict[str, Any]]:
+def _build_items(
+    endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments
+) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     ids: dict[str, str] = {}
-    for message in without_refused_calls(endpoint, model, request, adjustments.without):
-        data = {} if Part.PROVIDER_DATA in adjustments.without else own_data(message, endpoint, model)
+    for message in retell_refused_calls(endpoint, model, request, adjustments.without):
+        data = {} if Part.PROVIDER_DATA in adjustments.without else get_own_data(message, endpoint, model)
         shows = Part.IMAGES not in adjustments.without
         if message.role is Role.ASSISTANT:
-            made += _answer_items(message, data, ids)
+            made += _build_answer_items(message, data, ids)
         elif message.role is Role.TOOL:
             output = message.content or NO_TEXT
             call_id = ids.get(message.tool_call_id or "", message.tool_call_id)
             made.append({"type": "function_call_output", "call_id": call_id, "output": output})
             if message.images and shows:
                 caption = {"type": "input_text", "text": SHOWN_BY_TOOL.format(tool=message.speaker)}
-                made.append({"role": "user", "content": [caption, *_images(message)]})
+                made.append({"role": "user", "content": [caption, *_build_images(message)]})
         else:
-            content = [{"type": "input_text", "text": message.content}, *(_images(message) if shows else ())]
+            content = [{"type": "input_text", "text": message.content}, *(_build_images(message) if shows else ())]
             made.append({"role": message.role.value, "content": content})
     return made
 
 
-def _images(message: Message) -> list[dict[str, Any]]:
-    return [{"type": "input_image", "image_url": data_url(image)} for image in message.images]
+def _build_images(message: Message) -> list[dict[str, Any]]:
+    return [{"type": "input_image", "image_url": make_data_url(image)} for image in message.images]
 
 
-def _answer_items(message: Message, data: Mapping[str, Any], ids: dict[str, str]) -> list[dict[str, Any]]:
+def _build_answer_items(message: Message, data: Mapping[str, Any], ids: dict[str, str]) -> list[dict[str, Any]]:
     """Return an answer as items. Stored items of this model are sent back unchanged, with the text from the log."""
-    stored = [item for item in items(at(data, "fields"), "items") if isinstance(item, dict)]
+    stored = [item for item in get_items(get_value(data, "fields"), "items") if isinstance(item, dict)]
     for call in message.tool_calls:
-        ids[call.id] = text_at(data, "calls", call.id, "id") or portable_id(call.id)
+        ids[call.id] = get_text(data, "calls", call.id, "id") or make_portable_id(call.id)
     made: list[dict[str, Any]] = []
     text = {"type": "output_text", "text": message.content, "annotations": []}
     said = not message.content
@@ -165,28 +169,28 @@ def _read_item(item: object, builder: AnswerBuilder, *, shows_text: bool = False
         return
     kind = item.get("type")
     if kind == "message":
-        for part in items(item, "content") if shows_text else ():
-            builder.add_text(text_at(part, "text"))
-            builder.add_refusal(text_at(part, "refusal"))
+        for part in get_items(item, "content") if shows_text else ():
+            builder.add_text(get_text(part, "text"))
+            builder.add_refusal(get_text(part, "refusal"))
         item = item | {"content": []}
     elif kind == "function_call":
-        call = builder.call_at(None, text_at(item, "call_id"), text_at(item, "name"))
-        call.arguments = text_at(item, "arguments")
+        call = builder.get_or_add_call(None, get_text(item, "call_id"), get_text(item, "name"))
+        call.arguments = get_text(item, "arguments")
     elif kind == "reasoning":
         builder.reasoned = True
     builder.fields.setdefault("items", []).append(item)
 
 
 def _read_end(response: object, builder: AnswerBuilder) -> None:
-    usage = at(response, "usage")
-    if prompt := count_at(usage, "input_tokens"):
-        cached = count_at(usage, "input_tokens_details", "cached_tokens")
-        builder.reasoned = builder.reasoned or count_at(usage, "output_tokens_details", "reasoning_tokens") > 0
-        builder.usage = Usage(prompt, count_at(usage, "output_tokens"), cached)
-    status = text_at(response, "status")
+    usage = get_value(response, "usage")
+    if prompt := get_count(usage, "input_tokens"):
+        cached = get_count(usage, "input_tokens_details", "cached_tokens")
+        builder.reasoned = builder.reasoned or get_count(usage, "output_tokens_details", "reasoning_tokens") > 0
+        builder.usage = Usage(prompt, get_count(usage, "output_tokens"), cached)
+    status = get_text(response, "status")
     if status == "completed":
         builder.finish_reason = "stop"
     elif status == "incomplete":
-        builder.finish_reason = text_at(response, "incomplete_details", "reason") or "length"
+        builder.finish_reason = get_text(response, "incomplete_details", "reason") or "length"
     else:
         builder.finish_reason = "error"

@@ -15,7 +15,7 @@ from config.waiting import Gate
 from memory.errors import Postponed, StoreError
 from memory.runtime.preferences import PreferenceStore
 from memory.runtime.usage import TokenUse, UsageLog
-from memory.text.tokens import IMAGE_TOKENS, TokenCounter, spoken
+from memory.text.tokens import IMAGE_TOKENS, TokenCounter, format_as_read
 from pipeline.models.capabilities import Part
 from pipeline.models.model import (
     ChatModel,
@@ -98,7 +98,7 @@ class ModelRouter(WrappedModel):
         """Ask the default model, or the fast model about the second look."""
         return await (self._models.fast if part is Part.SECOND_LOOK else self._model).can(part)
 
-    def others(self) -> tuple[ModelRouter, ...]:
+    def create_others(self) -> tuple[ModelRouter, ...]:
         """Return routers for the other models that a chat can choose, with the same fallbacks, limit and meter."""
         return tuple(
             ModelRouter(
@@ -151,7 +151,7 @@ class ModelRouter(WrappedModel):
             raise DailyLimitReached(
                 _("This chat has used what it may in a day: it goes on after midnight, or the bot's owner allows more.")
             )
-        if self._daily_limit is not None and await self._usage.tokens_today() >= self._daily_limit:
+        if self._daily_limit is not None and await self._usage.count_tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
                 ngettext(
                     "Today's limit of {n} token is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
@@ -161,13 +161,13 @@ class ModelRouter(WrappedModel):
             )
 
     async def _meter_call(self, request: ModelRequest, answer: ModelAnswer) -> None:
-        texts = [spoken(message) for message in request.messages]
+        texts = [format_as_read(message) for message in request.messages]
         texts += [tool.name + tool.description + tool.parameters for tool in request.tools]
         usage = answer.usage
         images = sum(len(message.images) for message in request.messages)
         if usage is None:
-            count = sum(self._counter.text(text, answer.model) for text in texts) + images * IMAGE_TOKENS
-            usage = Usage(count, self._counter.text(answer.text, answer.model))
+            count = sum(self._counter.count(text, answer.model) for text in texts) + images * IMAGE_TOKENS
+            usage = Usage(count, self._counter.count(answer.text, answer.model))
         elif not images:  # The cost of an image says nothing about the cost of text.
             self._counter.observe(answer.model, texts, usage.prompt_tokens)
         use = TokenUse(
@@ -196,14 +196,14 @@ class ModelChoice:
         self.models: Mapping[str, ChatModel] = {model.name: model for model in (usual, *others)}
         self._preferences = preferences
 
-    async def of(self, chat: str) -> ChatModel:
+    async def get(self, chat: str) -> ChatModel:
         return self.models.get(await self._read_choice(chat) or "", self.usual)
 
-    async def for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
+    async def get_for_turn(self, chat: str) -> tuple[ChatModel, str | None]:
         """Return the model for a turn, and a one-time notice if the chosen model is no longer configured."""
         gone = await self._read_choice(chat)
         if gone is None or gone in self.models:
-            return await self.of(chat), None
+            return await self.get(chat), None
         with contextlib.suppress(StoreError):  # The disk may be full. The notice is repeated then.
             await self.choose(chat, None)
         return self.usual, _(
@@ -216,7 +216,7 @@ class ModelChoice:
         """Store the choice of a chat. None means the default model. Raises StoreError."""
         await self._preferences.change(chat, model=name)
 
-    async def is_news(self, chat: str, toolless: str) -> bool:
+    async def should_notify(self, chat: str, toolless: str) -> bool:
         """Return True the first time that a chat must be notified that its model can't use tools."""
         try:
             is_news = (await self._preferences.get(chat)).toolless != toolless
@@ -246,7 +246,7 @@ class YieldingModel(WrappedModel):
         self._idle = Gate()
         self._background_tasks: set[asyncio.Task[ModelAnswer]] = set()
 
-    async def quiet(self) -> None:
+    async def wait_until_idle(self) -> None:
         await self._idle.wait()
 
     async def complete(self, request: ModelRequest, on_text: OnText | None = None) -> ModelAnswer:

@@ -24,13 +24,15 @@ def repair_schema(schema: object) -> dict[str, Any]:
         if not branches:
             continue
         for branch in branches:
-            made["properties"] = _dict(branch.get("properties")) | _dict(made.get("properties"))
-        required = [set(_list(branch.get("required"))) for branch in branches]
+            made["properties"] = _to_dict(branch.get("properties")) | _to_dict(made.get("properties"))
+        required = [set(_to_list(branch.get("required"))) for branch in branches]
         common = set.union(*required) if combination == "allOf" else set.intersection(*required)
-        made["required"] = [*_list(made.get("required")), *sorted(common)]
+        made["required"] = [*_to_list(made.get("required")), *sorted(common)]
     made["type"] = "object"
-    made["properties"] = _dict(made.get("properties"))
-    required_names = [name for name in dict.fromkeys(_list(made.pop("required", None))) if name in made["properties"]]
+    made["properties"] = _to_dict(made.get("properties"))
+    required_names = [
+        name for name in dict.fromkeys(_to_list(made.pop("required", None))) if name in made["properties"]
+    ]
     return made | ({"required": required_names} if required_names else {})
 
 
@@ -51,7 +53,7 @@ def _repair(schema: object, depth: int) -> dict[str, Any]:
             made[key] = value
     _repair_array(made, depth)
     if "properties" in made and "required" in made:
-        names = [name for name in _list(made.pop("required")) if name in made["properties"]]
+        names = [name for name in _to_list(made.pop("required")) if name in made["properties"]]
         made |= {"required": names} if names else {}
     return made
 
@@ -69,9 +71,9 @@ def _repair_array(made: dict[str, Any], depth: int) -> None:
         made["items"] = {"type": "string"}
 
 
-def _dict(value: object) -> dict[str, Any]:
+def _to_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: object) -> list[Any]:
+def _to_list(value: object) -> list[Any]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []

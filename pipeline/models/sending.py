@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import structlog
 
 from memory.messages import Message, Role
-from memory.text.validity import valid_json
+from memory.text.validity import replace_invalid_in_json
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.anthropic import Messages
 from pipeline.models.capabilities import NOTHING, Adjustments, Part
-from pipeline.models.chat_completions import ChatCompletions, offered_tools, tool_key
+from pipeline.models.chat_completions import ChatCompletions, make_tool_key, select_tools
 from pipeline.models.client import is_refused_connection
-from pipeline.models.complaints import Complaint, complaint_in, read_complaint
+from pipeline.models.complaints import Complaint, find_complaint, read_complaint
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.events import DONE, read_events
 from pipeline.models.model import ModelRequest, ToolSpec
-from pipeline.models.refusals import BAD_REQUEST, NO_REFUSALS, remedy
+from pipeline.models.refusals import BAD_REQUEST, NO_REFUSALS, find_remedy
 from pipeline.models.responses import Responses
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ class WireFormat(Protocol):
 
     path: str
 
-    def body(
+    def build_body(
         self, endpoint: Endpoint, model: str, request: ModelRequest, adjustments: Adjustments
     ) -> dict[str, Any]: ...
 
-    def present(self, sent: Mapping[str, Any]) -> list[Part]: ...
+    def list_parts(self, sent: Mapping[str, Any]) -> list[Part]: ...
 
     def read(self, event: object, builder: AnswerBuilder) -> None: ...
 
@@ -89,7 +89,7 @@ class OpenAnswer:
             on_event()
             if event is DONE:
                 builder.is_complete = True
-            elif (complaint := _error_in(event)) is not None:
+            elif (complaint := _find_error(event)) is not None:
                 raise Rejected(complaint)
             else:
                 self.wire.read(event, builder)
@@ -127,9 +127,9 @@ class Sender:
         adjustments, learned = known, NOTHING
         tested = False
         for _attempt in range(MAX_ATTEMPTS):
-            wire = self._wire(adjustments)
-            body = wire.body(self.endpoint, self.model, self.request, adjustments)
-            tools = offered_tools(self.request, adjustments)
+            wire = self._choose_wire(adjustments)
+            body = wire.build_body(self.endpoint, self.model, self.request, adjustments)
+            tools = select_tools(self.request, adjustments)
             try:
                 answer = await self._post(wire, body)
             except Rejected as rejected:
@@ -140,16 +140,16 @@ class Sender:
                     continue
                 if complaint.is_filter or complaint.is_overflow or complaint.status in NO_REFUSALS:
                     raise
-                found = remedy(complaint, wire.present(body), tools, adjustments)
+                found = find_remedy(complaint, wire.list_parts(body), tools, adjustments)
                 may_be_tools = complaint.status in BAD_REQUEST and complaint.param != "model"
                 if found is None and tools and not tested and may_be_tools:
                     tested = True
-                    bad = await self._refused_tools(wire, tools, adjustments)
+                    bad = await self._find_refused_tools(wire, tools, adjustments)
                     if bad != NOTHING:
                         adjustments, learned = adjustments | bad, learned | bad
                         continue
                 log.warning(
-                    "request_refused", status=complaint.status, remedy=found and sorted(found.adjustments.names())
+                    "request_refused", status=complaint.status, remedy=found and sorted(found.adjustments.to_names())
                 )
                 if found is None:
                     raise
@@ -159,7 +159,7 @@ class Sender:
                 return answer
         raise Rejected(Complaint(None, "the server refuses every form of the request"))
 
-    def _wire(self, adjustments: Adjustments) -> WireFormat:
+    def _choose_wire(self, adjustments: Adjustments) -> WireFormat:
         if self.endpoint.provider.uses_messages:
             return Messages()
         uses_responses = Part.CHAT_COMPLETIONS in adjustments.without and Part.RESPONSES not in adjustments.without
@@ -175,7 +175,7 @@ class Sender:
                 "httpx2.Response",
                 await self.client.post(
                     wire.path,
-                    body=valid_json(body),
+                    body=replace_invalid_in_json(body),
                     cast_to=httpx2.Response,
                     stream=True,
                     stream_cls=openai.AsyncStream[object],
@@ -183,7 +183,7 @@ class Sender:
             )
         except openai.APIStatusError as error:
             self.on_sign_of_life()
-            raise _status_error(error) from error
+            raise _to_error(error) from error
         except openai.APIConnectionError as error:
             # While the machine starts, the network may not be up yet.
             is_starting = bool(self.request.loading_seconds) and not isinstance(error, openai.APITimeoutError)
@@ -194,7 +194,7 @@ class Sender:
         try:
             first = await anext(events, DONE)
             self.on_sign_of_life()
-            complaint = _error_in(first)
+            complaint = _find_error(first)
         except BaseException:
             await response.aclose()
             raise
@@ -205,30 +205,34 @@ class Sender:
             raise Rejected(complaint)
         return OpenAnswer(response, events, first, wire, NOTHING, NOTHING)
 
-    async def _refused_tools(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> Adjustments:
+    async def _find_refused_tools(
+        self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments
+    ) -> Adjustments:
         """Find out with small requests which tools the server refuses, or that it refuses all tools."""
-        if await self._takes(wire, tools, adjustments) or not await self._takes(wire, [], adjustments):
+        if await self._accepts(wire, tools, adjustments) or not await self._accepts(wire, [], adjustments):
             return NOTHING
-        bad = await self._bad_among(wire, tools, adjustments)
+        bad = await self._find_bad_tools(wire, tools, adjustments)
         if len(bad) == len(tools):
             return Adjustments(frozenset({Part.TOOLS}))
-        return Adjustments(bad_tools=frozenset(tool_key(tool) for tool in bad))
+        return Adjustments(bad_tools=frozenset(make_tool_key(tool) for tool in bad))
 
-    async def _bad_among(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> list[ToolSpec]:
-        if await self._takes(wire, tools, adjustments):
+    async def _find_bad_tools(
+        self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments
+    ) -> list[ToolSpec]:
+        if await self._accepts(wire, tools, adjustments):
             return []
         if len(tools) == 1:
             return tools
         middle = len(tools) // 2
         return [
-            *await self._bad_among(wire, tools[:middle], adjustments),
-            *await self._bad_among(wire, tools[middle:], adjustments),
+            *await self._find_bad_tools(wire, tools[:middle], adjustments),
+            *await self._find_bad_tools(wire, tools[middle:], adjustments),
         ]
 
-    async def _takes(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> bool:
+    async def _accepts(self, wire: WireFormat, tools: list[ToolSpec], adjustments: Adjustments) -> bool:
         message = Message(Role.USER, "Say OK.", self.request.messages[-1].created_at)
         request = ModelRequest([message], tuple(tools), purpose="probe")
-        body = wire.body(self.endpoint, self.model, request, adjustments)
+        body = wire.build_body(self.endpoint, self.model, request, adjustments)
         try:
             answer = await self._post(wire, body)
         except Rejected:
@@ -242,20 +246,20 @@ def _has_no_responses(complaint: Complaint) -> bool:
     return complaint.status in (404, 405, 501) or "api.responses.write" in complaint.text
 
 
-def _error_in(event: object) -> Complaint | None:
+def _find_error(event: object) -> Complaint | None:
     if event is DONE or not isinstance(event, dict | list):
         return None
     if isinstance(event, dict):
         if event.get("type") == "response.failed":
-            return complaint_in(event.get("response"))
+            return find_complaint(event.get("response"))
         if event.get("type") == "error" and "error" not in event:
-            return complaint_in({"error": {key: event.get(key) for key in ("message", "code", "param")}})
+            return find_complaint({"error": {key: event.get(key) for key in ("message", "code", "param")}})
         if event.get("choices") or str(event.get("type", "")).startswith("response."):
             return None
-    return complaint_in(event)
+    return find_complaint(event)
 
 
-def _status_error(error: openai.APIStatusError) -> Exception:
+def _to_error(error: openai.APIStatusError) -> Exception:
     try:
         body = error.response.text
     except Exception:  # noqa: BLE001  # The body may be incomplete. Use the error's own text.
@@ -266,5 +270,5 @@ def _status_error(error: openai.APIStatusError) -> Exception:
     return Rejected(complaint)
 
 
-def loading_pause(attempt: int) -> float:
+def get_loading_pause(attempt: int) -> float:
     return LOADING_PAUSES[min(attempt, len(LOADING_PAUSES) - 1)]

@@ -66,7 +66,7 @@ class ThinkingSplitter:
     def _advance_answer(self) -> bool:
         match = _MARKER.search(self._pending)
         if match is None:
-            certain = len(self._pending) - _unfinished_marker_chars(self._pending)
+            certain = len(self._pending) - _count_unfinished_marker_chars(self._pending)
             self._emit(self._pending[:certain])
             self._pending = self._pending[certain:]
             return False
@@ -100,7 +100,7 @@ class ThinkingSplitter:
         return line.count("`") % 2 == 1
 
 
-def _unfinished_marker_chars(text: str) -> int:
+def _count_unfinished_marker_chars(text: str) -> int:
     """Return how many characters at the end of `text` may be the beginning of a tag."""
     tail = text[-(_MAX_MARKER_CHARS - 1) :].lower()
     for at, char in enumerate(tail):

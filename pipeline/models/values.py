@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 
-def at(value: object, *names: str) -> object:
+def get_value(value: object, *names: str) -> object:
     """Return the value under a path of names, or None if it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def items(value: object, name: str) -> list[object]:
+def get_items(value: object, name: str) -> list[object]:
     """Return the list under a name, or an empty one."""
-    result = at(value, name)
+    result = get_value(value, name)
     return result if isinstance(result, list) else []
 
 
-def text_at(value: object, *names: str) -> str:
+def get_text(value: object, *names: str) -> str:
     """Return the text under a path of names, or an empty one."""
-    result = at(value, *names)
+    result = get_value(value, *names)
     return result if isinstance(result, str) else ""
 
 
-def count_at(value: object, *names: str) -> int:
+def get_count(value: object, *names: str) -> int:
     """Return the number under a path of names, or 0."""
-    result = at(value, *names)
+    result = get_value(value, *names)
     return int(result) if isinstance(result, int | float) and not isinstance(result, bool) else 0

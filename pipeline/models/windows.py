@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipeline.models.client import is_on_this_machine, tls_context
-from pipeline.models.values import at, items
+from pipeline.models.client import get_tls_context, is_on_this_machine
+from pipeline.models.values import get_items, get_value
 
 if TYPE_CHECKING:
     import httpx
@@ -36,7 +36,7 @@ _OUTPUT = (("top_provider", "max_completion_tokens"), ("max_completion_tokens",)
 
 
 @dataclass(frozen=True, slots=True)
-class SaidWindow:
+class StatedWindow:
     """The window of a model as its endpoint states it, in tokens. None means that it is not stated.
 
     Attributes:
@@ -52,7 +52,7 @@ class SaidWindow:
     blind: bool = False
 
 
-async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | None:
+async def ask_window(base_url: str, api_key: str, model: str) -> StatedWindow | None:
     """Ask the endpoint for the window of a model. Return None if it can't be reached. Never raises."""
     import httpx  # Most processes never need it.
 
@@ -63,62 +63,62 @@ async def ask_window(base_url: str, api_key: str, model: str) -> SaidWindow | No
             httpx.AsyncClient(
                 headers=headers,
                 timeout=TIMEOUT_SECONDS,
-                verify=tls_context(),
+                verify=get_tls_context(),
                 trust_env=not is_on_this_machine(base_url),
             ) as client,
         ):
             listing = await _get(client, f"{base_url.rstrip('/')}/models")
-            if said_window := _from_listing(listing, model):
+            if said_window := _read_listing(listing, model):
                 return said_window
-            root = _root(base_url)
+            root = _get_root(base_url)
             answers = await asyncio.gather(
-                _lm_studio(client, root, model), _ollama(client, root, model), _llama_cpp(client, root)
+                _ask_lm_studio(client, root, model), _ask_ollama(client, root, model), _ask_llama_cpp(client, root)
             )
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
         return None
-    return next((said_window for said_window in answers if said_window is not None), SaidWindow())
+    return next((said_window for said_window in answers if said_window is not None), StatedWindow())
 
 
-def _from_listing(listing: object, model: str) -> SaidWindow | None:
-    entries = items(listing, "data")
+def _read_listing(listing: object, model: str) -> StatedWindow | None:
+    entries = get_items(listing, "data")
     result = _find_model(entries, "id", model)
-    if result is None and len(entries) == 1 and at(entries[0], "owned_by") == "llamacpp":
+    if result is None and len(entries) == 1 and get_value(entries[0], "owned_by") == "llamacpp":
         result = entries[0]  # llama.cpp has a single model, and accepts any name for it.
-    context = _first(result, _CONTEXT)
-    inputs = at(result, "architecture", "input_modalities")  # OpenRouter
+    context = _find_first(result, _CONTEXT)
+    inputs = get_value(result, "architecture", "input_modalities")  # OpenRouter
     blind = isinstance(inputs, list) and "image" not in inputs
-    return SaidWindow(context, _first(result, _OUTPUT), blind=blind) if context else None
+    return StatedWindow(context, _find_first(result, _OUTPUT), blind=blind) if context else None
 
 
-async def _lm_studio(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
-    result = _find_model(items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
+async def _ask_lm_studio(client: httpx.AsyncClient, root: str, model: str) -> StatedWindow | None:
+    result = _find_model(get_items(await _get(client, f"{root}/api/v0/models"), "data"), "id", model)
     if result is None:
         return None
-    loaded, blind = _tokens(at(result, "loaded_context_length")), at(result, "type") == "llm"
-    return SaidWindow(loaded or DEFAULT_LOCAL_TOKENS, final=loaded is not None, blind=blind)
+    loaded, blind = _parse_tokens(get_value(result, "loaded_context_length")), get_value(result, "type") == "llm"
+    return StatedWindow(loaded or DEFAULT_LOCAL_TOKENS, final=loaded is not None, blind=blind)
 
 
-async def _ollama(client: httpx.AsyncClient, root: str, model: str) -> SaidWindow | None:
+async def _ask_ollama(client: httpx.AsyncClient, root: str, model: str) -> StatedWindow | None:
     answer = await _get(client, f"{root}/api/show", {"model": model})
-    details = at(answer, "model_info")
+    details = get_value(answer, "model_info")
     if not isinstance(details, dict):
         return None
-    capabilities = at(answer, "capabilities")
+    capabilities = get_value(answer, "capabilities")
     blind = isinstance(capabilities, list) and "vision" not in capabilities
     running = await _get(client, f"{root}/api/ps")
-    loaded = _tokens(at(_find_model(items(running, "models"), "model", model), "context_length"))
-    trained = next((t for name, t in details.items() if name.endswith(".context_length") and _tokens(t)), None)
-    if loaded or at(answer, "remote_host"):  # With a remote host, the model runs in Ollama's cloud.
-        return SaidWindow(loaded or trained, blind=blind)
+    loaded = _parse_tokens(get_value(_find_model(get_items(running, "models"), "model", model), "context_length"))
+    trained = next((t for name, t in details.items() if name.endswith(".context_length") and _parse_tokens(t)), None)
+    if loaded or get_value(answer, "remote_host"):  # With a remote host, the model runs in Ollama's cloud.
+        return StatedWindow(loaded or trained, blind=blind)
     # Ollama silently cuts longer prompts, so assume the smallest window until the model is loaded.
-    configured = re.search(r"^num_ctx\s+(\d+)\s*$", str(at(answer, "parameters")), re.MULTILINE)
+    configured = re.search(r"^num_ctx\s+(\d+)\s*$", str(get_value(answer, "parameters")), re.MULTILINE)
     assumed = int(configured[1]) if configured else min(DEFAULT_LOCAL_TOKENS, trained or DEFAULT_LOCAL_TOKENS)
-    return SaidWindow(assumed, final=False, blind=blind)
+    return StatedWindow(assumed, final=False, blind=blind)
 
 
-async def _llama_cpp(client: httpx.AsyncClient, root: str) -> SaidWindow | None:
-    slot = _tokens(at(await _get(client, f"{root}/props"), "default_generation_settings", "n_ctx"))
-    return SaidWindow(slot) if slot else None
+async def _ask_llama_cpp(client: httpx.AsyncClient, root: str) -> StatedWindow | None:
+    slot = _parse_tokens(get_value(await _get(client, f"{root}/props"), "default_generation_settings", "n_ctx"))
+    return StatedWindow(slot) if slot else None
 
 
 async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None = None) -> object:
@@ -130,7 +130,7 @@ async def _get(client: httpx.AsyncClient, url: str, post: dict[str, str] | None 
         return None
 
 
-def _root(base_url: str) -> str:
+def _get_root(base_url: str) -> str:
     split = urlsplit(base_url)
     return f"{split.scheme}://{split.netloc}"
 
@@ -138,13 +138,13 @@ def _root(base_url: str) -> str:
 def _find_model(entries: list[object], key: str, model: str) -> object:
     """Return the entry of a model. Ollama adds `:latest` to names without a tag."""
     target = model.lower().removesuffix(":latest")
-    return next((e for e in entries if str(at(e, key)).lower().removesuffix(":latest") == target), None)
+    return next((e for e in entries if str(get_value(e, key)).lower().removesuffix(":latest") == target), None)
 
 
-def _first(entry: object, places: Iterable[tuple[str, ...]]) -> int | None:
-    return next((tokens for place in places if (tokens := _tokens(at(entry, *place)))), None)
+def _find_first(entry: object, places: Iterable[tuple[str, ...]]) -> int | None:
+    return next((tokens for place in places if (tokens := _parse_tokens(get_value(entry, *place)))), None)
 
 
-def _tokens(value: object) -> int | None:
+def _parse_tokens(value: object) -> int | None:
     """Return the value if it is a plausible number of tokens, or None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 512 else None

@@ -63,7 +63,7 @@ def read_written_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> t
         text: The whole answer, without thinking.
         schemas: The JSON schemas of the tools' parameters, by tool name.
     """
-    whole = _whole_answer(text, schemas)
+    whole = _parse_whole_answer(text, schemas)
     if whole:
         return "", whole
     calls: list[WrittenCall] = []
@@ -73,7 +73,7 @@ def read_written_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> t
         if _is_in_code(text, match.start()):
             continue
         body = next(group for group in match.groups() if group is not None)
-        found = list(_calls_in(body, schemas))
+        found = list(_find_calls(body, schemas))
         if not found:
             continue
         calls += [(name, arguments) for name, arguments in found if name in schemas]
@@ -83,7 +83,7 @@ def read_written_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> t
     return ("".join(rest).strip() if end else text), calls
 
 
-def marker_position(text: str, start: int = 0) -> int | None:
+def find_marker(text: str, start: int = 0) -> int | None:
     """Return the position where the first written call may begin, or None."""
     for match in MARKER.finditer(text, start):
         if not _is_in_code(text, match.start()):
@@ -97,27 +97,27 @@ def _is_in_code(text: str, at: int) -> bool:
     return before.count("```") % 2 == 1 or line.count("`") % 2 == 1 or before.endswith(('"', "'"))
 
 
-def _whole_answer(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[WrittenCall]:
+def _parse_whole_answer(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[WrittenCall]:
     """Return the calls if they are the whole answer, bare or in a code block."""
     fenced = _FENCED.fullmatch(text)
     body = (fenced[1] if fenced else text).strip()
     body = body.removeprefix("Tool call:").strip()
-    values = _json_values(body)
+    values = _parse_json_values(body)
     calls = [_parse_call(value) for value in values or ()]
     if calls and all(call is not None and call[0] in schemas for call in calls):
         return [call for call in calls if call is not None]
-    return _python_calls(body, schemas)
+    return _parse_python_calls(body, schemas)
 
 
-def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[WrittenCall]:
-    values = _json_values(body)
+def _find_calls(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[WrittenCall]:
+    values = _parse_json_values(body)
     if values:
         yield from (call for value in values if (call := _parse_call(value)) is not None)
         return
     found = False
     for pattern in (_MISTRAL_CALL, _DEEPSEEK_CALL, _KIMI_CALL):
         for match in pattern.finditer(body):
-            arguments = _first_object(body, match.end())
+            arguments = _parse_first_object(body, match.end())
             if arguments is not None:
                 found = True
                 yield match["name"], arguments
@@ -127,16 +127,16 @@ def _calls_in(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[W
         (_GLM_CALL, _GLM_ARGUMENT),
     ):
         for match in pattern.finditer(body):
-            arguments = _first_object(match["body"], 0)
+            arguments = _parse_first_object(match["body"], 0)
             if arguments is None:
                 arguments = _convert_types(parameter.finditer(match["body"]), schemas.get(match["name"], {}))
             found = True
             yield match["name"], arguments
     if not found:
-        yield from _python_calls(body.strip(), schemas)
+        yield from _parse_python_calls(body.strip(), schemas)
 
 
-def _json_values(text: str) -> list[Any] | None:
+def _parse_json_values(text: str) -> list[Any] | None:
     """Parse a sequence of JSON values. Return None if the text contains anything else."""
     values: list[Any] = []
     at = 0
@@ -154,7 +154,7 @@ def _json_values(text: str) -> list[Any] | None:
     return values
 
 
-def _first_object(text: str, start: int) -> dict[str, Any] | None:
+def _parse_first_object(text: str, start: int) -> dict[str, Any] | None:
     at = start
     while at < len(text) and text[at].isspace():
         at += 1
@@ -178,7 +178,7 @@ def _parse_call(value: object) -> WrittenCall | None:
         return None
     arguments = call[key]
     if isinstance(arguments, str):
-        arguments = _first_object(arguments, 0)
+        arguments = _parse_first_object(arguments, 0)
     return (call["name"].removeprefix("functions."), arguments) if isinstance(arguments, dict) else None
 
 
@@ -200,7 +200,7 @@ def _parse_value(text: str) -> Any:
         return text
 
 
-def _python_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[WrittenCall]:
+def _parse_python_calls(text: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[WrittenCall]:
     """Return the calls if the text consists only of Python calls of tools: `[search(query="bees")]`."""
     if not re.match(rf"\[?\s*(?:print\()?(?:default_api\.)?{_NAME}\(", text):
         return []

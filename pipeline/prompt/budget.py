@@ -9,7 +9,7 @@ from functools import cached_property
 from config.models import ModelWindow
 from memory.files.notes import Memory
 from memory.log.conversation import InMemoryConversation
-from memory.messages import Message, Role, complete_groups
+from memory.messages import Message, Role, drop_incomplete_calls
 from memory.text.tokens import TokenCounter
 from pipeline.models.model import ChatModel, ToolSpec
 
@@ -80,11 +80,11 @@ class Budget:
         return min(MAX_RELEVANT_TOKENS, self.free // 8)
 
     def text(self, text: str) -> int:
-        return self.counter.text(text, self.model)
+        return self.counter.count(text, self.model)
 
     def steady(self, text: str) -> int:
         """Estimate the tokens of a text that is cut, so that the next request cuts it at the same place."""
-        return self.counter.steady_text(text, self.model)
+        return self.counter.count_steadily(text, self.model)
 
     def cut(self, text: str, tokens: int, hint: str = "") -> str:
         """Return the text, or only its beginning and end if it is longer than `tokens`."""
@@ -105,19 +105,19 @@ class Budget:
 
     def fit(self, messages: list[Message]) -> list[Message]:
         """Drop incomplete tool calls, and the oldest messages until the rest fits."""
-        return self._prune(complete_groups(messages), self.messages)
+        return self._prune(drop_incomplete_calls(messages), self.messages)
 
     def shorten(self, messages: list[Message]) -> list[Message]:
         """Cut long messages and drop old ones to halve a request that the provider refused as too long."""
         cut = [self.cap(m, self.message if m.role is Role.SYSTEM else self.message // 2) for m in messages]
-        return self._prune(cut, min(self.messages, self.counter.messages(messages, self.model)) // 2)
+        return self._prune(cut, min(self.messages, self.counter.count_messages(messages, self.model)) // 2)
 
     def _prune(self, messages: list[Message], tokens: int) -> list[Message]:
         """Return the newest messages that fit. The user's last message always stays, even before long tool results."""
         question = next((m for m in reversed(messages) if m.role is Role.USER), None)
-        conversation = InMemoryConversation(lambda group: self.counter.messages(group, self.model))
+        conversation = InMemoryConversation(lambda group: self.counter.count_messages(group, self.model))
         conversation.add_many(message for message in messages if message is not question)
-        question_tokens = self.counter.messages([question], self.model) if question else 0
+        question_tokens = self.counter.count_messages([question], self.model) if question else 0
         conversation.prune(max(0, tokens - question_tokens))
         retained = {id(message) for message in conversation.all()}
         return [message for message in messages if message is question or id(message) in retained]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import structlog
 
-from memory.files.notes import Memory, without_visible
+from memory.files.notes import Memory, remove_visible
 from memory.log.daily_notes import DailyNotes
 from memory.messages import Passage
-from memory.search.activation import UNASKED_DIVISOR, Activated, Activation, Layer, Pool
+from memory.search.activation import UNASKED_DIVISOR, ActivatedMemory, Activation, Layer, Pool
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
-from memory.search.query_splitting import asked_in, asks
+from memory.search.query_splitting import asks, find_questions
 from memory.search.recall import Recall
 from memory.search.types import NOTHING
 from pipeline.prompt.budget import fit_memory
@@ -46,19 +46,21 @@ class MemoryPart:
         memory, long_term = await self._read_files(draft)
         in_files = NOTHING_IN_PROMPT.with_lines(long_term.whole)
         room = budget.activation(self._tokens) - budget.text(RULES_HEADER)
-        pool = await self._activation.pool(owner, room, found)
-        rules = self._activation.baseline(pool, room, budget.text, in_files)
+        pool = await self._activation.read_pool(owner, room, found)
+        rules = self._activation.select_baseline(pool, room, budget.text, in_files)
         room -= sum(rule.tokens for rule in rules)
         seen = in_files.with_messages(draft.visible.messages)
-        strong = self._activation.unasked(pool, rules, room // UNASKED_DIVISOR, budget.text, draft.today.date(), seen)
+        strong = self._activation.select_unasked(
+            pool, rules, room // UNASKED_DIVISOR, budget.text, draft.today.date(), seen
+        )
         draft.stable += self._stable_sections(memory, long_term, strong, rules)
         draft.activated += [*rules, *strong]
         if not draft.new_messages:
             return
         shown = draft.shown.with_lines(long_term.whole).with_quoted(*_contents(pool, [*rules, *strong]))
         # Recalled messages are not part of later requests, so a message that asks nothing needs fewer of them.
-        asked = asks(draft.question) or bool(asked_in(draft.question))
-        earlier = await self._recall.relevant(
+        asked = asks(draft.question) or bool(find_questions(draft.question))
+        earlier = await self._recall.format_relevant(
             found,
             draft.transcript,
             budget.relevant if asked else budget.relevant // STATEMENT_DIVISOR,
@@ -81,9 +83,9 @@ class MemoryPart:
         draft.notices += [memory.unreadable] if memory.unreadable else []
         if draft.is_plain:
             memory = Memory(memory.long_term, "", ())
-        memory = without_visible(memory, draft.visible.messages, draft.zone)
+        memory = remove_visible(memory, draft.visible.messages, draft.zone)
         turns = {message.turn_id for message in draft.visible.messages if message.turn_id is not None}
-        lines = await self._activation.page_lines(draft.session.owner, turns, draft.today)
+        lines = await self._activation.read_page_lines(draft.session.owner, turns, draft.today)
         written = set(memory.long_term.splitlines())
         vital = [line for line, was_written in lines.vital if not was_written or line in written]
         divided = without_hidden(memory.long_term, lines)
@@ -93,7 +95,11 @@ class MemoryPart:
         return replace(memory, long_term=long_term.text), long_term
 
     def _stable_sections(
-        self, memory: Memory, long_term: LongTermText, strong: Sequence[Activated], rules: Sequence[Activated]
+        self,
+        memory: Memory,
+        long_term: LongTermText,
+        strong: Sequence[ActivatedMemory],
+        rules: Sequence[ActivatedMemory],
     ) -> list[Section]:
         strong_lines, rule_lines = [item.line for item in strong], [item.line for item in rules]
         added = ["\n".join([NEW_HEADER, *long_term.new])] if long_term.new else []
@@ -110,15 +116,15 @@ class MemoryPart:
         return sections
 
     def _match(
-        self, draft: Draft, pool: Pool, chosen: Sequence[Activated], shown: AlreadyInPrompt
-    ) -> tuple[Activated, ...]:
+        self, draft: Draft, pool: Pool, chosen: Sequence[ActivatedMemory], shown: AlreadyInPrompt
+    ) -> tuple[ActivatedMemory, ...]:
         """Return the memories that match the new message, in the tokens that `chosen` has left."""
         budget = draft.budget
         used = sum(memory.tokens for memory in chosen)
         used += budget.text(RULES_HEADER) if any(memory.layer is Layer.BASELINE for memory in chosen) else 0
         # A memory captured from the new message would only repeat it.
         seen = (budget.cap(message, budget.message) for message in (*draft.visible.messages, *draft.new_messages))
-        return self._activation.contextual(
+        return self._activation.select_contextual(
             pool,
             chosen,
             budget.activation(self._tokens) - used,
@@ -128,7 +134,7 @@ class MemoryPart:
         )
 
 
-def _contents(pool: Pool, chosen: Sequence[Activated]) -> list[str]:
+def _contents(pool: Pool, chosen: Sequence[ActivatedMemory]) -> list[str]:
     """Return the chosen memories as they were stored."""
     ids = {memory.id for memory in chosen}
     return [memory.content for memory in (*pool.rules, *pool.strong) if memory.id in ids]

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from memory.log.sessions import Session, Transcript
 from memory.messages import Message, Passage
 from memory.reminders.delivery import TaskRun
-from memory.search.activation import Activated
+from memory.search.activation import ActivatedMemory
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from pipeline.prompt.budget import Budget
 
@@ -85,7 +85,7 @@ class Draft:
     stable: list[Section] = field(default_factory=list)
     volatile: list[Section] = field(default_factory=list)
     shown: AlreadyInPrompt = NOTHING_IN_PROMPT
-    activated: list[Activated] = field(default_factory=list)
+    activated: list[ActivatedMemory] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     @property

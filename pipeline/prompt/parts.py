@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.texts import in_line
+from config.texts import shorten_to_line
 from memory.facts.sharing import Sharing
 from memory.ledger.page import format_line
 from memory.log.sessions import GUEST
@@ -44,9 +44,9 @@ class SharedPart:
         if not draft.new_messages:
             return
         lines, remaining = list[str](), min(MAX_SHARED_TOKENS, draft.budget.relevant)
-        for entry in await self._sharing.by_others(draft.session.owner, MAX_SHARED_MEMORIES):
+        for entry in await self._sharing.list_shared_by_others(draft.session.owner, MAX_SHARED_MEMORIES):
             day = f"{entry.shared_at.astimezone(draft.zone):%Y-%m-%d}" if entry.shared_at is not None else ""
-            line = f"- {entry.shared_by}, {day}: {in_line(entry.content, MAX_SHARED_MEMORY_CHARS)}"
+            line = f"- {entry.shared_by}, {day}: {shorten_to_line(entry.content, MAX_SHARED_MEMORY_CHARS)}"
             if (cost := draft.budget.text(line) + 1) <= remaining:
                 remaining -= cost
                 lines.append(line)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from memory.clock import Clock, TimezoneLookup
 from memory.log.sessions import Session, Transcript
-from memory.messages import Message, Passage, Role, worst
-from memory.search.query_splitting import asked_in, asks
+from memory.messages import Message, Passage, Role, find_least_trusted
+from memory.search.query_splitting import asks, find_questions
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget, BudgetOf
 from pipeline.prompt.part import Draft, PromptPart, Section
@@ -95,7 +95,7 @@ class PromptBuilder:
             system, examples = [self.style.identity, *(section.text for section in draft.stable)], []
         if draft.new_messages and added.text:
             last = spoken[-1]
-            provenance = worst([last.provenance, added.provenance])
+            provenance = find_least_trusted([last.provenance, added.provenance])
             spoken[-1] = replace(last, content=f"{last.content}\n\n{added.text}", provenance=provenance)
         quoted = (section.passage for section in draft.volatile if section.passage is not None)
         listed = (line for section in draft.volatile for line in section.memories) if draft.is_plain else ()
@@ -110,12 +110,12 @@ class PromptBuilder:
         """Estimate the tokens of the session's next request without the new message."""
         budget = await self.budget(session.owner, model)
         prompt = await self.build(self.draft(session, transcript, budget))
-        return budget.counter.messages(prompt.messages, budget.model) + budget.tool_tokens
+        return budget.counter.count_messages(prompt.messages, budget.model) + budget.tool_tokens
 
     def _plain_system(self, draft: Draft, now: str) -> tuple[list[str], list[Message]]:
         """Return the system message of a plain style in pieces, and the examples that follow it."""
         sections = (*draft.stable, *draft.volatile)
-        asked = asks(draft.question) or bool(asked_in(draft.question))
+        asked = asks(draft.question) or bool(find_questions(draft.question))
         identity = f"{self.style.identity} {self.style.unknown}".strip() if asked else self.style.identity
         rest = [section.text for section in draft.stable if not section.memories]
         plain = (plain_line(line) for section in sections for line in section.memories)
@@ -144,7 +144,7 @@ def _merge(sections: Sequence[Section], texts: Sequence[str]) -> Passage:
     passages = [section.passage for section in sections if section.passage is not None]
     return Passage(
         fence("\n\n".join(texts)) if texts else "",
-        worst(passage.provenance for passage in passages),
+        find_least_trusted(passage.provenance for passage in passages),
         messages=tuple(number for passage in passages for number in passage.messages),
         entries=tuple(number for passage in passages for number in passage.entries),
     )
@@ -158,12 +158,15 @@ def _with_foreign_summary(messages: list[Message], draft: Draft) -> list[Message
     first = messages[0]
     text = f"{SUMMARY_HEADER}{provenance.mark}\n{draft.budget.cut(summary, draft.budget.relevant)}"
     content = f"{fence(text)}\n\n{first.content}"
-    return [replace(first, content=content, provenance=worst([first.provenance, provenance])), *messages[1:]]
+    return [
+        replace(first, content=content, provenance=find_least_trusted([first.provenance, provenance])),
+        *messages[1:],
+    ]
 
 
 def _with_origin(message: Message) -> Message:
     if message.role is not Role.USER:
         return message  # Marks in its own answers would teach the model to write marks.
     speaker = f"{message.speaker}:" if message.speaker else ""
-    text = f"{speaker}{worst([message.provenance]).mark} {escape_fence(message.content)}"
+    text = f"{speaker}{find_least_trusted([message.provenance]).mark} {escape_fence(message.content)}"
     return replace(message, content=text.removeprefix(" "))

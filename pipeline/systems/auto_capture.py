@@ -10,20 +10,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from config.secrets import secret_in
-from config.texts import N_, _, listed, unstopped
-from memory.buttons import Button, Notice, edit_button, share_button, undo_button
-from memory.capture.capture import Captured, is_for_all, objects, proposed, requested, resuming, to_forget
-from memory.capture.certainty import hands_over_text, is_certain_order
-from memory.capture.new_entry import new_entry
-from memory.capture.values import with_value
+from config.secrets import find_secret
+from config.texts import N_, _, join_sentences, strip_full_stop
+from memory.buttons import Button, Notice, create_edit_button, create_share_button, create_undo_button
+from memory.capture.capture import (
+    Capture,
+    find_forget_request,
+    find_remember_request,
+    find_resuming_order,
+    is_objection,
+    is_request_for_all,
+    propose_statements,
+)
+from memory.capture.certainty import asks_to_process_text, is_certain_order
+from memory.capture.new_entry import create_new_entry
+from memory.capture.values import insert_value
 from memory.clock import TimezoneLookup
-from memory.consolidation.capture_review import Heard
+from memory.consolidation.capture_review import MessageCaptures
 from memory.errors import MemoryRefused
 from memory.facts.corrections import Corrections
 from memory.facts.fact import Doubt, is_typed
-from memory.facts.fact_learner import Learned
-from memory.facts.learned_notices import noted_text
+from memory.facts.fact_learner import LearnedMemory
+from memory.facts.learned_notices import format_noted
 from memory.facts.learning import Learning
 from memory.facts.sharing import Sharing
 from memory.imports.memories import is_list
@@ -35,11 +43,11 @@ from memory.log.sessions import SessionService
 from memory.messages import Message, Provenance, Role
 from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
-from memory.store.entry_rows import looks_like
-from memory.text.same_words import same_words
+from memory.store.entry_rows import create_secret_error
+from memory.text.same_words import has_same_words
 from pipeline.turn import Turn
 
-_Plan = tuple[Captured, list[Entry]]
+_Plan = tuple[Capture, list[Entry]]
 
 _NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
 
@@ -61,12 +69,12 @@ class _Outcome:
     note_entry: Entry | None = None
     shared: bool = False
     note_refused: str | None = None
-    learned: list[Learned] = field(default_factory=list)
+    learned: list[LearnedMemory] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     change: int | None = None
     to_forget: list[NamedMemory] = field(default_factory=list)
     doubted: list[NamedMemory] = field(default_factory=list)
-    candidates: list[Captured] = field(default_factory=list)
+    candidates: list[Capture] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +91,11 @@ class AutoCapture:
 
     A request to remember becomes a note, also in MEMORY.md. A request to forget is answered with buttons that delete
     the matching memories. Orders to the bot and corrections are stored at once; the memories that a correction may
-    replace are hidden from prompts until a model has judged it. Other statements become `Turn.heard`. Everything
+    replace are hidden from prompts until a model has judged it. Other statements become `Turn.captures`. Everything
     written for one message is one change, so one undo reverts it.
 
     Attributes:
-        tells: Return True if a session wants notices about captures that the user did not ask for.
+        has_notices: Return True if a session wants notices about captures that the user did not ask for.
     """
 
     name = "AutoCapture"
@@ -101,7 +109,7 @@ class AutoCapture:
     lookup: MemoryLookup
     sharing: Sharing
     enabled: bool
-    tells: Callable[[str], bool]
+    has_notices: Callable[[str], bool]
 
     async def process(self, turn: Turn) -> None:
         # A retried turn was captured when it first ran.
@@ -109,10 +117,10 @@ class AutoCapture:
             return
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
         if turn.session.private:
-            if any(requested(message.content) is not None for message in typed):
+            if any(find_remember_request(message.content) is not None for message in typed):
                 turn.notices.append(Notice(_(_NOT_KEPT)))
             return
-        notices_enabled = self.tells(turn.session.id)
+        notices_enabled = self.has_notices(turn.session.id)
         of_family = await self.sharing.includes(turn.session.owner)
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         for message in typed:
@@ -120,18 +128,20 @@ class AutoCapture:
                 # Such a list was usually written by another assistant, so the user doesn't state it.
                 turn.notices.append(Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)))
                 continue
-            for_all = self.sharing.enabled and is_for_all(message.content)
+            for_all = self.sharing.enabled and is_request_for_all(message.content)
             sharer = (message.speaker or sender) if of_family and for_all else None
-            outcome = await self._keep(turn, message, sharer)
-            if objects(message.content):
-                outcome.doubted = await self.lookup.stated_in(
-                    _find_answer(turn, await self._visible_messages(turn)), turn.session.owner, MAX_OFFERED_MEMORIES
+            outcome = await self._write(turn, message, sharer)
+            if is_objection(message.content):
+                outcome.doubted = await self.lookup.find_stated(
+                    _find_answer(turn, await self._read_visible_messages(turn)),
+                    turn.session.owner,
+                    MAX_OFFERED_MEMORIES,
                 )
             written = [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += written
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
-            turn.heard.append(
-                Heard(
+            turn.captures.append(
+                MessageCaptures(
                     turn.session.owner,
                     message.content,
                     message.speaker,
@@ -141,32 +151,32 @@ class AutoCapture:
                 )
             )
             not_shared = for_all and not of_family
-            notices = _notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
+            notices = _create_notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
             turn.notices += [replace(notice, alone=True) for notice in notices]
 
-    async def _visible_messages(self, turn: Turn) -> list[Message]:
-        return (await self.sessions.transcript(turn.session.id)).messages
+    async def _read_visible_messages(self, turn: Turn) -> list[Message]:
+        return (await self.sessions.read_transcript(turn.session.id)).messages
 
-    async def _keep(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
+    async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
         """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""
         session = turn.session
         owner = session.owner
         outcome = _Outcome()
-        request = requested(message.content)
-        text = message.content if request is None else request.besides
-        if (forget := to_forget(text)) is not None:
-            text = forget.besides
-            outcome.to_forget = await self.lookup.meant_by(forget.what, owner, MAX_OFFERED_MEMORIES)
-        note = await self._new_note(owner, request.what, outcome) if request is not None else None
-        plans = await self._plans(turn, text, outcome)
+        request = find_remember_request(message.content)
+        text = message.content if request is None else request.rest
+        if (forget := find_forget_request(text)) is not None:
+            text = forget.rest
+            outcome.to_forget = await self.lookup.find_meant(forget.what, owner, MAX_OFFERED_MEMORIES)
+        note = await self._prepare_note(owner, request.what, outcome) if request is not None else None
+        plans = await self._make_plans(turn, text, outcome)
         if not outcome.refusals and (secret := _find_told_secret(text)) is not None:
-            outcome.refusals.append(str(looks_like(secret)))
+            outcome.refusals.append(str(create_secret_error(secret)))
         if note is None and not plans:
             return outcome
         day = message.created_at.astimezone(self.zone_of(session.id)).date()
         async with self.ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
-                await self._write_note(change, note, _note_line(note, day), outcome)
+                await self._write_note(change, note, _format_note_line(note, day), outcome)
                 if sharer is not None and outcome.note_entry is not None:
                     outcome.note_entry = await change.share(outcome.note_entry, sharer)
                     outcome.shared = True
@@ -174,62 +184,62 @@ class AutoCapture:
                 await self._store(change, owner, capture, doubted, message.speaker, outcome)
         outcome.change = change.number
         if not change.is_written and outcome.note is not None:
-            await self._retry_note(owner, _note_line(outcome.note, day), outcome)
+            await self._retry_note(owner, _format_note_line(outcome.note, day), outcome)
         return outcome
 
-    async def _plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
+    async def _make_plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
         """Return the statements to store at once, with the memories that they may replace.
 
         All other statements are added to the candidates of `outcome`.
         """
         owner = turn.session.owner
         plans: list[_Plan] = []
-        captures = proposed(text)
-        resumed = resuming(text)
-        is_handed_over = hands_over_text(text)
+        captures = propose_statements(text)
+        resumed = find_resuming_order(text)
+        is_handed_over = asks_to_process_text(text)
         former = await self._find_former_captures(turn)
         if former and captures and not is_handed_over:
             # Sentences of an edited message are matched with the former ones by their order.
             pairs = zip(captures, former, strict=False) if len(captures) == len(former) else [(captures[0], former[0])]
-            return [(c, [entry]) for c, entry in pairs if not same_words(c.text, entry.content)]
+            return [(c, [entry]) for c, entry in pairs if not has_same_words(c.text, entry.content)]
         context = _CorrectionContext((), ())
-        if any(capture.may_replace for capture in captures):
-            context = await self._correction_context(turn)
+        if any(capture.can_replace for capture in captures):
+            context = await self._find_correction_context(turn)
         for capture in captures:
-            if (secret := secret_in(capture.text)) is not None:
-                outcome.refusals.append(str(looks_like(secret)))
+            if (secret := find_secret(capture.text)) is not None:
+                outcome.refusals.append(str(create_secret_error(secret)))
                 continue
             if capture.text == (resumed.text if resumed is not None else None):
                 continue
             is_order = is_certain_order(text, capture)
-            if not is_order and (capture.is_standing or is_handed_over or not capture.may_replace):
+            if not is_order and (capture.is_standing or is_handed_over or not capture.can_replace):
                 outcome.candidates.append(capture)
                 continue
             if await self.learning.reinforce_known(owner, capture.text) is not None:
                 continue
-            doubted = await self.corrections.doubted(owner, capture, context.entry_ids, context.message_ids)
+            doubted = await self.corrections.find_contradicted(owner, capture, context.entry_ids, context.message_ids)
             # A correction that matches no memory can't be understood alone, so a model reads it later.
             if is_order or doubted:
                 plans.append((capture, doubted))
             else:
                 outcome.candidates.append(capture)
         if resumed is not None and not is_handed_over:
-            rules = await self.corrections.ended_by(owner, resumed.text)
+            rules = await self.corrections.find_ended_rules(owner, resumed.text)
             plans += [(resumed, rules)] if rules else []
         return plans
 
     async def _find_former_captures(self, turn: Turn) -> list[Entry]:
         text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
-        return await self.corrections.from_message(turn.session.id, text) if text is not None else []
+        return await self.corrections.find_captures(turn.session.id, text) if text is not None else []
 
-    async def _correction_context(self, turn: Turn) -> _CorrectionContext:
-        messages = await self._visible_messages(turn)
+    async def _find_correction_context(self, turn: Turn) -> _CorrectionContext:
+        messages = await self._read_visible_messages(turn)
         typed = [message.id for message in messages if is_typed(message) and message.id is not None]
         answer = _find_answer(turn, messages)
-        stated = await self.lookup.stated_in(answer, turn.session.owner) if answer else []
+        stated = await self.lookup.find_stated(answer, turn.session.owner) if answer else []
         return _CorrectionContext(
             tuple(typed[-MAX_CORRECTABLE_MESSAGES:]),
-            tuple(memory.entry for memory in stated if memory.entry is not None),
+            tuple(memory.entry_id for memory in stated if memory.entry_id is not None),
         )
 
     async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
@@ -243,12 +253,12 @@ class AutoCapture:
         outcome.note, outcome.note_entry = note, entry
         with contextlib.suppress(MemoryRefused):  # The file may be full. Search still finds the entry.
             await change.edit_file(appending(line))
-            await change.know_line(entry, line)
+            await change.record_line(entry, line)
 
-    async def _new_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
+    async def _prepare_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
         """Return the text to note, or None if MEMORY.md already has it. Reinforce the memory that says the same."""
         outcome.note_entry = await self.learning.reinforce_known(owner, what)
-        return None if await self.lookup.is_written(what, owner) else what
+        return None if await self.lookup.is_in_file(what, owner) else what
 
     async def _retry_note(self, owner: str, line: str, outcome: _Outcome) -> None:
         """Append the note again after a person's edit of the file was saved first."""
@@ -261,15 +271,15 @@ class AutoCapture:
         self,
         change: Change,
         owner: str,
-        capture: Captured,
+        capture: Capture,
         doubted: Sequence[Entry],
         speaker: str | None,
         outcome: _Outcome,
     ) -> None:
         aside = [entry for entry in doubted if await change.is_current(entry)]
         former = aside[0] if aside else None
-        text = with_value(former.content, capture.text) if former is not None and capture.leans_on_talk else None
-        new = new_entry(capture, former, speaker, text)
+        text = insert_value(former.content, capture.text) if former is not None and capture.needs_context else None
+        new = create_new_entry(capture, former, speaker, text)
         waits = Proposal(replaces=tuple(entry.id for entry in aside)).to_text()
         try:
             learned = await self.learning.learn_in(change, owner, replace(new, proposal=waits))
@@ -296,15 +306,17 @@ def _find_told_secret(text: str) -> str | None:
     """Return the kind of secret in a short message of one line, or None. Questions and pasted texts don't count."""
     if len(text) > MAX_SECRET_MESSAGE_CHARS or "\n" in text.strip() or text.rstrip().endswith(("?", "？")):
         return None
-    return secret_in(text)
+    return find_secret(text)
 
 
-def _note_line(note: str, day: date) -> str:
+def _format_note_line(note: str, day: date) -> str:
     """Format a note for MEMORY.md. The date keeps phrases such as "since last week" meaningful."""
     return format_line(_("{note} (noted {date})", note=note, date=day.isoformat()))
 
 
-def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False) -> list[Notice]:
+def _create_notices(
+    outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False
+) -> list[Notice]:
     """Return one notice for everything that one undo reverts, and one for each refusal and question.
 
     Args:
@@ -320,27 +332,27 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
     lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
     lines += [
         Notice(
-            _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget})"),
-            ((_forget_button(memory),),),
+            _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget_command})"),
+            ((_create_forget_button(memory),),),
         )
         for memory in outcome.to_forget
     ]
     lines += [
         Notice(
-            _("I remember this: {content}. Is it wrong?", content=unstopped(memory.content)),
+            _("I remember this: {content}. Is it wrong?", content=strip_full_stop(memory.content)),
             (
                 (
-                    _forget_button(memory),
-                    *([edit_button(memory.entry, memory.content)] if memory.entry is not None else []),
+                    _create_forget_button(memory),
+                    *([create_edit_button(memory.entry_id, memory.content)] if memory.entry_id is not None else []),
                 ),
             ),
         )
         for memory in outcome.doubted
     ]
-    edits = [edit_button(learned.entry.id, learned.entry.content) for learned in news]
-    undo = undo_button(outcome.change, "") if outcome.change is not None else None
+    edits = [create_edit_button(learned.entry.id, learned.entry.content) for learned in news]
+    undo = create_undo_button(outcome.change, "") if outcome.change is not None else None
     if len(news) + (outcome.note is not None) > 1:
-        contents = listed(
+        contents = join_sentences(
             [*([outcome.note] if outcome.note is not None else []), *(learned.wording for learned in news)]
         )
         text = _("Noted: {contents} (/undo takes it all back)", contents=contents)
@@ -350,17 +362,17 @@ def _notices(outcome: _Outcome, *, tells: bool, of_family: bool = False, not_sha
         about, written = outcome.note, outcome.note_entry
         text = N_("Noted: {content} (/undo takes it back)")
         text = N_("Noted for the family: {content} (/undo takes it back)") if outcome.shared else text
-        text = _(_NOT_SHARED if not_shared else text, content=unstopped(about))
-        edits = [edit_button(written.id, about)] if written is not None else []
+        text = _(_NOT_SHARED if not_shared else text, content=strip_full_stop(about))
+        edits = [create_edit_button(written.id, about)] if written is not None else []
     elif news:
-        text, about, written = noted_text(news[0]), news[0].entry.content, news[0].entry
+        text, about, written = format_noted(news[0]), news[0].entry.content, news[0].entry
     else:
         return lines
     if of_family and written is not None and written.shared_at is None:
-        edits = [*edits, share_button(written.id, about)]
-    row = ((undo_button(outcome.change, about), *edits),) if outcome.change is not None else ()
+        edits = [*edits, create_share_button(written.id, about)]
+    row = ((create_undo_button(outcome.change, about), *edits),) if outcome.change is not None else ()
     return [Notice(text, row), *lines]
 
 
-def _forget_button(memory: NamedMemory) -> Button:
-    return Button(_("Forget"), memory.forget, memory.content)
+def _create_forget_button(memory: NamedMemory) -> Button:
+    return Button(_("Forget"), memory.forget_command, memory.content)

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 
 from config.texts import ngettext
 from memory.buttons import Notice
-from memory.log.compaction import Compacted, CompactionService
+from memory.log.compaction import CompactionResult, CompactionService
 from memory.log.sessions import SessionService
-from memory.messages import Message, Role, in_one
+from memory.messages import Message, Role, join_messages
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.turn import Turn
 
-OnCompacted = Callable[["Compacted"], Awaitable[None]]
+OnCompacted = Callable[["CompactionResult"], Awaitable[None]]
 """Called after each compaction, so that the removed messages can be consolidated."""
 
 
@@ -27,22 +27,22 @@ class AutoCompaction:
         self._on_compacted = on_compacted
 
     async def process(self, turn: Turn) -> None:
-        turn.transcript = await self._sessions.transcript(turn.session.id)
+        turn.transcript = await self._sessions.read_transcript(turn.session.id)
         model = turn.chat_model
         # This is the first step that needs the size of the window, so it asks the endpoint.
-        await model.get_to_know()
+        await model.learn_facts()
         compacted = await self._compaction.compact_if_needed(
             turn.session, turn.transcript, model.name, model.window.max_input_tokens
         )
         if compacted is None:
             return
-        turn.transcript = await self._sessions.transcript(turn.session.id)
+        turn.transcript = await self._sessions.read_transcript(turn.session.id)
         await self._on_compacted(compacted)
         if not compacted.summarized:
             turn.notices.append(Notice(_no_summary_text(compacted)))
 
 
-def _no_summary_text(compacted: Compacted) -> str:
+def _no_summary_text(compacted: CompactionResult) -> str:
     if compacted.archive_name is None:
         return ngettext(
             "The conversation grew long and no summary could be made: {n} earlier message left my view.",
@@ -75,17 +75,19 @@ class ContextBuilding:
     async def process(self, turn: Turn) -> None:
         turn.budget = budget = await self._builder.budget(turn.session.owner, turn.chat_model)
         if turn.transcript is None:
-            turn.transcript = await self._sessions.transcript(turn.session.id)
+            turn.transcript = await self._sessions.read_transcript(turn.session.id)
         draft = self._builder.draft(turn.session, turn.transcript, budget, turn.replaces_turn)
         draft.new_messages = turn.user_messages
         # Search memory for the user's own words, not for the text of an attached document.
-        draft.question = in_one([m for m in turn.user_messages if not m.is_attachment] or turn.user_messages).text
+        draft.question = join_messages(
+            [m for m in turn.user_messages if not m.is_attachment] or turn.user_messages
+        ).text
         draft.quoted = [arrival.quoted for arrival in turn.arrivals if arrival.quoted is not None]
         draft.task = turn.task
         prompt = await self._builder.build(draft)
         turn.context = prompt.messages
         turn.recalled_messages = tuple(
-            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.kept)
+            Message(Role.TOOL, piece.text, turn.started_at, provenance=piece.provenance.stored)
             for piece in prompt.passages
         )
         turn.recalled_text = prompt.recalled_text

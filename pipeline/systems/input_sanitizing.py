@@ -55,9 +55,9 @@ class InputSanitizing:
         Raises EmptyMessage if there is neither text nor media, GivenUp for a message that killed the program
         repeatedly, and MediaUnreadable if there is only media that can't be read.
         """
-        groups_read = [await self._collect(turn, together) for together in _albums(turn.arrivals)]
+        groups_read = [await self._collect(turn, together) for together in _group_albums(turn.arrivals)]
         # Set before any download, so that the message is stored even if the turn is stopped.
-        turn.user_messages = _in_order(groups_read)
+        turn.user_messages = _sort_messages(groups_read)
         if not turn.user_messages:
             raise EmptyMessage(_("There is no text in that message: write me something."))
         if any(arrival.attempts >= MAX_ATTEMPTS for arrival in turn.arrivals):
@@ -70,7 +70,7 @@ class InputSanitizing:
             await turn.resources.enter_async_context(self._suspects)
         await turn.arrivals[-1].channel.count_attempt(turn.arrivals)
         await self._ready()
-        turn.model, gone = await self._models.for_turn(turn.session.address.owner)
+        turn.model, gone = await self._models.get_for_turn(turn.session.address.owner)
         turn.notices += [Notice(gone)] if gone is not None else []
         understood, refused = sum(len(group.texts) for group in groups_read), list[str]()
         for group in groups_read:
@@ -78,9 +78,9 @@ class InputSanitizing:
                 image_count = sum(len(message.images) for message in turn.user_messages)
                 read = await self._media.read(turn.session.owner, group.attachments, turn.chat_model, image_count)
                 group.material = [replace(m, content=clean(m.content)) for m in read.messages]
-                turn.user_messages = _in_order(groups_read)
-                turn.notices += [*map(Notice, read.heard), *read.questions]
-                understood += read.understood
+                turn.user_messages = _sort_messages(groups_read)
+                turn.notices += [*map(Notice, read.transcripts), *read.questions]
+                understood += read.read_count
                 refused += read.refused
         if not understood:
             raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
@@ -107,11 +107,11 @@ class _Content:
     texts: list[Message]
 
 
-def _in_order(groups_read: list[_Content]) -> list[Message]:
+def _sort_messages(groups_read: list[_Content]) -> list[Message]:
     return [message for group in groups_read for message in (*group.material, *group.texts)]
 
 
-def _albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
+def _group_albums(arrivals: Sequence[Arrival]) -> list[list[Arrival]]:
     """Group consecutive arrivals of the same album. Every other arrival gets its own group."""
     groups: list[list[Arrival]] = []
     for arrival in arrivals:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from config.texts import N_, _
-from memory.buttons import THIS_TURN, Button, Keyboard, Notice, rows_of
+from memory.buttons import THIS_TURN, Button, Keyboard, Notice, collect_rows
 from memory.clock import Clock
-from memory.consolidation.capture_review import Heard
+from memory.consolidation.capture_review import MessageCaptures
 from memory.log.daily_notes import DailyNotes
 from memory.log.turn_log import FinishedTurn, Outcome, TaskResult, TurnLog
-from memory.messages import Message, Role, in_one
+from memory.messages import Message, Role, join_messages
 from memory.reminders.delivery import MAX_TASK_FAILURES
 from memory.search.uses import MemoryUses
 from memory.store.notices import PendingNotices
-from pipeline.arrival import inbox_ids
+from pipeline.arrival import collect_inbox_ids
 from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -43,15 +43,15 @@ class ReplyDelivery:
     async def process(self, turn: Turn) -> None:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
-            turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.kept))
+            turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.stored))
         # A private talk is deleted with everything in it, so pending notices wait until it is over.
-        waiting = [] if turn.session.private else await self._notices.waiting(turn.session.owner)
+        waiting = [] if turn.session.private else await self._notices.list_waiting(turn.session.owner)
         turn.notices = [*(notice.line for notice in waiting), *turn.notices]
-        if turn.session.private and await self._turns.lost_private_talk(turn.session.id):
+        if turn.session.private and await self._turns.has_lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
         task = _settle_task(turn)
         alone = [notice for notice in turn.notices if notice.alone]
-        aside = await turn.channel.prepare_private_reply(_lines(alone), rows_of(alone)) if alone else None
+        aside = await turn.channel.prepare_private_reply(_lines(alone), collect_rows(alone)) if alone else None
         if aside is not None:
             turn.notices = [notice for notice in turn.notices if not notice.alone]
         turn.reply = _reply(turn)
@@ -66,11 +66,11 @@ class ReplyDelivery:
             activated=turn.activated,
             recalled=turn.recalled,
             recalled_notes=tuple(dict.fromkeys((*turn.recalled_notes, *sorted(turn.recalled_entries)))),
-            told_notices=tuple(notice.id for notice in waiting),
-            inbox_ids=tuple(inbox_ids(turn.arrivals)),
+            shown_notices=tuple(notice.id for notice in waiting),
+            inbox_ids=tuple(collect_inbox_ids(turn.arrivals)),
             reply=await turn.channel.prepare_reply(turn.reply, _keyboard(turn)),
-            aside=aside,
-            noted=self._notes,
+            extra_reply=aside,
+            has_daily_note=self._notes,
             task=task,
         )
         turn.committed_as = await self._turns.commit(turn.finished)
@@ -127,7 +127,7 @@ def _lines(notices: Iterable[Notice]) -> str:
 
 
 def _keyboard(turn: Turn) -> Keyboard:
-    rows = rows_of(turn.notices)
+    rows = collect_rows(turn.notices)
     if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
         return rows
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)
@@ -146,7 +146,7 @@ class MemoryPersist:
     def __init__(
         self,
         notes: DailyNotes | None,
-        hear: Callable[[Heard, int], None] | None = None,
+        hear: Callable[[MessageCaptures, int], None] | None = None,
         uses: MemoryUses | None = None,
     ) -> None:
         self._notes = notes
@@ -155,14 +155,14 @@ class MemoryPersist:
 
     async def process(self, turn: Turn) -> None:
         if self._hear is not None and turn.committed_as is not None:
-            for heard in turn.heard:
+            for heard in turn.captures:
                 self._hear(heard, turn.committed_as)
         if self._notes is not None:
             await self._notes.settle(turn.session.owner)
         if self._uses is not None and turn.outcome is Outcome.ANSWERED and turn.produced and not turn.session.private:
             shown = {*turn.recalled_notes, *turn.recalled_entries, *(memory.id for memory in turn.activated)}
             lines = turn.context[0].content.splitlines() if turn.context else []
-            question = in_one(turn.user_messages).text
+            question = join_messages(turn.user_messages).text
             await self._uses.count(turn.session.owner, question, turn.produced[-1].content, shown, lines)
 
 

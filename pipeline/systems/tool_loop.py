@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import structlog
 from pydantic import ValidationError
 
-from config.texts import _, ngettext, spoken
+from config.texts import _, get_language, ngettext
 from memory.buttons import Notice
 from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.reminders.reminder import Repeat
 from memory.search.recall import Recall
-from pipeline.arrival import inbox_ids
+from pipeline.arrival import collect_inbox_ids
 from pipeline.media.files import explain_no_vision
 from pipeline.models.capabilities import Part
 from pipeline.models.model import (
@@ -35,8 +35,8 @@ from pipeline.models.model import (
 )
 from pipeline.models.routing import ModelChoice
 from pipeline.prompt.budget import Budget
-from pipeline.recalled import Recalled, recall_answer
-from pipeline.tools.reminders import PlainReminders, Wish, may_ask_for_reminder
+from pipeline.recalled import AnsweredFromMemory, answer_from_memory
+from pipeline.tools.reminders import PlainReminders, ReminderWish, could_ask_for_reminder
 from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
 from pipeline.turn import Turn
 
@@ -107,7 +107,7 @@ class ToolLoop:
         except ModelError as error:
             if self.recall is None or not error.elsewhere or turn.produced:
                 raise
-            raise Recalled(await recall_answer(self.recall, turn, str(error)), error) from error
+            raise AnsweredFromMemory(await answer_from_memory(self.recall, turn, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
                 _(
@@ -133,10 +133,10 @@ class ToolLoop:
                         continue
                     return
                 chat = turn.session.address.owner
-                if answer.without_tools and await self.models.is_news(chat, turn.chat_model.name):
-                    turn.notices.append(Notice(_no_tools_text(turn.chat_model.name)))
+                if answer.without_tools and await self.models.should_notify(chat, turn.chat_model.name):
+                    turn.notices.append(Notice(_explain_no_tools(turn.chat_model.name)))
                 if answer.unseen:
-                    turn.notices.append(Notice(await _unseen_image_text(turn.chat_model)))
+                    turn.notices.append(Notice(await _explain_unseen_image(turn.chat_model)))
                 self._finish(turn, answer)
                 return
             self._check_calls(answer.tool_calls, used)
@@ -148,7 +148,7 @@ class ToolLoop:
         is_one = len(typed) == len(turn.user_messages) == 1
         if self.reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
             return False
-        answer = await self.reminders.answer(turn.session, typed[0], turn.chat_model, spoken())
+        answer = await self.reminders.answer(turn.session, typed[0], turn.chat_model, get_language())
         if answer is not None:
             turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
@@ -163,12 +163,18 @@ class ToolLoop:
         typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
         called = any(call.name == REMINDER_TOOL for message in turn.produced for call in message.tool_calls)
         is_one = len(typed) == len(turn.user_messages) == 1
-        if self.reminders is None or called or not is_one or turn.session.private or not may_ask_for_reminder(typed[0]):
+        if (
+            self.reminders is None
+            or called
+            or not is_one
+            or turn.session.private
+            or not could_ask_for_reminder(typed[0])
+        ):
             return None
         try:
             wish = await self.reminders.read(turn.session, typed[0], turn.chat_model)
         except (ModelError, LimitReached, ValidationError):
-            wish = Wish(typed[0], None, Repeat.ONCE)
+            wish = ReminderWish(typed[0], None, Repeat.ONCE)
         if wish is not None and wish.when is None:
             unset = _("No reminder is set yet: name the day and the hour, such as “tomorrow at 9”.")
             turn.notices.append(Notice(unset))
@@ -182,7 +188,7 @@ class ToolLoop:
                 await self._execute(turn, used, again)
                 if not turn.produced[-1].content.startswith("error"):
                     return True
-        offered = await self.reminders.offer(turn.session, wish, spoken())
+        offered = await self.reminders.offer(turn.session, wish, get_language())
         turn.produced.append(Message(Role.ASSISTANT, offered, self.clock()))
         return False
 
@@ -216,7 +222,7 @@ class ToolLoop:
             )
         return answer
 
-    def _loading_seconds(self, turn: Turn) -> float | None:
+    def _choose_loading_seconds(self, turn: Turn) -> float | None:
         """Return how long to wait for a model server that is not ready. None means the default.
 
         After a reboot the server may start later than the bot, so messages from before the start wait longer.
@@ -285,7 +291,7 @@ class ToolLoop:
             used.budget.tools,
             required_tool=required_tool,
             session_id=turn.session.id,
-            loading_seconds=self._loading_seconds(turn),
+            loading_seconds=self._choose_loading_seconds(turn),
             on_wait=on_wait,
         )
         return await turn.chat_model.complete(request, on_text)
@@ -323,7 +329,7 @@ class ToolLoop:
             notices=turn.notices,
             written=turn.written_entries,
             recalled=turn.recalled_entries,
-            inbox_ids=tuple(inbox_ids(turn.arrivals)),
+            inbox_ids=tuple(collect_inbox_ids(turn.arrivals)),
             private=turn.session.private,
             is_task=turn.task is not None,
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
@@ -334,7 +340,7 @@ class ToolLoop:
                 Role.ASSISTANT,
                 answer.text,
                 self.clock(),
-                provenance=turn.provenance.kept,
+                provenance=turn.provenance.stored,
                 tool_calls=calls,
                 provider_data=answer.provider_data,
             )
@@ -351,7 +357,7 @@ class ToolLoop:
                     bounded,
                     self.clock(),
                     speaker=call.name,
-                    provenance=result.provenance.kept,
+                    provenance=result.provenance.stored,
                     tool_call_id=call.id,
                     images=result.images,
                 )
@@ -365,7 +371,7 @@ class ToolLoop:
             text = f"{text}\n\n" + _("(The provider's content filter ended the answer here.)")
         elif not answer.is_whole:
             text = f"{text}\n\n" + _("(The answer was cut off here.)")
-        provenance = turn.provenance_of(text)
+        provenance = turn.get_provenance(text)
         data = answer.provider_data if answer.is_whole else None
         turn.produced.append(Message(Role.ASSISTANT, text, self.clock(), provenance=provenance, provider_data=data))
         turn.partial = ""
@@ -377,7 +383,7 @@ async def _can_set_reminders(turn: Turn) -> bool:
     return any(tool.name == REMINDER_TOOL for tool in turn.budget.tools) and await turn.chat_model.can(Part.TOOLS)
 
 
-def _no_tools_text(model: str) -> str:
+def _explain_no_tools(model: str) -> str:
     return _(
         "The model {model} can't use tools here, so I can't look things up or change memory by myself in this chat."
         " Memory, reminders in plain words and all commands still work.",
@@ -385,7 +391,7 @@ def _no_tools_text(model: str) -> str:
     )
 
 
-async def _unseen_image_text(model: ChatModel) -> str:
+async def _explain_unseen_image(model: ChatModel) -> str:
     if await model.can(Part.IMAGES):
         return _("The model could not take the picture: send it as a photo, or say what is in it.")
     return explain_no_vision(model.name)

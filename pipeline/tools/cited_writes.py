@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from config.texts import _, use_language
-from memory.buttons import Notice, right_or_wrong
+from memory.buttons import Notice, create_review_buttons
 from memory.clock import TimezoneLookup
-from memory.facts.checker import FactChecker, Forgetting
+from memory.facts.checker import FactChecker, ForgetTarget
 from memory.facts.fact import (
     MAX_FOREIGN_WORDS,
     CheckedFact,
@@ -22,8 +22,8 @@ from memory.facts.fact import (
     Excerpt,
     Fact,
     KnownMemory,
-    foreign_words,
-    typed_source,
+    find_foreign_words,
+    find_typed_source,
 )
 from memory.ledger.entries import EntryStore
 from memory.messages import Message
@@ -67,12 +67,12 @@ class CitedWrites:
 
         Raises ToolFailed if the user had these words forgotten.
         """
-        messages = await self._citable(context, text, quote)
-        at = typed_source(Citation(None, quote), messages)
+        messages = await self._get_citable_messages(context, text, quote)
+        at = find_typed_source(Citation(None, quote), messages)
         if at is None:
             return CheckedQuote()
         speakers = [message.speaker for message in messages if message.speaker]
-        trusted = len(foreign_words(text, messages, speakers)) <= MAX_FOREIGN_WORDS
+        trusted = len(find_foreign_words(text, messages, speakers)) <= MAX_FOREIGN_WORDS
         return CheckedQuote(quote, messages[at].id, trusted)
 
     async def check(
@@ -81,15 +81,15 @@ class CitedWrites:
         """Have a model verify that the quote states the text. Raises ToolFailed if the words were forgotten."""
         citation = Citation(None, quote)
         fact = Fact("", text, kind, citation=citation)
-        messages = await self._citable(context, text, quote)
-        if typed_source(citation, messages) is None:
+        messages = await self._get_citable_messages(context, text, quote)
+        if find_typed_source(citation, messages) is None:
             return CheckedFact(fact, doubt=Doubt.NO_SOURCE)
         excerpt = Excerpt(messages, self._zone_of(context.session_id))
-        (checked,), _none = await self._checker.check([fact], excerpt, memories, _deadline())
+        (checked,), _none = await self._checker.check([fact], excerpt, memories, _get_deadline())
         # The user typed at least the quote, so ask about the fact instead of dropping it as foreign.
         return replace(checked, is_foreign=False, doubt=Doubt.NO_SOURCE) if checked.is_foreign else checked
 
-    async def asks_for(self, context: ToolContext, act: str, quote: str) -> bool:
+    async def has_asked_for(self, context: ToolContext, act: str, quote: str) -> bool:
         """Return True if the user has asked for an act.
 
         Without foreign text in view, only the user can have asked. With it, a model has to verify that the quote asks
@@ -103,13 +103,13 @@ class CitedWrites:
             return False
         return not context.provenance.is_foreign or (await self.check(context, act, quote)).doubt is None
 
-    async def asks_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
+    async def has_asked_to_forget(self, context: ToolContext, text: str, quote: str) -> bool:
         """Have a model verify that the quote asks to delete something."""
-        request = Forgetting(text, Citation(None, quote))
-        _none, (follows,) = await self._checker.check([], self._excerpt(context), (), _deadline(), [request])
+        request = ForgetTarget(text, Citation(None, quote))
+        _none, (follows,) = await self._checker.check([], self._build_excerpt(context), (), _get_deadline(), [request])
         return follows
 
-    async def keep_unconfirmed(self, context: ToolContext, new: NewEntry, doubt: Doubt) -> str:
+    async def store_unconfirmed(self, context: ToolContext, new: NewEntry, doubt: Doubt) -> str:
         """Store an entry as unconfirmed and ask the user about it. Return the answer for the model."""
         new = replace(new, unconfirmed=doubt, author=Author.MODEL)
         entry = await self._entries.add(context.owner, new)
@@ -118,7 +118,7 @@ class CitedWrites:
             return f"kept as {entry.name}, not confirmed yet: it is checked later, and holds from then on"
         with use_language(context.language):
             question = _("Not sure: {facts} - /memory unsure", facts=entry.content)
-            context.notices.append(Notice(question, (right_or_wrong(entry.id, entry.content),)))
+            context.notices.append(Notice(question, (create_review_buttons(entry.id, entry.content),)))
         return (
             f"kept as {entry.name}, not confirmed ({doubt}): the user is asked under your answer. To have it hold at "
             "once, call again with the words of theirs that say it or ask for it"
@@ -127,21 +127,21 @@ class CitedWrites:
     async def propose(self, context: ToolContext, description: str, proposal: Proposal) -> str:
         """Store a change of an existing memory as a proposal and ask the user. Return the answer for the model."""
         new = NewEntry(description, stem=PROPOSAL_STEM, kind=Kind.NOTE, proposal=proposal.to_text())
-        return await self.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+        return await self.store_unconfirmed(context, new, Doubt.NO_SOURCE)
 
-    async def _citable(self, context: ToolContext, text: str, quote: str) -> Sequence[Message]:
+    async def _get_citable_messages(self, context: ToolContext, text: str, quote: str) -> Sequence[Message]:
         """Return the messages in view, with forgotten words masked. Raises ToolFailed if the write needs those."""
-        forgotten = await self._entries.forgotten(context.owner)
+        forgotten = await self._entries.read_forgotten_words(context.owner)
         if not forgotten:
             return context.messages
-        messages = [forgotten.masked(message) for message in context.messages]
-        if typed_source(Citation(None, quote), messages) is None and forgotten.forbids(text, quote, None):
+        messages = [forgotten.mask(message) for message in context.messages]
+        if find_typed_source(Citation(None, quote), messages) is None and forgotten.forbids(text, quote, None):
             raise ToolFailed("The user had this forgotten, so nothing was kept: it can be kept once they say it again.")
         return messages
 
-    def _excerpt(self, context: ToolContext) -> Excerpt:
+    def _build_excerpt(self, context: ToolContext) -> Excerpt:
         return Excerpt(context.messages, self._zone_of(context.session_id))
 
 
-def _deadline() -> float:
+def _get_deadline() -> float:
     return asyncio.get_running_loop().time() + MAX_CHECK_SECONDS

@@ -12,7 +12,7 @@ from pydantic import Field
 from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact import Doubt, Fact, KnownMemory
 from memory.facts.fact_learner import FactLearner
-from memory.facts.learning import Learning, Procedures, steps_of, workflow_text
+from memory.facts.learning import Learning, Procedures, format_workflow, split_steps
 from memory.files.history import HistoryFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.long_term import LongTermMemory
@@ -51,8 +51,8 @@ class _Notes:
             content, name=name, author=Author.MODEL, trusted=checked.trusted, source_message_id=checked.message_id
         )
         act = f"The user asks to keep this note, or says this: {content}"
-        if checked.quote is None or not await self._writes.asks_for(context, act, quote):
-            return await self._writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+        if checked.quote is None or not await self._writes.has_asked_for(context, act, quote):
+            return await self._writes.store_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await self._entries.add(context.owner, new)
         context.note_written(entry)
         return f"saved the note {entry.name}: {entry.content}"
@@ -86,7 +86,7 @@ class _Notes:
         """Delete a note or archive; the user can undo it."""
         entry = await self._entries.get(context.owner, name)
         text = f"{entry.name}: {entry.content}"
-        if not await self._writes.asks_to_forget(context, text, quote):
+        if not await self._writes.has_asked_to_forget(context, text, quote):
             return await self._writes.propose(context, f"- {text}", Proposal(action=Action.REMOVE, entry=entry.id))
         removed = await self._entries.remove(context.owner, name, Author.MODEL, is_asked=True)
         return f"removed the note {removed.name}"
@@ -113,7 +113,7 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
         """Remember a fact, preference, rule or workflow that comes up by itself later on."""
         former = await entries.get(context.owner, replaces) if replaces.strip() else None
         # The verification decides what the fact replaces or repeats, even if the model names no memory.
-        related = await facts.related(context.owner, [Fact("", fact, Kind(kind))], sys.maxsize)
+        related = await facts.find_related(context.owner, [Fact("", fact, Kind(kind))], sys.maxsize)
         known = {memory.entry.id: memory for memory in related if memory.entry is not None}
         named = {former.id: KnownMemory(former.content, former.subject, former)} if former is not None else {}
         memories = [*(named | known).values()]
@@ -128,12 +128,12 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
             author=Author.MODEL,
             quote=checked.quote,
             source_message_id=message_id,
-            steps=steps_of(fact) if kind == "workflow" else (),
+            steps=split_steps(fact) if kind == "workflow" else (),
         )
         if checked.doubt is not None:
             gives_way = Proposal(replaces=(former.id,)).to_text() if former is not None else None
-            return await writes.keep_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
-        replaced, repeated = _only_typed(checked.replaces), _only_typed(checked.repeats)
+            return await writes.store_unconfirmed(context, replace(new, proposal=gives_way), checked.doubt)
+        replaced, repeated = _filter_typed(checked.replaces), _filter_typed(checked.repeats)
         if former is not None and former in repeated:  # The model only corrects the wording.
             replaced = [former, *replaced]
         elif repeated and repeated[0].kind == kind:
@@ -148,7 +148,7 @@ def learn_tool(learning: Learning, facts: FactLearner, entries: EntryStore, writ
     return Tool(memory_learn, writes=True)
 
 
-def _only_typed(memories: Sequence[KnownMemory]) -> list[Entry]:
+def _filter_typed(memories: Sequence[KnownMemory]) -> list[Entry]:
     """Return only the typed memories. A learned fact never replaces notes or lines of MEMORY.md."""
     return [memory.entry for memory in memories if memory.entry is not None and memory.entry.kind in TYPED_KINDS]
 
@@ -174,8 +174,8 @@ def episode_tool(entries: EntryStore, writes: CitedWrites) -> Tool:
             source_message_id=checked.message_id,
         )
         act = f"The user asks to record this, or says that it happened: {event} {outcome}".rstrip()
-        if checked.quote is None or not await writes.asks_for(context, act, quote):
-            return await writes.keep_unconfirmed(context, new, Doubt.NO_SOURCE)
+        if checked.quote is None or not await writes.has_asked_for(context, act, quote):
+            return await writes.store_unconfirmed(context, new, Doubt.NO_SOURCE)
         entry = await entries.add(context.owner, new)
         context.note_written(entry)
         ended = f" Outcome: {entry.outcome}" if entry.outcome else ""
@@ -196,7 +196,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
         """Save a workflow as a name with steps, or record how a run of a saved one went."""
         success = result == "success" if result else None
         if steps or success is None:
-            content = workflow_text(task, steps)
+            content = format_workflow(task, steps)
             checked = await writes.check(context, f"{name}: {content}", quote, kind=Kind.WORKFLOW)
             if checked.doubt is not None:
                 return await add_unconfirmed(context, name, content, steps, checked.doubt)
@@ -212,12 +212,12 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
         return f"saved the workflow {entry.name} ({record}): {entry.content}"
 
     async def add_unconfirmed(context: ToolContext, name: str, content: str, steps: Sequence[str], doubt: Doubt) -> str:
-        holder = await entries.holder(context.owner, name)
+        holder = await entries.find(context.owner, name)
         if holder is not None:
             proposal = Proposal(action=Action.WRITE, entry=holder.id, value=content, steps=tuple(steps))
             return await writes.propose(context, f"{holder.name}: {content}", proposal)
         new = NewEntry(content, name=name, kind=Kind.WORKFLOW, steps=tuple(steps))
-        return await writes.keep_unconfirmed(context, new, doubt)
+        return await writes.store_unconfirmed(context, new, doubt)
 
     return Tool(memory_procedure, writes=True)
 
@@ -225,7 +225,7 @@ def procedure_tool(procedures: Procedures, entries: EntryStore, writes: CitedWri
 def stats_tool(stats: MemoryStats) -> Tool:
     async def memory_stats(context: ToolContext) -> str:
         """How many memories of each type there are, and how many tokens they hold."""
-        counted = await stats.of(context.owner)
+        counted = await stats.count_by_kind(context.owner)
         lines = [f"{kind_stats.kind}: {kind_stats.entries} ({kind_stats.tokens} tokens)" for kind_stats in counted]
         return "\n".join(
             [*lines, f"in all: {sum(c.entries for c in counted)} ({sum(c.tokens for c in counted)} tokens)"]
@@ -282,7 +282,7 @@ def memory_file_tool(memory: LongTermMemory, writes: CitedWrites) -> Tool:
 
 async def _delete_part(memory: LongTermMemory, writes: CitedWrites, context: ToolContext, part: str, quote: str) -> str:
     replacing(part, "")(await memory.read(context.owner))  # Raises unless the part occurs exactly once.
-    if not await writes.asks_to_forget(context, part.strip(), quote):
+    if not await writes.has_asked_to_forget(context, part.strip(), quote):
         proposal = Proposal(action=Action.EDIT, part=part)
         return await writes.propose(context, f"MEMORY.md: - {part.strip()}", proposal)
     await memory.replace(context.owner, part, "", Author.MODEL)

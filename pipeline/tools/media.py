@@ -27,7 +27,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         if context.model is None:
             return "error: nobody is here to look at it"
         image = await reader.image(media, context.model)
-        return Passage(f"{media.shown} is shown below", Provenance.FILE, (image,))
+        return Passage(f"{media.model_label} is shown below", Provenance.FILE, (image,))
 
     async def document_search(
         context: ToolContext,
@@ -39,7 +39,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
             return f"error: there is no document {document} with text in it"
         hits = await store.search(context.owner, query, MAX_SEARCH_PARTS, context.session_id, document)
         parts_text = [
-            f"[{hit.media.shown}, part {hit.number}, {hit.part.label}]\n{hit.part.text.rstrip()}" for hit in hits
+            f"[{hit.media.model_label}, part {hit.number}, {hit.part.label}]\n{hit.part.text.rstrip()}" for hit in hits
         ]
         return Passage("\n\n".join(parts_text), Provenance.FILE) if parts_text else "nothing found: try other words"
 
@@ -53,15 +53,15 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         media = await _document(context, document)
         if media is None:
             return f"error: there is no document {document} with text in it"
-        total = await store.count(media)
-        parts = await store.parts(media, part, part + count - 1)
+        total = await store.count_parts(media)
+        parts = await store.read_parts(media, part, part + count - 1)
         if not parts:
-            return f"error: {media.shown} has only {total} parts"
+            return f"error: {media.model_label} has only {total} parts"
         parts_text = [
             f"[part {n} of {total}, {text_part.label}]\n{text_part.text.rstrip()}"
             for n, text_part in enumerate(parts, part)
         ]
-        return Passage("\n\n".join([f"[{media.shown}, {media.about}]", *parts_text]), Provenance.FILE)
+        return Passage("\n\n".join([f"[{media.model_label}, {media.about}]", *parts_text]), Provenance.FILE)
 
     async def _document(context: ToolContext, number: int) -> Media | None:
         media = await store.get(context.owner, number, context.session_id)

@@ -11,7 +11,7 @@ from memory.search.formatting import ResultPage
 from memory.search.memory_reader import MemoryReader, ReadRequest
 from memory.search.types import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
-from memory.text.spans import span_of
+from memory.text.spans import parse_span
 from pipeline.tools.toolbox import Texts, Tool, ToolContext
 
 MAX_QUERIES = 8
@@ -45,20 +45,20 @@ def memory_recall_tool(reading: MemoryReader) -> Tool:
         """Search what was said and noted. Lists, counts, "all", "ever": up to five queries, reworded and by parts."""
         path = path.strip()
         if around:
-            return await reading.around(around, context.owner, tokens)
-        begins, ends = span_of(since, until, reading.zone(context.owner))
+            return await reading.read_around(around, context.owner, tokens)
+        begins, ends = parse_span(since, until, reading.get_zone(context.owner))
         known_kinds = [_normalize_kind(kind) for kind in kinds]
         only = Filter(kinds=known_kinds or None, path=path or None, since=begins, until=ends)
         request = ReadRequest(only, page, tokens, context.recalled_text)
         if queries and not every:
             result_page = await reading.search(queries, context.owner, request)
         elif queries or begins or ends:
-            result_page = await reading.every(queries, context.owner, request)
+            result_page = await reading.find_every(queries, context.owner, request)
         elif path:
-            result_page = await reading.about_path(path, context.owner, request)
+            result_page = await reading.find_for_path(path, context.owner, request)
         else:
             return "error: give queries, a time (since, until), a path, or a message to read around"
-        return _record(result_page, context) if result_page is not None else _nothing_found(known_kinds)
+        return _record(result_page, context) if result_page is not None else _explain_nothing_found(known_kinds)
 
     def _record(result_page: ResultPage, context: ToolContext) -> Passage:
         context.recalled.update(result_page.entries)
@@ -73,7 +73,7 @@ def _normalize_kind(kind: str) -> str:
     return next((name for name in KINDS if lower in (name, f"{name}s", f"{name[:-1]}ies")), kind)
 
 
-def _nothing_found(kinds: list[str]) -> str:
+def _explain_nothing_found(kinds: list[str]) -> str:
     unknown = [kind for kind in kinds if kind not in KINDS]
     hint = f"; there is no kind {unknown[0]}, but {', '.join(KINDS)}" if unknown else ""
     return f"nothing found{hint}"

@@ -24,7 +24,7 @@ from memory.messages import Message, Passage, Provenance, Role
 from memory.reminders.dates import REMINDER_TIME
 from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer, Reminders
-from memory.reminders.wording import line
+from memory.reminders.wording import format_reminder
 from pipeline.models.model import ChatModel, ModelRequest
 from pipeline.tools.cited_writes import (
     CitedWrites,
@@ -67,18 +67,18 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         wish = replace(wish, task=TaskSound(task) if task != "no" else None)
         kind = "to have this done" if wish.task else "to be reminded"
         act = f"The user asks {kind}: {text}, at {when}{'' if repeat == 'once' else f', {repeat} {days}'.rstrip()}."
-        if not await writes.asks_for(context, act, quote):
+        if not await writes.has_asked_for(context, act, quote):
             with use_language(context.language):
                 offer = Offer(_(_WHY.get(context.provenance, _WHY[Provenance.FOREIGN])), context.language)
             offered = await reminders.offer(context.owner, context.session_id, wish, offer)
             return (
                 f"not set yet: {context.provenance} text is in view, so the user is asked under your answer, and taps "
-                f"/remind_{offered.id} to have it set: {line(offered)}"
+                f"/remind_{offered.id} to have it set: {format_reminder(offered)}"
             )
         set_now = await reminders.set(context.owner, context.session_id, wish, context.language)
         with use_language(context.language):
-            context.notices.append(Notice(_("Set: {reminder}", reminder=line(set_now))))
-        return f"set: {line(set_now)}"
+            context.notices.append(Notice(_("Set: {reminder}", reminder=format_reminder(set_now))))
+        return f"set: {format_reminder(set_now)}"
 
     async def reminder_list(context: ToolContext) -> str | Passage:
         """The user's reminders."""
@@ -86,14 +86,16 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         if not current:
             return "there are none"
         made_of = Provenance.TYPED if all(reminder.trusted for reminder in current) else Provenance.FOREIGN
-        return Passage("\n".join(f"- {reminder.state} {line(reminder)}" for reminder in current), made_of)
+        return Passage("\n".join(f"- {reminder.state} {format_reminder(reminder)}" for reminder in current), made_of)
 
     async def reminder_cancel(context: ToolContext, number: Number, quote: Quote = "") -> str:
         """End a reminder for good."""
-        wanted = next((line(r) for r in await reminders.list(context.owner) if str(r.id) == number.lstrip("#")), number)
-        if not await writes.asks_for(context, f"The user asks to cancel the reminder {wanted}.", quote):
+        wanted = next(
+            (format_reminder(r) for r in await reminders.list(context.owner) if str(r.id) == number.lstrip("#")), number
+        )
+        if not await writes.has_asked_for(context, f"The user asks to cancel the reminder {wanted}.", quote):
             return f"error: cite the user's words that ask for it, or ask them to tap /cancel_{number}"
-        cancelled = line(await reminders.cancel(context.owner, number))
+        cancelled = format_reminder(await reminders.cancel(context.owner, number))
         with use_language(context.language):
             context.notices.append(Notice(_("Cancelled: {reminder}", reminder=cancelled)))
         return f"cancelled: {cancelled}"
@@ -132,7 +134,7 @@ class _Reading(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReminderWish:
     """A reminder that a message asks for."""
 
     what: str
@@ -152,36 +154,40 @@ class PlainReminders:
 
         Returns None if the message asks for no reminder. Raises ModelError.
         """
-        if not may_ask_for_reminder(message):
+        if not could_ask_for_reminder(message):
             return None
         try:
             wish = await self.read(session, message, model)
         except ValidationError as error:
             log.info("reminder_not_read", error=type(error).__name__)
-            return _unclear()
+            return _explain_unclear()
         if wish is None:
             return None
         return await self.offer(session, wish, language)
 
-    async def read(self, session: Session, message: str, model: ChatModel) -> Wish | None:
+    async def read(self, session: Session, message: str, model: ChatModel) -> ReminderWish | None:
         """Have the model read a message. Return None for other requests such as "remind me what she is called".
 
         Raises ModelError, and ValidationError if the answer is not valid.
         """
         reading = await self._read(session, message, model)
-        return Wish(reading.what, self._first_time(session, reading), reading.repeat) if reading.what else None
+        return (
+            ReminderWish(reading.what, self._find_first_time(session, reading), reading.repeat)
+            if reading.what
+            else None
+        )
 
-    async def offer(self, session: Session, wish: Wish, language: str) -> str:
+    async def offer(self, session: Session, wish: ReminderWish, language: str) -> str:
         """Offer a reminder with a button and return the text above it."""
         if wish.when is None:
-            return _unclear()
+            return _explain_unclear()
         try:
             when = wish.when.isoformat(timespec="minutes")
             request = self._reminders.read(session.id, wish.what, when, wish.repeat)
             await self._reminders.offer(session.owner, session.id, request, Offer("", language, trusted=True))
         except MemoryRefused as error:
             log.info("reminder_refused", error=str(error))
-            return _unclear()
+            return _explain_unclear()
         return _("I can remind you of that.")
 
     async def _read(self, session: Session, message: str, model: ChatModel) -> _Reading:
@@ -189,7 +195,7 @@ class PlainReminders:
         local = now.astimezone(self._reminders.zone_of(session.id))
         days = ", ".join(f"{local + timedelta(days=ahead):%A %Y-%m-%d}" for ahead in range(NAMED_DAYS))
         texts = [(Role.SYSTEM, _PROMPT.format(now=f"{local:%A %Y-%m-%d %H:%M}", days=days))]
-        for asked, answer in _examples(local.date()):
+        for asked, answer in _build_examples(local.date()):
             texts += [(Role.USER, asked), (Role.ASSISTANT, json.dumps(answer, ensure_ascii=False))]
         request = ModelRequest(
             [Message(role, text, now) for role, text in (*texts, (Role.USER, message))],
@@ -204,7 +210,7 @@ class PlainReminders:
         )
         return _Reading.model_validate_json((await model.complete(request)).text.strip() or "{}")
 
-    def _first_time(self, session: Session, wish: _Reading) -> datetime | None:
+    def _find_first_time(self, session: Session, wish: _Reading) -> datetime | None:
         zone = self._reminders.zone_of(session.id)
         instant = self._clock()
         if wish.in_minutes is not None:
@@ -225,15 +231,15 @@ class PlainReminders:
             return None
 
 
-def may_ask_for_reminder(message: str) -> bool:
+def could_ask_for_reminder(message: str) -> bool:
     return len(message) <= MAX_MESSAGE_CHARS and asks_for_reminder(message)
 
 
-def _unclear() -> str:
+def _explain_unclear() -> str:
     return _("I could not tell when to remind you: name the day and the hour, such as “tomorrow at 9”.")
 
 
-def _examples(today: date) -> tuple[tuple[str, dict[str, object]], ...]:
+def _build_examples(today: date) -> tuple[tuple[str, dict[str, object]], ...]:
     sunday = today + timedelta(days=(6 - today.weekday()) or 7)
     return (
         (

@@ -17,13 +17,13 @@ import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
 
 from config.models import ModelWindow
-from config.texts import SOURCE, spoken, use_language
+from config.texts import SOURCE, get_language, use_language
 from memory.buttons import Keyboard, Notice
 from memory.errors import MnemeError
-from memory.messages import Message, Passage, Provenance, ToolCall, worst
+from memory.messages import Message, Passage, Provenance, ToolCall, find_least_trusted
 from memory.store.effects import Effects
 from memory.store.entry import Entry
-from memory.text.validity import valid_json, valid_text
+from memory.text.validity import replace_invalid, replace_invalid_in_json
 from pipeline.models.model import ChatModel, ToolSpec
 
 log = structlog.get_logger(__name__)
@@ -36,16 +36,16 @@ _PRIVATE = (
 )
 
 
-def _texts(values: object) -> object:
+def _parse_texts(values: object) -> object:
     if isinstance(values, str) and values.lstrip().startswith("["):
         with contextlib.suppress(ValueError, RecursionError):  # Not JSON, so it is a text that begins with a bracket.
-            values = valid_json(json.loads(values))
+            values = replace_invalid_in_json(json.loads(values))
     each = values if isinstance(values, list) else [values]
     plain = (str(item).strip() if isinstance(item, str | int | float) else item for item in each)
     return [item for item in plain if item not in ("", None)]
 
 
-Texts = Annotated[list[str], BeforeValidator(_texts)]
+Texts = Annotated[list[str], BeforeValidator(_parse_texts)]
 """A list of texts. It also accepts a single text and a JSON list inside a text, as weaker models write it."""
 
 
@@ -96,7 +96,7 @@ class ToolContext:
     is_task: bool = False
     model: ChatModel | None = None
     asking: Asking | None = None
-    language: str = field(default_factory=spoken)
+    language: str = field(default_factory=get_language)
 
     def note_written(self, entry: Entry) -> None:
         """Have the commit record the source message of an entry that has none yet."""
@@ -105,7 +105,7 @@ class ToolContext:
 
     @property
     def provenance(self) -> Provenance:
-        return worst(message.provenance for message in self.messages)
+        return find_least_trusted(message.provenance for message in self.messages)
 
 
 class ToolFailed(MnemeError):
@@ -157,7 +157,7 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        return _signature(self._function).spec
+        return _get_signature(self._function).spec
 
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run the tool with the model's JSON arguments. Errors are returned as text for the model."""
@@ -169,7 +169,7 @@ class Tool:
     async def call(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run the tool with JSON arguments. Every error is raised as a MnemeError."""
         try:
-            parsed = _signature(self._function).arguments.model_validate_json(arguments or "{}")
+            parsed = _get_signature(self._function).arguments.model_validate_json(arguments or "{}")
         except ValidationError as error:
             raise ToolFailed(f"the arguments are wrong: {self._explain(error)}") from error
         values = {name: getattr(parsed, name) for name in type(parsed).model_fields}
@@ -206,10 +206,10 @@ class ToolSource(Protocol):
 
     def get(self, name: str) -> RunnableTool | None: ...
 
-    def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
+    def select_specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
         """Return the tools that fit a model's window."""
 
-    async def ready(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait for tools that are still starting, for some seconds at most."""
 
 
@@ -228,11 +228,11 @@ class Toolbox:
     async def specs(self, owner: str, window: ModelWindow) -> tuple[ToolSpec, ...]:
         """Return the tools to offer to an owner, always in the same order."""
         own = [tool.spec for tool in self.tools if await tool.is_offered_to(owner)]
-        return (*own, *(spec for source in self._sources for spec in source.specs(window)))
+        return (*own, *(spec for source in self._sources for spec in source.select_specs(window)))
 
-    async def ready(self) -> None:
+    async def wait_until_ready(self) -> None:
         for source in self._sources:
-            await source.ready()
+            await source.wait_until_ready()
 
     async def run(self, context: ToolContext, call: ToolCall, earlier: Sequence[ToolCall] = ()) -> Passage:
         """Run one call. An unknown tool gives an error text for the model.
@@ -245,9 +245,9 @@ class Toolbox:
             tool = tool or source.get(call.name)
         if tool is None:
             return Passage(f"error: there is no tool {call.name}; there are: {', '.join(self._tools)}")
-        causes = _causes(context.inbox_ids, call, earlier)
+        causes = _make_causes(context.inbox_ids, call, earlier)
         # A turn that is repeated after a kill must not make the same change twice.
-        if await self._effects.had_by(causes):
+        if await self._effects.has_effect(causes):
             return Passage(
                 f"not run: {call.name} was run for this message before, and then I was interrupted. What it changed "
                 "stands; look at it, and call again only if something is missing."
@@ -256,16 +256,16 @@ class Toolbox:
             result = await tool.run(context, call.arguments)
         passage = result if isinstance(result, Passage) else Passage(result)
         # A lone surrogate would make this request and all later ones of the chat fail.
-        return replace(passage, text=valid_text(passage.text))
+        return replace(passage, text=replace_invalid(passage.text))
 
 
-def _causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall]) -> list[str]:
+def _make_causes(inbox_ids: Sequence[int], call: ToolCall, earlier: Sequence[ToolCall]) -> list[str]:
     """Return the keys that identify a call if its turn is repeated for the same messages or for some of them."""
     if not inbox_ids:
         return []
     number = 1 + sum(before.name == call.name for before in earlier)
     same = 1 + sum((before.name, before.arguments) == (call.name, call.arguments) for before in earlier)
-    words = hashlib.sha256(valid_text(call.arguments).encode()).hexdigest()[:16]
+    words = hashlib.sha256(replace_invalid(call.arguments).encode()).hexdigest()[:16]
     # A turn that begins with the same message recognises the call by its number, even if the model words it
     # differently. Any other turn recognises it by its arguments.
     return [f"{inbox_ids[0]}/{call.name}/{number}", *(f"{i}/{call.name}/{words}/{same}" for i in inbox_ids)]
@@ -280,19 +280,19 @@ class _Signature:
 _signatures: dict[CodeType, _Signature] = {}
 
 
-def _signature(function: Callable[..., Awaitable[str | Passage]]) -> _Signature:
+def _get_signature(function: Callable[..., Awaitable[str | Passage]]) -> _Signature:
     """Return the schema of a tool, cached. It takes milliseconds, so it is created at the first use."""
     code = function.__code__
     # Closures share their code, so the defaults of their parameters must be the same each time.
     if code not in _signatures:
-        arguments = _arguments_model(function)
-        parameters = json.dumps(lean_schema(arguments.model_json_schema()), ensure_ascii=False)
+        arguments = _create_arguments_model(function)
+        parameters = json.dumps(simplify_schema(arguments.model_json_schema()), ensure_ascii=False)
         spec = ToolSpec(function.__name__, inspect.getdoc(function) or "", parameters)
         _signatures[code] = _Signature(spec, arguments)
     return _signatures[code]
 
 
-def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[BaseModel]:
+def _create_arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[BaseModel]:
     hints = get_type_hints(function, include_extras=True)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     fields: dict[str, Any] = {
@@ -301,12 +301,12 @@ def _arguments_model(function: Callable[..., Awaitable[str | Passage]]) -> type[
     return create_model(function.__name__, __base__=_Arguments, **fields)
 
 
-def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def simplify_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Remove keys of a schema that cost tokens in every request and tell the model nothing."""
     lean: dict[str, Any] = {}
     for key, value in schema.items():
         # A dict under such a key is a property with that name.
         if key in ("title", "default", "additionalProperties") and not isinstance(value, dict):
             continue
-        lean[key] = lean_schema(value) if isinstance(value, dict) else value
+        lean[key] = simplify_schema(value) if isinstance(value, dict) else value
     return lean

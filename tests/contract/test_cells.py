@@ -68,7 +68,7 @@ class Machine:
     prefix: Path
     telegrams: dict[str, BotApiServer]
 
-    async def cells(self, *arguments: str, expect: int = 0) -> str:
+    async def run_cells(self, *arguments: str, expect: int = 0) -> str:
         """Run the script and return its output."""
         environment = os.environ | {"MNEME_PREFIX": str(self.prefix), "PATH": f"{self.prefix}/bin:{os.environ['PATH']}"}
         process = await asyncio.create_subprocess_exec(
@@ -81,7 +81,7 @@ class Machine:
         assert process.returncode == expect, said
         return said
 
-    def release(self, name: str, more_schema: str = "") -> Path:
+    def create_release(self, name: str, more_schema: str = "") -> Path:
         """Create a release of this program, optionally with more migrations."""
         folder, source = self.prefix / "opt/mneme/releases" / name, ROOT
         if more_schema:
@@ -98,11 +98,11 @@ class Machine:
         program.chmod(0o755)
         return folder
 
-    async def answers(self, name: str, text: str) -> None:
+    async def wait_for_answer(self, name: str, text: str) -> None:
         """Send a message to a cell and wait for the answer."""
         telegram = self.telegrams[name]
         telegram.user_says(text, chat_id=ANN)
-        await telegram.wait_for(lambda: any(f"You said: {text}" in message.text for message in telegram.sent(ANN)))
+        await telegram.wait_for(lambda: any(f"You said: {text}" in message.text for message in telegram.list_sent(ANN)))
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ async def machine(tmp_path: Path, model: ModelServer) -> AsyncIterator[Machine]:
     async with BotApiServer() as of_anna, BotApiServer() as of_boris:
         machine = Machine(prefix, {"anna": of_anna, "boris": of_boris})
         (prefix / "opt/mneme/releases").mkdir(parents=True)
-        (prefix / "opt/mneme/current").symlink_to(machine.release("1"))
+        (prefix / "opt/mneme/current").symlink_to(machine.create_release("1"))
         for name, telegram in machine.telegrams.items():
             lines = (
                 f"TELEGRAM_BOT_TOKEN={BotApiServer.TOKEN}",
@@ -128,7 +128,7 @@ async def machine(tmp_path: Path, model: ModelServer) -> AsyncIterator[Machine]:
                 "METRICS_PORT=1",
             )
             (tmp_path / f"{name}.env").write_text("\n".join(lines), encoding="utf-8")
-            await machine.cells("create", name, "--env", str(tmp_path / f"{name}.env"), "--memory", "200M")
+            await machine.run_cells("create", name, "--env", str(tmp_path / f"{name}.env"), "--memory", "200M")
         try:
             yield machine
         finally:
@@ -140,50 +140,50 @@ async def machine(tmp_path: Path, model: ModelServer) -> AsyncIterator[Machine]:
 async def test_cells_are_created_listed_backed_up_stopped_and_removed(machine: Machine) -> None:
     dropin = machine.prefix / "etc/systemd/system/mneme@anna.service.d/cell.conf"
     assert {"MemoryMax=200M", "CPUQuota=50%"} <= set(dropin.read_text(encoding="utf-8").splitlines())
-    await machine.answers("anna", "hello")
-    lines = (await machine.cells("list")).splitlines()
+    await machine.wait_for_answer("anna", "hello")
+    lines = (await machine.run_cells("list")).splitlines()
     assert [line.split()[:3] for line in lines] == [["anna", "active", "1"], ["boris", "active", "1"]]
-    targets = json.loads(await machine.cells("list", "--prometheus"))
+    targets = json.loads(await machine.run_cells("list", "--prometheus"))
     assert targets == [
         {"targets": ["127.0.0.1:9464"], "labels": {"bot": "anna"}},
         {"targets": ["127.0.0.1:9465"], "labels": {"bot": "boris"}},
     ]
-    await machine.cells("backup", "--all")
+    await machine.run_cells("backup", "--all")
     backups = machine.prefix / "var/lib/mneme-backups"
     assert {path.parent.parent.name for path in backups.rglob("*.zip")} == {"anna", "boris"}
-    await machine.cells("stop", "boris")
-    assert "boris                inactive" in await machine.cells("list")
-    await machine.cells("start", "boris")
-    await machine.answers("boris", "hello again")
-    assert "/etc/mneme/boris.env are still there" in await machine.cells("remove", "boris")
+    await machine.run_cells("stop", "boris")
+    assert "boris                inactive" in await machine.run_cells("list")
+    await machine.run_cells("start", "boris")
+    await machine.wait_for_answer("boris", "hello again")
+    assert "/etc/mneme/boris.env are still there" in await machine.run_cells("remove", "boris")
     assert (machine.prefix / "var/lib/mneme-boris/mneme.db").exists()
-    await machine.cells("remove", "anna", "--purge")
+    await machine.run_cells("remove", "anna", "--purge")
     assert not (machine.prefix / "var/lib/mneme-anna").exists()
-    assert await machine.cells("list") == ""
+    assert await machine.run_cells("list") == ""
 
 
 async def test_cell_that_fails_to_upgrade_runs_its_former_version(
     machine: Machine,
 ) -> None:
     for name in machine.telegrams:
-        await machine.answers(name, "hello")
-    broken = machine.release("2", BREAKS_AT_MIGRATION)
-    upgrading = asyncio.create_task(machine.cells("upgrade", "anna", "--to", str(broken), expect=1))
+        await machine.wait_for_answer(name, "hello")
+    broken = machine.create_release("2", BREAKS_AT_MIGRATION)
+    upgrading = asyncio.create_task(machine.run_cells("upgrade", "anna", "--to", str(broken), expect=1))
     for number in range(5):
-        await machine.answers("boris", f"still there {number}?")
+        await machine.wait_for_answer("boris", f"still there {number}?")
     assert "run the former version: anna" in await upgrading
-    await machine.answers("anna", "do you know me?")
-    assert any("hello" in message.text for message in machine.telegrams["anna"].sent(ANN))
-    better = machine.release("3", MIGRATES)
-    said = await machine.cells("upgrade", "--all", "--to", str(better))
+    await machine.wait_for_answer("anna", "do you know me?")
+    assert any("hello" in message.text for message in machine.telegrams["anna"].list_sent(ANN))
+    better = machine.create_release("3", MIGRATES)
+    said = await machine.run_cells("upgrade", "--all", "--to", str(better))
     assert "anna runs 3." in said
     assert "boris runs 3." in said
     for name in machine.telegrams:
-        await machine.answers(name, "and now?")
+        await machine.wait_for_answer(name, "and now?")
     # A version that can't read the migrated database is restored with the earlier backup.
-    again = await machine.cells("upgrade", "boris", "--to", str(machine.prefix / "opt/mneme/releases/1"), expect=1)
+    again = await machine.run_cells("upgrade", "boris", "--to", str(machine.prefix / "opt/mneme/releases/1"), expect=1)
     assert "run the former version: boris" in again
-    await machine.answers("boris", "at last?")
+    await machine.wait_for_answer("boris", "at last?")
 
 
 @pytest.mark.parametrize(
@@ -208,5 +208,5 @@ async def test_invalid_arguments_are_refused_before_acting(tmp_path: Path, argum
     (tmp_path / "etc/mneme").mkdir(parents=True)
     (tmp_path / "etc/mneme/anna.env").touch()
     before = sorted(tmp_path.rglob("*"))
-    assert said in await Machine(tmp_path, {}).cells(*arguments, expect=1)
+    assert said in await Machine(tmp_path, {}).run_cells(*arguments, expect=1)
     assert sorted(tmp_path.rglob("*")) == before

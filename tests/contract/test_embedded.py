@@ -34,7 +34,7 @@ from pipeline.models.openai_model import OpenAIModel
 from tests.support.fakes import Person
 from tests.support.servers.hub import serve_hub
 
-SMALL_MODEL = load_catalogue().local("smollm2-135m")
+SMALL_MODEL = load_catalogue().get_local("smollm2-135m")
 # The smallest model with the template of the larger ones. Both use the same marks around messages.
 WITH_TOOLS = replace(SMALL_MODEL, chat_template="qwen2.5-tools")
 CLOCK: ChatCompletionToolParam = {
@@ -65,7 +65,7 @@ async def server(weights: Path) -> AsyncIterator[EmbeddedServer]:
     await running.stop()
 
 
-def client(server: EmbeddedServer, base_url: str) -> AsyncOpenAI:
+def create_client(server: EmbeddedServer, base_url: str) -> AsyncOpenAI:
     return AsyncOpenAI(base_url=base_url, api_key=server.api_key)
 
 
@@ -96,7 +96,7 @@ async def test_model_starts_streams_and_ends_with_stop(server: EmbeddedServer) -
     pid = server.pid
     assert pid is not None
     asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Say hello."}]
-    async with client(server, base_url) as model:
+    async with create_client(server, base_url) as model:
         stream = await model.chat.completions.create(
             model=SMALL_MODEL.name,
             messages=asked,
@@ -116,7 +116,7 @@ async def test_model_starts_streams_and_ends_with_stop(server: EmbeddedServer) -
 
 
 async def test_second_question_reuses_the_evaluated_prompt(server: EmbeddedServer) -> None:
-    async with client(server, await server.start()) as model:
+    async with create_client(server, await server.start()) as model:
         long = "You know this. " + " ".join(f"The number after {n} is {n + 1}." for n in range(40))
         cached = []
         for question in ("What comes after 7?", "And what after 9?"):
@@ -138,7 +138,7 @@ async def test_prompt_state_is_restored_at_next_start_unless_forgotten(weights: 
     async def cached(*, forgetting: bool = False) -> int:
         state = PromptState(tmp_path / "state", SMALL_MODEL.name)
         server = EmbeddedServer(WITH_TOOLS, weights, threads=1, state=state)
-        async with client(server, await server.start()) as asked:
+        async with create_client(server, await server.start()) as asked:
             assert not list((tmp_path / "state").glob("*"))
             answer = await asked.chat.completions.create(model=SMALL_MODEL.name, messages=question, max_tokens=4)
         if forgetting:
@@ -161,7 +161,7 @@ async def test_prompt_state_is_restored_at_next_start_unless_forgotten(weights: 
 async def test_abandoned_question_stops_the_evaluation(server: EmbeddedServer) -> None:
     numbers = " ".join(str(number * 7919 % 1000) for number in range(200))
     asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": numbers}]
-    async with client(server, await server.start()) as model:
+    async with create_client(server, await server.start()) as model:
         stream = await model.chat.completions.create(
             model="any", messages=asked, stream=True, extra_body={"return_progress": True}
         )
@@ -174,7 +174,7 @@ async def test_abandoned_question_stops_the_evaluation(server: EmbeddedServer) -
     assert evaluated < again.usage.prompt_tokens * 0.7
 
 
-def asked_before(times: int) -> list[ChatCompletionMessageParam]:
+def create_conversation(times: int) -> list[ChatCompletionMessageParam]:
     """Return a conversation with enough uses of the clock for the smallest model to imitate them."""
     conversation: list[ChatCompletionMessageParam] = []
     for number in range(times):
@@ -198,8 +198,8 @@ def asked_before(times: int) -> list[ChatCompletionMessageParam]:
 
 
 async def test_tool_call_is_recognised_whole_and_streamed(server: EmbeddedServer) -> None:
-    asked = asked_before(3)
-    async with client(server, await server.start()) as model:
+    asked = create_conversation(3)
+    async with create_client(server, await server.start()) as model:
         whole = await model.chat.completions.create(
             model="any", messages=asked, tools=[CLOCK], temperature=0, max_tokens=60
         )
@@ -285,7 +285,7 @@ async def test_killed_model_is_started_again(server: EmbeddedServer) -> None:
     os.kill(killed, signal.SIGKILL)
     assert has_ended(killed, 10)
     assert server.pid is None
-    async with client(server, await server.start()) as model:
+    async with create_client(server, await server.start()) as model:
         assert [served.id async for served in await model.models.list()] == [SMALL_MODEL.name]
     assert server.pid not in (None, killed)
 
@@ -316,7 +316,7 @@ async def test_model_crash_during_a_request_is_explained(
         assert server.pid is not None
         events.write_text(f"pgfault 5\noom_kill {3 + others_killed}\n")
         os.kill(server.pid, number)
-        return Endpoint(url, server.api_key, server.why_lost)
+        return Endpoint(url, server.api_key, server.explain_loss)
 
     asking = OpenAIModel(SMALL_MODEL.name, SMALL_MODEL.window, connect, timeout=60)
     asked = ModelRequest([Message(Role.USER, "Hello", datetime(2026, 2, 7, tzinfo=UTC))])
@@ -352,7 +352,7 @@ def test_model_ends_with_a_killed_bot(weights: Path) -> None:
         "from config.models import load_catalogue\n"
         "from pipeline.local.embedded import EmbeddedServer\n"
         "async def main():\n"
-        "    model = load_catalogue().local('smollm2-135m')\n"
+        "    model = load_catalogue().get_local('smollm2-135m')\n"
         "    server = EmbeddedServer(model, Path(sys.argv[1]), threads=1)\n"
         "    await server.start()\n"
         "    print(server.pid, flush=True)\n"
@@ -397,7 +397,7 @@ def test_low_memory_error_says_how_much_is_needed(weights: Path) -> None:
         "from pipeline.local.embedded import EmbeddedServer\n"
         "from pipeline.local.engine import EmbeddedModelError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
-        "model = dataclasses.replace(load_catalogue().local('smollm2-135m'), n_ctx=100_000)\n"
+        "model = dataclasses.replace(load_catalogue().get_local('smollm2-135m'), n_ctx=100_000)\n"
         "try:\n"
         "    asyncio.run(EmbeddedServer(model, Path(sys.argv[1]), threads=1).start())\n"
         "except EmbeddedModelError as error:\n"

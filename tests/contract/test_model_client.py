@@ -64,7 +64,7 @@ def request(text: str = "Hello") -> ModelRequest:
     return ModelRequest([Message(Role.USER, text, FakeClock()())], tools=(TOOL,))
 
 
-def chunk(delta: object, finish: str | None = None, **more: object) -> dict[str, object]:
+def create_chunk(delta: object, finish: str | None = None, **more: object) -> dict[str, object]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} | more
 
 
@@ -108,7 +108,7 @@ async def test_progress_is_reported_until_the_first_words(model: ModelServer) ->
     client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
     asked = ModelRequest([Message(Role.USER, "word " * 1000, FakeClock()())], on_wait=tell)
     await client.complete(asked)
-    model.script(Streams((chunk({"reasoning": "Hm."}), chunk({"content": "Hi"}, "stop"))))
+    model.script(Streams((create_chunk({"reasoning": "Hm."}), create_chunk({"content": "Hi"}, "stop"))))
     await client.complete(asked)
     await client.close()
     assert told == ["loading the model", "reading 1,300 tokens", "reading 1,300 tokens", "thinking"]
@@ -317,27 +317,35 @@ async def test_refusal_of_required_parameter_is_an_error(client: OpenAIModel, mo
         {"choices": []},
         {"choices": None},
         {},
-        chunk({}),
-        chunk(None),
+        create_chunk({}),
+        create_chunk(None),
         {"choices": [{"index": 0}]},
-        chunk({"role": "assistant", "content": None, "tool_calls": None}),
-        chunk({"content": ""}, finish=""),
-        chunk({"content": [{"type": "thinking", "thinking": "hm"}]}),
-        chunk({"reasoning_content": "let me think"}),
-        chunk({}, usage=None),
-        chunk({}, usage={}),
-        chunk({"tool_calls": []}),
+        create_chunk({"role": "assistant", "content": None, "tool_calls": None}),
+        create_chunk({"content": ""}, finish=""),
+        create_chunk({"content": [{"type": "thinking", "thinking": "hm"}]}),
+        create_chunk({"reasoning_content": "let me think"}),
+        create_chunk({}, usage=None),
+        create_chunk({}, usage={}),
+        create_chunk({"tool_calls": []}),
     ],
 )
 async def test_chunks_without_content_are_skipped(client: OpenAIModel, model: ModelServer, strange: object) -> None:
-    model.script(Streams((strange, chunk({"content": "Hi"}), strange, chunk({"content": "!"}, "stop"), strange)))
+    model.script(
+        Streams((strange, create_chunk({"content": "Hi"}), strange, create_chunk({"content": "!"}, "stop"), strange))
+    )
     answer = await client.complete(request())
     assert (answer.text, answer.finish) == ("Hi!", Finish.STOP)
 
 
 async def test_surrogate_pair_split_over_chunks_is_joined(client: OpenAIModel, model: ModelServer) -> None:
     model.script(
-        Streams((chunk({"content": "Hi \ud83d"}), chunk({"content": "\ude00\ud83d"}), chunk({"content": "!"}, "stop")))
+        Streams(
+            (
+                create_chunk({"content": "Hi \ud83d"}),
+                create_chunk({"content": "\ude00\ud83d"}),
+                create_chunk({"content": "!"}, "stop"),
+            )
+        )
     )
     shown: list[str] = []
 
@@ -351,13 +359,13 @@ async def test_surrogate_pair_split_over_chunks_is_joined(client: OpenAIModel, m
 
 async def test_usage_with_cached_tokens_is_read(client: OpenAIModel, model: ModelServer) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}
-    model.script(Streams((chunk({"content": "Hi"}, "stop"), {"choices": [], "usage": usage})))
+    model.script(Streams((create_chunk({"content": "Hi"}, "stop"), {"choices": [], "usage": usage})))
     assert (await client.complete(request())).usage == Usage(90, 3, 64)
 
 
 async def test_usage_of_zero_tokens_is_ignored(client: OpenAIModel, model: ModelServer) -> None:
     zero = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-    model.script(Streams((chunk({"content": "Hi"}, "stop", usage=zero),)))
+    model.script(Streams((create_chunk({"content": "Hi"}, "stop", usage=zero),)))
     assert (await client.complete(request())).usage is None
 
 
@@ -411,7 +419,7 @@ LOOK_AT_A_AND_B = [("look", {"at": "a"}), ("look", {"at": "b"})]
 async def test_tool_calls_are_assembled_from_all_chunk_styles(
     client: OpenAIModel, model: ModelServer, chunks: list[object], finish: str
 ) -> None:
-    model.script(Streams((*(chunk({"tool_calls": [c]}) for c in chunks), chunk({}, finish))))
+    model.script(Streams((*(create_chunk({"tool_calls": [c]}) for c in chunks), create_chunk({}, finish))))
     answer = await client.complete(request())
     assert [(c.name, json.loads(c.arguments)) for c in answer.tool_calls] == LOOK_AT_A_AND_B
     assert answer.finish is Finish.TOOL_CALLS
@@ -506,7 +514,7 @@ async def test_finish_reasons_of_all_servers_are_recognised(
 async def test_usage_of_each_call_is_recorded(app: App, person: Person, model: ModelServer) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}
     model.script(
-        Calls((("memory_file", {"action": "read"}),)), Streams((chunk({"content": "Hi"}, "stop", usage=usage),))
+        Calls((("memory_file", {"action": "read"}),)), Streams((create_chunk({"content": "Hi"}, "stop", usage=usage),))
     )
     await person.says("Hello")
     rows = await app.database.rows("SELECT * FROM usage ORDER BY id")
@@ -518,7 +526,7 @@ async def test_usage_of_each_call_is_recorded(app: App, person: Person, model: M
 
 
 async def test_usage_missing_from_answer_is_estimated(app: App, person: Person, model: ModelServer) -> None:
-    model.script(Streams((chunk({"content": "Good day to you"}, "stop"),)))
+    model.script(Streams((create_chunk({"content": "Good day to you"}, "stop"),)))
     await person.says("Hello")
     row = await app.database.row("SELECT prompt_tokens, completion_tokens FROM usage")
     assert row is not None
@@ -528,7 +536,7 @@ async def test_usage_missing_from_answer_is_estimated(app: App, person: Person, 
 
 def answer_with_usage(tokens: int, text: str = "Fine.") -> Streams:
     usage = {"prompt_tokens": tokens, "completion_tokens": 0}
-    return Streams((chunk({"content": text}, "stop", usage=usage),))
+    return Streams((create_chunk({"content": text}, "stop", usage=usage),))
 
 
 async def test_daily_token_limit_is_explained_and_ends_at_midnight(

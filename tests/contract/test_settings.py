@@ -12,13 +12,13 @@ import tzlocal
 from pydantic import SecretStr
 
 from config.errors import ConfigurationError
-from config.settings import MemoryScope, Settings, load_settings, setting_names, settings_file
+from config.settings import MemoryScope, Settings, find_settings_file, list_setting_names, load_settings
 
 EXAMPLE = Path(__file__).parents[2] / ".env.example"
 
 
 @dataclass(frozen=True, slots=True)
-class Documented:
+class DocumentedSetting:
     """A setting in `.env.example`: comment, whether it is commented out, and value."""
 
     name: str
@@ -27,11 +27,11 @@ class Documented:
     value: str
 
 
-def parse_example() -> list[Documented]:
+def parse_example() -> list[DocumentedSetting]:
     found, comment = [], ""
     for line in EXAMPLE.read_text(encoding="utf-8").splitlines():
         if setting := re.fullmatch(r"(# )?([A-Z][A-Z0-9_]+)=(.*)", line):
-            found.append(Documented(setting[2], comment, setting[1] is not None, setting[3]))
+            found.append(DocumentedSetting(setting[2], comment, setting[1] is not None, setting[3]))
         comment = f"{comment} {line.removeprefix('#').strip()}" if line.startswith("#") and line != "#" else ""
     return found
 
@@ -42,7 +42,7 @@ def write_env(*lines: str, encoding: str = "utf-8") -> Path:
     return Path(".env")
 
 
-def refusal_of(*lines: str) -> str:
+def read_refusal(*lines: str) -> str:
     """Load a `.env` that is refused and return the sentence."""
     with pytest.raises(ConfigurationError) as error:
         load_settings(write_env(*lines))
@@ -57,7 +57,7 @@ def test_user_settings_file_is_used_if_there_is_none_here(monkeypatch: pytest.Mo
     own = tmp_path / "config" / "mneme" / ".env"
     own.parent.mkdir(parents=True)
     own.write_text("LLM_MODEL=of-mine", encoding="utf-8")
-    assert settings_file() == own
+    assert find_settings_file() == own
     assert load_settings().llm_model == "of-mine"
     write_env("LLM_MODEL=of-the-working-directory")
     assert load_settings().llm_model == "of-the-working-directory"
@@ -71,7 +71,7 @@ def test_settings_file_can_be_chosen_by_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_example_documents_every_setting_and_no_other() -> None:
-    assert [setting.name for setting in parse_example()] == setting_names()
+    assert [setting.name for setting in parse_example()] == list_setting_names()
 
 
 def test_example_begins_with_its_usage() -> None:
@@ -80,7 +80,7 @@ def test_example_begins_with_its_usage() -> None:
 
 
 @pytest.mark.parametrize("setting", parse_example(), ids=lambda setting: setting.name)
-def test_example_comment_states_what_happens_without_a_setting(setting: Documented) -> None:
+def test_example_comment_states_what_happens_without_a_setting(setting: DocumentedSetting) -> None:
     assert len(setting.comment) > 20
     has_value = setting.commented_out and Settings.model_fields[setting.name.lower()].default is not None
     assert has_value or "Default: " in setting.comment or "needed with" in setting.comment
@@ -125,7 +125,7 @@ def test_environment_overrides_file_and_file_overrides_defaults(monkeypatch: pyt
 
 @pytest.mark.parametrize("empty", ["", " ", "''", '"  "'])
 def test_empty_value_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, empty: str) -> None:
-    names = [n for n in setting_names() if n != "TIMEZONE"]
+    names = [n for n in list_setting_names() if n != "TIMEZONE"]
     monkeypatch.delenv("MNEME_DATA_DIR")
     assert load_settings(write_env(*(f"{name}={empty}" for name in names))).model_fields_set == {"timezone"}
 
@@ -247,12 +247,12 @@ def test_invalid_value_is_refused_with_the_allowed_values(
     monkeypatch: pytest.MonkeyPatch, line: str, sentence: str
 ) -> None:
     monkeypatch.delenv(line.partition("=")[0], raising=False)
-    assert refusal_of(line) == sentence
+    assert read_refusal(line) == sentence
 
 
 @pytest.mark.parametrize("ids", ["12, x", "12 13", "@olena", "12;13", "1_2", "٣", "1.5", "+12", "-", "9" * 20])
 def test_allowed_ids_accept_only_plain_numbers(ids: str) -> None:
-    assert refusal_of(f"TELEGRAM_ALLOWED_IDS={ids}") == (
+    assert read_refusal(f"TELEGRAM_ALLOWED_IDS={ids}") == (
         "TELEGRAM_ALLOWED_IDS is not usable: numeric ids of users and groups are needed, separated by commas, "
         "such as 12345,-100678."
     )
@@ -262,12 +262,12 @@ def test_allowed_ids_accept_only_plain_numbers(ids: str) -> None:
 def test_secret_is_in_neither_repr_nor_error(name: str) -> None:
     env_file = write_env(f"{name}=open-sesame", "LLM_MODEL=m")
     assert "open-sesame" not in repr(load_settings(env_file))
-    assert "open-sesame" not in refusal_of(f"{name}=open-sesame", "LLM_MODEL=m", "MEMORY_WINDOW=open-sesame")
+    assert "open-sesame" not in read_refusal(f"{name}=open-sesame", "LLM_MODEL=m", "MEMORY_WINDOW=open-sesame")
 
 
 @pytest.mark.parametrize("line", ["MEMORY_WINDOW", "MEMORY_WINDOW: 30", "= 30", "MEMORY WINDOW=30", "LLM_MODEL='a"])
 def test_line_that_is_no_setting_is_refused_by_number(line: str) -> None:
-    assert refusal_of("# mine", "LOG_LEVEL=info", line) == "Line 3 of .env can't be read: write NAME=value."
+    assert read_refusal("# mine", "LOG_LEVEL=info", line) == "Line 3 of .env can't be read: write NAME=value."
 
 
 def test_file_in_another_encoding_is_refused() -> None:
@@ -325,4 +325,4 @@ def test_webhook_with_secret_and_port_is_accepted() -> None:
     ],
 )
 def test_incomplete_webhook_is_refused(lines: tuple[str, ...], said: str) -> None:
-    assert said in refusal_of(*lines)
+    assert said in read_refusal(*lines)

@@ -1,4 +1,4 @@
-"""Tests of the local Bot API server against the behaviour of Telegram, with the client of Mneme."""
+"""Tests that the local Bot API server behaves like Telegram, through Mneme's client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from telegram.error import (
 from telegram.ext import ExtBot
 
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import MAX_DOWNLOAD_BYTES, Sent, document
+from tests.support.servers.telegram_files import MAX_DOWNLOAD_BYTES, SentFile, create_document
 
 ANN = 1001
 GROUP = -5005
@@ -80,7 +80,7 @@ async def web(server: BotApiServer) -> AsyncIterator[httpx.AsyncClient]:
         yield web
 
 
-async def refusal(server: BotApiServer, request: Awaitable[object]) -> str:
+async def read_refusal(server: BotApiServer, request: Awaitable[object]) -> str:
     """Return the server's description of its refusal."""
     with pytest.raises(TelegramError):
         await request
@@ -90,14 +90,14 @@ async def refusal(server: BotApiServer, request: Awaitable[object]) -> str:
     return str(response["description"])
 
 
-async def raw_refusal(web: httpx.AsyncClient, method: str, **params: object) -> str:
+async def read_raw_refusal(web: httpx.AsyncClient, method: str, **params: object) -> str:
     """Send a request that the client would not send, and return the description of its refusal."""
     response = await web.post(method, json=params)
     assert response.status_code == 400
     return str(response.json()["description"])
 
 
-def entity(kind: str, offset: object, length: object, **more: object) -> dict[str, object]:
+def create_entity(kind: str, offset: object, length: object, **more: object) -> dict[str, object]:
     return {"type": kind, "offset": offset, "length": length, **more}
 
 
@@ -140,7 +140,7 @@ async def test_method_names_may_be_in_any_case(server: BotApiServer, web: httpx.
 async def test_parameters_may_arrive_in_each_encoding(
     server: BotApiServer, web: httpx.AsyncClient, encoding: str
 ) -> None:
-    entities = [entity("bold", 0, 2)]
+    entities = [create_entity("bold", 0, 2)]
     form = {"chat_id": str(ANN), "text": "hé + ünï & 🦜", "entities": json.dumps(entities)}
     ways: dict[str, dict[str, Any]] = {
         "query": {"params": form},
@@ -174,7 +174,7 @@ async def test_parameters_may_arrive_in_each_encoding(
 async def test_missing_parameter_is_refused(
     web: httpx.AsyncClient, method: str, params: dict[str, object], description: str
 ) -> None:
-    assert await raw_refusal(web, method, **params) == f"Bad Request: {description}"
+    assert await read_raw_refusal(web, method, **params) == f"Bad Request: {description}"
 
 
 @pytest.mark.parametrize(
@@ -187,13 +187,13 @@ async def test_strings_must_be_utf8(server: BotApiServer, web: httpx.AsyncClient
     response = await web.post("sendMessage", content=body, headers=form)
     assert response.status_code == 400
     assert response.json()["description"] == "Bad Request: strings must be encoded in UTF-8"
-    assert server.sent(ANN) == []
+    assert server.list_sent(ANN) == []
 
 
 async def test_lone_surrogate_in_a_button_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     broken = InlineKeyboardMarkup([[InlineKeyboardButton("\ud83e", callback_data="x")]])
     request = bot.send_message(ANN, "hello", reply_markup=broken)
-    assert await refusal(server, request) == "Bad Request: strings must be encoded in UTF-8"
+    assert await read_refusal(server, request) == "Bad Request: strings must be encoded in UTF-8"
 
 
 # Updates.
@@ -205,7 +205,7 @@ async def test_message_of_a_user_arrives_as_an_update(server: BotApiServer, bot:
     assert update.update_id == update_id
     assert update.message is not None
     assert update.message.text == "hello"
-    assert update.message.message_id == server.message_id_of(update_id)
+    assert update.message.message_id == server.find_message_id(update_id)
     assert update.message.from_user is not None
     assert (update.message.from_user.id, update.message.from_user.language_code) == (1002, "de")
     assert update.message.chat.type == "private"
@@ -213,7 +213,7 @@ async def test_message_of_a_user_arrives_as_an_update(server: BotApiServer, bot:
 
 async def test_numbers_of_updates_and_messages_grow(server: BotApiServer, bot: ExtBot[None]) -> None:
     updates = [server.user_says(text, chat_id=ANN) for text in "abc"]
-    said = [server.message_id_of(update_id) for update_id in updates]
+    said = [server.find_message_id(update_id) for update_id in updates]
     assert updates == [updates[0], updates[0] + 1, updates[0] + 2]
     assert (await bot.send_message(ANN, "d")).message_id > said[2] > said[1] > said[0]
 
@@ -247,7 +247,7 @@ async def test_long_poll_ends_empty_after_its_timeout(bot: ExtBot[None]) -> None
 async def test_only_allowed_updates_are_queued_from_then_on(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.get_updates(allowed_updates=[Update.MESSAGE])
     said = server.user_says("hello", chat_id=ANN)
-    server.user_says("hallo", chat_id=ANN, edit_of=server.message_id_of(said))
+    server.user_says("hallo", chat_id=ANN, edit_of=server.find_message_id(said))
     assert [update.update_id for update in await bot.get_updates()] == [said]
 
 
@@ -336,7 +336,7 @@ async def test_group_message_in_a_thread_replies_to_the_bot(server: BotApiServer
 
 
 async def test_edited_message_keeps_its_number(server: BotApiServer, bot: ExtBot[None]) -> None:
-    said = server.message_id_of(server.user_says("helo", chat_id=ANN))
+    said = server.find_message_id(server.user_says("helo", chat_id=ANN))
     server.user_says("hello", chat_id=ANN, edit_of=said)
     _, update = await bot.get_updates()
     assert update.edited_message is not None
@@ -412,7 +412,7 @@ async def test_button_of_a_deleted_message_has_no_accessible_message(server: Bot
 
 
 async def test_file_is_downloaded_by_the_path_of_get_file(server: BotApiServer, filer: ExtBot[None]) -> None:
-    server.user_says(chat_id=ANN, sends=document("note.txt", "words", "text/plain"))
+    server.user_says(chat_id=ANN, sends=create_document("note.txt", "words", "text/plain"))
     (update,) = await filer.get_updates()
     assert update.message is not None
     assert update.message.document is not None
@@ -422,7 +422,7 @@ async def test_file_is_downloaded_by_the_path_of_get_file(server: BotApiServer, 
 
 
 async def test_file_can_not_be_downloaded_before_get_file(server: BotApiServer, filer: ExtBot[None]) -> None:
-    server.user_says(chat_id=ANN, sends=document("note.txt", "words"))
+    server.user_says(chat_id=ANN, sends=create_document("note.txt", "words"))
     (update,) = await filer.get_updates()
     assert update.message is not None
     assert update.message.document is not None
@@ -435,12 +435,12 @@ async def test_file_can_not_be_downloaded_before_get_file(server: BotApiServer, 
 
 
 async def test_unknown_or_too_large_file_is_refused(server: BotApiServer, filer: ExtBot[None]) -> None:
-    server.user_says(chat_id=ANN, sends=Sent("document", b"x", "film.pdf", size=MAX_DOWNLOAD_BYTES + 1))
+    server.user_says(chat_id=ANN, sends=SentFile("document", b"x", "film.pdf", size=MAX_DOWNLOAD_BYTES + 1))
     (update,) = await filer.get_updates()
     assert update.message is not None
     assert update.message.document is not None
-    assert await refusal(server, filer.get_file("unheard-of")) == "Bad Request: invalid file_id"
-    assert await refusal(server, filer.get_file(update.message.document.file_id)) == "Bad Request: file is too big"
+    assert await read_refusal(server, filer.get_file("unheard-of")) == "Bad Request: invalid file_id"
+    assert await read_refusal(server, filer.get_file(update.message.document.file_id)) == "Bad Request: file is too big"
 
 
 async def test_impossible_user_action_is_an_error_of_the_test(server: BotApiServer) -> None:
@@ -483,7 +483,7 @@ async def test_deleting_a_webhook_can_drop_pending_updates(server: BotApiServer,
 
 
 async def test_webhook_needs_https(server: BotApiServer, bot: ExtBot[None]) -> None:
-    reason = await refusal(server, bot.set_webhook("http://example.org"))
+    reason = await read_refusal(server, bot.set_webhook("http://example.org"))
     assert reason == "Bad Request: bad webhook: An HTTPS URL must be provided for webhook"
 
 
@@ -491,7 +491,7 @@ async def test_webhook_needs_https(server: BotApiServer, bot: ExtBot[None]) -> N
 
 
 async def test_sent_message_is_in_the_chat(server: BotApiServer, bot: ExtBot[None]) -> None:
-    said = server.message_id_of(server.user_says("hello", chat_id=ANN))
+    said = server.find_message_id(server.user_says("hello", chat_id=ANN))
     sent = await bot.send_message(
         ANN,
         "hello 🦜 Ann",
@@ -501,7 +501,7 @@ async def test_sent_message_is_in_the_chat(server: BotApiServer, bot: ExtBot[Non
     )
     assert sent.from_user == bot.bot
     assert sent.parse_entities() == {MessageEntity("bold", 9, 3): "Ann"}
-    (message,) = server.sent(ANN)
+    (message,) = server.list_sent(ANN)
     assert (message.message_id, message.text, message.edited) == (sent.message_id, "hello 🦜 Ann", False)
     assert [(item.type, item.offset, item.length) for item in message.entities] == [("bold", 9, 3)]
     assert (message.reply_to_message_id, message.reply_markup) == (said, KEYBOARD.to_dict())
@@ -509,20 +509,20 @@ async def test_sent_message_is_in_the_chat(server: BotApiServer, bot: ExtBot[Non
 
 @pytest.mark.parametrize("text", ["", " ", " \n\t\n", "\u2003"])
 async def test_empty_text_is_refused(server: BotApiServer, bot: ExtBot[None], text: str) -> None:
-    assert await refusal(server, bot.send_message(ANN, text)) == "Bad Request: message text is empty"
+    assert await read_refusal(server, bot.send_message(ANN, text)) == "Bad Request: message text is empty"
 
 
 async def test_length_counts_utf16_units(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.send_message(ANN, "🦜" * 2048)
     await bot.send_message(ANN, "é" * 4096)
     request = bot.send_message(ANN, "🦜" * 2048 + "x")
-    assert await refusal(server, request) == "Bad Request: message is too long"
+    assert await read_refusal(server, request) == "Bad Request: message is too long"
 
 
 async def test_overlong_edit_is_refused_in_other_words(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "short")
     request = bot.edit_message_text("x" * 4097, ANN, sent.message_id)
-    assert await refusal(server, request) == "Bad Request: MESSAGE_TOO_LONG"
+    assert await read_refusal(server, request) == "Bad Request: MESSAGE_TOO_LONG"
 
 
 async def test_blanks_around_a_text_are_trimmed_with_entities(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -531,19 +531,19 @@ async def test_blanks_around_a_text_are_trimmed_with_entities(server: BotApiServ
     assert sent.text == "a hello"
     assert [(item.offset, item.length) for item in sent.entities] == [(1, 6)]
     request = bot.edit_message_text("a hello\n\n", ANN, sent.message_id, entities=[MessageEntity("bold", 1, 6)])
-    assert await refusal(server, request) == NOT_MODIFIED
+    assert await read_refusal(server, request) == NOT_MODIFIED
 
 
 async def test_chat_without_messages_is_not_found(server: BotApiServer, bot: ExtBot[None]) -> None:
-    assert await refusal(server, bot.send_message(4004, "hello")) == "Bad Request: chat not found"
-    assert await refusal(server, bot.send_message("@someone", "hello")) == "Bad Request: chat not found"
+    assert await read_refusal(server, bot.send_message(4004, "hello")) == "Bad Request: chat not found"
+    assert await read_refusal(server, bot.send_message("@someone", "hello")) == "Bad Request: chat not found"
     server.user_says("hello", chat_id=4004)
     await bot.send_message(4004, "hello")
 
 
 async def test_reply_needs_its_message_unless_told_otherwise(server: BotApiServer, bot: ExtBot[None]) -> None:
     request = bot.send_message(ANN, "hello", reply_parameters=ReplyParameters(99))
-    assert await refusal(server, request) == "Bad Request: message to be replied not found"
+    assert await read_refusal(server, request) == "Bad Request: message to be replied not found"
     lenient = ReplyParameters(99, allow_sending_without_reply=True)
     sent = await bot.send_message(ANN, "hello", reply_parameters=lenient)
     assert sent.reply_to_message is None
@@ -555,21 +555,21 @@ async def test_unknown_thread_is_not_found(server: BotApiServer, bot: ExtBot[Non
         bot.send_message(FORUM, "hello", message_thread_id=7),
         bot.send_chat_action(FORUM, "typing", message_thread_id=7),
     ):
-        assert await refusal(server, request) == "Bad Request: message thread not found"
+        assert await read_refusal(server, request) == "Bad Request: message thread not found"
     server.register_thread(FORUM, 7)
     await bot.send_message(FORUM, "hello", message_thread_id=7)
-    assert [message.thread_id for message in server.sent(FORUM)] == [7]
+    assert [message.thread_id for message in server.list_sent(FORUM)] == [7]
 
 
 async def test_unknown_chat_action_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     assert await bot.send_chat_action(ANN, "typing")
     request = bot.send_chat_action(ANN, "thinking")
-    assert await refusal(server, request) == "Bad Request: wrong parameter action in request"
+    assert await read_refusal(server, request) == "Bad Request: wrong parameter action in request"
 
 
 async def test_button_without_an_action_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     bare = InlineKeyboardMarkup([[InlineKeyboardButton("Undo")]])
-    assert "Text buttons are unallowed" in await refusal(server, bot.send_message(ANN, "hello", reply_markup=bare))
+    assert "Text buttons are unallowed" in await read_refusal(server, bot.send_message(ANN, "hello", reply_markup=bare))
 
 
 async def test_button_data_over_64_bytes_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -577,7 +577,7 @@ async def test_button_data_over_64_bytes_is_refused(server: BotApiServer, bot: E
     await bot.send_message(ANN, "hello", reply_markup=fits)
     over = InlineKeyboardMarkup([[InlineKeyboardButton("Undo", callback_data="é" * 32 + "x")]])
     request = bot.send_message(ANN, "hello", reply_markup=over)
-    assert await refusal(server, request) == "Bad Request: BUTTON_DATA_INVALID"
+    assert await read_refusal(server, request) == "Bad Request: BUTTON_DATA_INVALID"
 
 
 # Entities.
@@ -592,25 +592,25 @@ async def test_nested_entities_are_accepted(server: BotApiServer, bot: ExtBot[No
         MessageEntity("pre", 12, 3, language="py"),
     ]
     await bot.send_message(ANN, "one code ab pre", entities=entities)
-    (message,) = server.sent(ANN)
+    (message,) = server.list_sent(ANN)
     assert [item.type for item in message.entities] == ["bold", "text_link", "code", "italic", "pre"]
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        entity("sparkle", 0, 1),
-        entity("bold", "0", 1),
-        entity("bold", 0, 1.0),
-        entity("bold", 0, True),
-        entity("bold", -1, 2),
-        entity("bold", 0, 0),
-        entity("bold", 3, 4),
-        entity("bold", 0, 2),
-        entity("bold", 2, 1),
-        entity("text_link", 0, 1),
-        entity("text_mention", 0, 1, user=5),
-        entity("custom_emoji", 0, 1),
+        create_entity("sparkle", 0, 1),
+        create_entity("bold", "0", 1),
+        create_entity("bold", 0, 1.0),
+        create_entity("bold", 0, True),
+        create_entity("bold", -1, 2),
+        create_entity("bold", 0, 0),
+        create_entity("bold", 3, 4),
+        create_entity("bold", 0, 2),
+        create_entity("bold", 2, 1),
+        create_entity("text_link", 0, 1),
+        create_entity("text_mention", 0, 1, user=5),
+        create_entity("custom_emoji", 0, 1),
         {"type": "bold", "length": 1},
         "bold",
     ],
@@ -632,36 +632,38 @@ async def test_nested_entities_are_accepted(server: BotApiServer, bot: ExtBot[No
     ],
 )
 async def test_broken_entity_is_refused(web: httpx.AsyncClient, broken: object) -> None:
-    reason = await raw_refusal(web, "sendMessage", chat_id=ANN, text="a🦜bc ", entities=[broken])
+    reason = await read_raw_refusal(web, "sendMessage", chat_id=ANN, text="a🦜bc ", entities=[broken])
     assert reason.startswith("Bad Request: can't parse entities: ")
 
 
-@pytest.mark.parametrize("value", [entity("bold", 0, 1), "[bold"])
+@pytest.mark.parametrize("value", [create_entity("bold", 0, 1), "[bold"])
 async def test_entities_must_be_a_list(web: httpx.AsyncClient, value: object) -> None:
-    reason = await raw_refusal(web, "sendMessage", chat_id=ANN, text="hello", entities=value)
+    reason = await read_raw_refusal(web, "sendMessage", chat_id=ANN, text="hello", entities=value)
     assert reason == "Bad Request: can't parse entities: expected an Array of MessageEntity"
 
 
 @pytest.mark.parametrize(
     ("entities", "reason"),
     [
-        ([entity("bold", 0, 4), entity("italic", 2, 4)], "entities bold and italic overlap"),
-        ([entity("code", 0, 4), entity("bold", 1, 2)], "entity code can't contain bold"),
-        ([entity("pre", 0, 4), entity("code", 1, 2)], "entity pre can't contain code"),
+        ([create_entity("bold", 0, 4), create_entity("italic", 2, 4)], "entities bold and italic overlap"),
+        ([create_entity("code", 0, 4), create_entity("bold", 1, 2)], "entity code can't contain bold"),
+        ([create_entity("pre", 0, 4), create_entity("code", 1, 2)], "entity pre can't contain code"),
         (
-            [entity("blockquote", 0, 4), entity("bold", 0, 3), entity("blockquote", 1, 2)],
+            [create_entity("blockquote", 0, 4), create_entity("bold", 0, 3), create_entity("blockquote", 1, 2)],
             "entity blockquote can't be nested in blockquote",
         ),
     ],
 )
 async def test_badly_nested_entities_are_refused(web: httpx.AsyncClient, entities: list[object], reason: str) -> None:
-    refused = await raw_refusal(web, "sendMessage", chat_id=ANN, text="abcdefgh", entities=entities)
+    refused = await read_raw_refusal(web, "sendMessage", chat_id=ANN, text="abcdefgh", entities=entities)
     assert refused == f"Bad Request: can't parse entities: {reason}"
 
 
 @pytest.mark.parametrize("mode", ["BBCode", "HTML", "MarkdownV2"])
 async def test_parse_mode_is_refused(server: BotApiServer, bot: ExtBot[None], mode: str) -> None:
-    assert await refusal(server, bot.send_message(ANN, "a", parse_mode=mode)) == "Bad Request: unsupported parse_mode"
+    assert (
+        await read_refusal(server, bot.send_message(ANN, "a", parse_mode=mode)) == "Bad Request: unsupported parse_mode"
+    )
 
 
 # Editing and deleting.
@@ -670,7 +672,7 @@ async def test_parse_mode_is_refused(server: BotApiServer, bot: ExtBot[None], mo
 async def test_edit_replaces_text_and_buttons(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "one", reply_markup=KEYBOARD)
     await bot.edit_message_text("two", ANN, sent.message_id)
-    (message,) = server.sent(ANN)
+    (message,) = server.list_sent(ANN)
     assert (message.message_id, message.text, message.edited) == (sent.message_id, "two", True)
     assert message.reply_markup is None
 
@@ -681,8 +683,8 @@ async def test_edit_without_a_change_is_refused(server: BotApiServer, bot: ExtBo
         bot.edit_message_text("one", ANN, sent.message_id, reply_markup=KEYBOARD),
         bot.edit_message_reply_markup(ANN, sent.message_id, reply_markup=KEYBOARD),
     ):
-        assert await refusal(server, request) == NOT_MODIFIED
-    assert server.sent(ANN)[0].edited is False
+        assert await read_refusal(server, request) == NOT_MODIFIED
+    assert server.list_sent(ANN)[0].edited is False
 
 
 async def test_changed_entity_or_keyboard_alone_is_an_edit(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -691,38 +693,38 @@ async def test_changed_entity_or_keyboard_alone_is_an_edit(server: BotApiServer,
         "one", ANN, sent.message_id, entities=[MessageEntity("bold", 0, 3)], reply_markup=KEYBOARD
     )
     await bot.edit_message_reply_markup(ANN, sent.message_id)
-    (message,) = server.sent(ANN)
+    (message,) = server.list_sent(ANN)
     assert [item.type for item in message.entities] == ["bold"]
     assert message.reply_markup is None
 
 
 async def test_only_own_messages_can_be_edited(server: BotApiServer, bot: ExtBot[None]) -> None:
-    said = server.message_id_of(server.user_says("hello", chat_id=ANN))
+    said = server.find_message_id(server.user_says("hello", chat_id=ANN))
     request = bot.edit_message_text("bye", ANN, said)
-    assert await refusal(server, request) == "Bad Request: message can't be edited"
+    assert await read_refusal(server, request) == "Bad Request: message can't be edited"
     request = bot.edit_message_text("bye", ANN, 99)
-    assert await refusal(server, request) == "Bad Request: message to edit not found"
+    assert await read_refusal(server, request) == "Bad Request: message to edit not found"
 
 
 async def test_deleted_message_is_gone(server: BotApiServer, bot: ExtBot[None]) -> None:
     sent = await bot.send_message(ANN, "one")
     await bot.delete_message(ANN, sent.message_id)
-    assert server.sent(ANN) == []
+    assert server.list_sent(ANN) == []
     request = bot.delete_message(ANN, sent.message_id)
-    assert await refusal(server, request) == "Bad Request: message to delete not found"
+    assert await read_refusal(server, request) == "Bad Request: message to delete not found"
     edit = bot.edit_message_text("two", ANN, sent.message_id)
-    assert await refusal(server, edit) == "Bad Request: message to edit not found"
+    assert await read_refusal(server, edit) == "Bad Request: message to edit not found"
     assert (await bot.send_message(ANN, "two")).message_id > sent.message_id
 
 
 async def test_group_message_of_others_can_not_be_deleted(server: BotApiServer, bot: ExtBot[None]) -> None:
-    said = server.message_id_of(server.user_says("hi", chat_id=GROUP, user_id=ANN, chat_type="group"))
+    said = server.find_message_id(server.user_says("hi", chat_id=GROUP, user_id=ANN, chat_type="group"))
     request = bot.delete_message(GROUP, said)
-    assert await refusal(server, request) == "Bad Request: message can't be deleted"
+    assert await read_refusal(server, request) == "Bad Request: message can't be deleted"
 
 
 async def test_unknown_callback_query_is_too_old(server: BotApiServer, bot: ExtBot[None]) -> None:
-    assert await refusal(server, bot.answer_callback_query("5")) == (
+    assert await read_refusal(server, bot.answer_callback_query("5")) == (
         "Bad Request: query is too old and response timeout expired or query ID is invalid"
     )
 
@@ -733,21 +735,21 @@ async def test_unknown_callback_query_is_too_old(server: BotApiServer, bot: ExtB
 async def test_drafts_are_ordered_and_may_be_empty(server: BotApiServer, bot: ExtBot[None]) -> None:
     for text in ("", "One", "One two"):
         assert await bot.send_message_draft(ANN, 17, text)
-    assert server.drafts(ANN) == ["", "One", "One two"]
-    assert server.sent(ANN) == []
+    assert server.list_drafts(ANN) == ["", "One", "One two"]
+    assert server.list_sent(ANN) == []
 
 
 async def test_draft_in_a_group_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
     request = bot.send_message_draft(GROUP, 17, "One")
-    assert await refusal(server, request) == "Bad Request: TEXTDRAFT_PEER_INVALID"
+    assert await read_refusal(server, request) == "Bad Request: TEXTDRAFT_PEER_INVALID"
 
 
 async def test_draft_with_number_zero_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
-    assert await refusal(server, bot.send_message_draft(ANN, 0, "One")) == "Bad Request: DRAFT_ID_INVALID"
+    assert await read_refusal(server, bot.send_message_draft(ANN, 0, "One")) == "Bad Request: DRAFT_ID_INVALID"
 
 
 async def test_overlong_draft_is_refused(server: BotApiServer, bot: ExtBot[None]) -> None:
-    assert "TOO_LONG" in await refusal(server, bot.send_message_draft(ANN, 17, "x" * 4097))
+    assert "TOO_LONG" in await read_refusal(server, bot.send_message_draft(ANN, 17, "x" * 4097))
 
 
 async def test_older_telegram_has_no_drafts(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -765,7 +767,7 @@ async def test_commands_are_stored_for_each_audience(server: BotApiServer, bot: 
     scope = BotCommandScopeAllPrivateChats()
     await bot.set_my_commands([BotCommand("los", "Beginnen")], scope=scope, language_code="de")
     assert [command.command for command in server.commands] == ["start"]
-    assert server.commands_for("all_private_chats", "de")[0].description == "Beginnen"
+    assert server.list_commands("all_private_chats", "de")[0].description == "Beginnen"
     assert await bot.get_my_commands(scope, "de") == (BotCommand("los", "Beginnen"),)
     await bot.delete_my_commands()
     assert server.commands == []
@@ -783,7 +785,7 @@ async def test_commands_are_stored_for_each_audience(server: BotApiServer, bot: 
 async def test_invalid_command_is_refused(
     server: BotApiServer, bot: ExtBot[None], command: BotCommand, reason: str
 ) -> None:
-    assert await refusal(server, bot.set_my_commands([command])) == f"Bad Request: {reason}"
+    assert await read_refusal(server, bot.set_my_commands([command])) == f"Bad Request: {reason}"
 
 
 # Faults.
@@ -807,7 +809,7 @@ async def test_flood_control_returns_the_delay(
         "parameters": {"retry_after": 7},
     }
     await bot.send_message(ANN, "hello")
-    assert len(server.sent(ANN)) == 1
+    assert len(server.list_sent(ANN)) == 1
 
 
 async def test_fault_can_last_until_it_is_cleared(server: BotApiServer, bot: ExtBot[None]) -> None:
@@ -826,7 +828,7 @@ async def test_proxy_fault_answers_with_a_page(server: BotApiServer, bot: ExtBot
     with pytest.raises(NetworkError, match=r"Bad Gateway \(502\)"):
         await bot.send_message(ANN, "hello")
     assert server.calls[-1].response is None
-    assert server.sent(ANN) == []
+    assert server.list_sent(ANN) == []
 
 
 @pytest.mark.parametrize("applied", [False, True])
@@ -834,7 +836,7 @@ async def test_dropped_call_takes_effect_or_not(server: BotApiServer, bot: ExtBo
     server.fault("sendMessage", drop=True, applied=applied)
     with pytest.raises(NetworkError):
         await bot.send_message(ANN, "hello")
-    assert [message.text for message in server.sent(ANN)] == ["hello"] * applied
+    assert [message.text for message in server.list_sent(ANN)] == ["hello"] * applied
     await bot.get_me()
 
 
@@ -842,7 +844,7 @@ async def test_stalled_call_is_never_answered(server: BotApiServer, bot: ExtBot[
     server.fault("sendMessage", stall=True)
     with pytest.raises(TimedOut):
         await bot.send_message(ANN, "hello", read_timeout=0.05)
-    assert server.sent(ANN) == []
+    assert server.list_sent(ANN) == []
     await bot.send_message(ANN, "hello")
 
 
@@ -859,7 +861,7 @@ async def test_stop_cuts_connections_and_restart_keeps_everything(server: BotApi
     await server.start()
     await bot.send_message(ANN, "after")
     assert server.url == address
-    assert [message.text for message in server.sent(ANN)] == ["before", "after"]
+    assert [message.text for message in server.list_sent(ANN)] == ["before", "after"]
 
 
 # Waiting.
@@ -867,16 +869,16 @@ async def test_stop_cuts_connections_and_restart_keeps_everything(server: BotApi
 
 async def test_wait_returns_its_result(server: BotApiServer, bot: ExtBot[None]) -> None:
     request = asyncio.create_task(bot.send_message(ANN, "hello"))
-    found = await server.wait_for(lambda: server.sent(ANN))
+    found = await server.wait_for(lambda: server.list_sent(ANN))
     assert found[0].text == "hello"
     await request
 
 
 async def test_wait_that_fails_lists_the_calls(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.send_message(ANN, "hello")
-    await refusal(server, bot.send_message(4004, "hello"))
+    await read_refusal(server, bot.send_message(4004, "hello"))
     with pytest.raises(AssertionError) as failure:
-        await server.wait_for(lambda: server.sent(GROUP), timeout=0)
+        await server.wait_for(lambda: server.list_sent(GROUP), timeout=0)
     told = str(failure.value)
     assert "sendMessage(chat_id='1001', text='hello') -> ok" in told
     assert "-> 400 Bad Request: chat not found" in told
@@ -884,7 +886,7 @@ async def test_wait_that_fails_lists_the_calls(server: BotApiServer, bot: ExtBot
 
 async def test_call_is_recorded_with_its_outcome(server: BotApiServer, bot: ExtBot[None]) -> None:
     await bot.send_message(ANN, "42", disable_notification=True)
-    (call,) = server.calls_to("sendMessage")
+    (call,) = server.list_calls("sendMessage")
     assert call.params == {"chat_id": ANN, "text": "42", "disable_notification": True}
     assert call.response is not None
     assert (call.ok, call.error_code, call.response["result"]["text"]) == (True, None, "42")

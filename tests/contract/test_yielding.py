@@ -25,7 +25,7 @@ from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from pipeline.models.routing import YieldingModel
 from tests.conftest import OpenApp
-from tests.support.consolidating import Bench, answered
+from tests.support.consolidating import Bench, create_answer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds, Reply, Says
@@ -68,7 +68,7 @@ async def test_background_request_is_postponed_while_a_person_waits(
     await model.wait_for(lambda: len(model.requests) == 1)
     with pytest.raises(Postponed):
         await yielding.complete(request("sort", background=True))
-    quiet = asyncio.create_task(yielding.quiet())
+    quiet = asyncio.create_task(yielding.wait_until_idle())
     held.release.set()
     assert (await front).text == "A long answer"
     await quiet
@@ -92,36 +92,36 @@ async def test_postponed_consolidation_stays_due(
     async def prompt(text: str, seconds: float) -> Completion:
         return (await yielding.complete(request(text, background=True))).completion
 
-    bench = Bench.over(database, clock, tmp_path / "memory", prompt)
+    bench = Bench.create(database, clock, tmp_path / "memory", prompt)
     background = BackgroundConsolidation(
         bench.service,
         bench.notices,
         Languages(PreferenceStore(database)),
-        yielding.quiet,
+        yielding.wait_until_idle,
         JobLog(database),
         BackgroundTasks(),
     )
     session = await bench.store.session()
-    await bench.store.exchange(session, "I live in Kyiv.", "I see.")
+    await bench.store.commit_exchange(session, "I live in Kyiv.", "I see.")
     assert await bench.service.mark_current_due(session) is not None
-    replies: Iterator[Reply] = iter([Holds(""), Says(answered("They spoke of Kyiv.", None, LIVES))])
+    replies: Iterator[Reply] = iter([Holds(""), Says(create_answer("They spoke of Kyiv.", None, LIVES))])
     model.consolidation = lambda _: next(replies)
     running = asyncio.create_task(background.run_pending())
     await model.wait_for(lambda: len(model.consolidations) == 1)
     await yielding.complete(request("a question"))
     await running
     assert len(model.consolidations) == 2
-    history = (bench.files.folder(session.owner) / "HISTORY.md").read_text()
+    history = (bench.files.get_folder(session.owner) / "HISTORY.md").read_text()
     assert "They spoke of Kyiv." in history
     assert "[raw-fallback]" not in history
-    assert await bench.service.pending() == []
+    assert await bench.service.list_pending() == []
 
 
 async def test_new_returns_while_a_slow_model_consolidates(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bot.jobs.background, "ANSWER_SECONDS", 0)
-    late = Holds(answered("They spoke of Kyiv.", None, LIVES))
+    late = Holds(create_answer("They spoke of Kyiv.", None, LIVES))
     model.consolidation = lambda _: late
     async with start() as app:
         app.start_background_work()
@@ -143,7 +143,7 @@ async def wait_for_notice(app: App) -> None:
 
 
 async def test_stopped_new_keeps_the_conversation_and_its_consolidation(start: OpenApp, model: ModelServer) -> None:
-    replies: Iterator[Reply] = iter([Holds(""), Says(answered("They spoke of Kyiv.", None, LIVES))])
+    replies: Iterator[Reply] = iter([Holds(""), Says(create_answer("They spoke of Kyiv.", None, LIVES))])
     model.consolidation = lambda _: next(replies)
     async with start() as app:
         person = Person(app)

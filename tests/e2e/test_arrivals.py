@@ -12,8 +12,8 @@ from config.waiting import Backoff
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import DOWNLOAD, BotApiServer
-from tests.support.servers.telegram_files import Sent, document, photo
-from tests.support.serving import ANN, STRANGER, Serve, texts
+from tests.support.servers.telegram_files import SentFile, create_document, create_photo
+from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 BOB = {"id": 7, "is_bot": False, "first_name": "Bob"}
 PLACE = {"latitude": 50.4501, "longitude": 30.5234}
@@ -64,7 +64,7 @@ async def test_message_without_text_is_described_in_words(
 ) -> None:
     async with serve():
         telegram.user_says(chat_id=ANN, fields=fields)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
     assert model.requests[0].said == [told]
 
 
@@ -83,9 +83,9 @@ async def test_rich_message_and_replied_rich_message_are_read(
 ) -> None:
     async with serve():
         telegram.user_says(chat_id=ANN, fields=RICH)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         telegram.user_says("And this?", chat_id=ANN, fields={"reply_to_message": ANSWERED})
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert model.requests[0].said == ["My cat is **Pixel**"]
     assert "My cat is **Pixel**" in model.requests[1].prompt
 
@@ -93,8 +93,8 @@ async def test_rich_message_and_replied_rich_message_are_read(
 @pytest.mark.parametrize(
     ("sends", "fields", "named"),
     [
-        (Sent("video", b"mp4"), {}, "this video"),
-        (Sent("animation", b"mp4"), {}, "this animation"),
+        (SentFile("video", b"mp4"), {}, "this video"),
+        (SentFile("animation", b"mp4"), {}, "this animation"),
         (None, {"story": STORY}, "this story"),
         (None, {"hologram": {"colour": "blue"}}, "this kind of message"),
     ],
@@ -103,15 +103,15 @@ async def test_unsupported_message_is_explained(
     serve: Serve,
     telegram: BotApiServer,
     model: ModelServer,
-    sends: Sent | None,
+    sends: SentFile | None,
     fields: dict[str, Any],
     named: str,
 ) -> None:
     async with serve() as app:
         telegram.user_says(chat_id=ANN, sends=sends, fields=fields)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         assert await app.database.value("SELECT count(*) FROM media") == 0
-    assert texts(telegram) == [f"I can't watch or open {named}: send a photo of it, or say what is in it."]
+    assert list_texts(telegram) == [f"I can't watch or open {named}: send a photo of it, or say what is in it."]
     assert model.requests == []
     assert telegram.files.fetched == []
 
@@ -132,24 +132,24 @@ async def test_service_message_is_ignored(
     async with serve() as app:
         telegram.user_says(chat_id=ANN, fields=fields)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
-    assert texts(telegram) == ["You said: hello"]
+    assert list_texts(telegram) == ["You said: hello"]
     assert model.requests[0].said == ["hello"]
 
 
 async def test_live_location_is_answered_once(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve() as app:
         sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
-        number = telegram.message_id_of(sent)
+        number = telegram.find_message_id(sent)
         telegram.user_says(chat_id=ANN, edit_of=number, fields=moved)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-        await app.runner.idle(f"telegram:{ANN}")
-    assert texts(telegram) == ["You said: [location: 50.45010, 30.52340]", "You said: hello"]
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
+    assert list_texts(telegram) == ["You said: [location: 50.45010, 30.52340]", "You said: hello"]
 
 
 async def test_live_location_moved_before_its_turn_is_answered(
@@ -159,15 +159,15 @@ async def test_live_location_moved_before_its_turn_is_answered(
     model.script(hold)
     async with serve() as app:
         telegram.user_says("first", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await telegram.wait_for(lambda: telegram.list_drafts(ANN))
         sent = telegram.user_says(chat_id=ANN, fields={"location": PLACE | {"live_period": 900}})
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         moved = {"location": {"latitude": 50.46, "longitude": 30.53, "live_period": 900}}
-        telegram.user_says(chat_id=ANN, edit_of=telegram.message_id_of(sent), fields=moved)
+        telegram.user_says(chat_id=ANN, edit_of=telegram.find_message_id(sent), fields=moved)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 2)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 2)
         hold.release.set()
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert model.requests[-1].said[-2:] == ["[location: 50.45010, 30.52340]", "hello"]
 
 
@@ -185,7 +185,7 @@ async def test_forwarded_message_names_its_origin(
 ) -> None:
     async with serve():
         telegram.user_says("Buy milk", chat_id=ANN, fields={"forward_origin": origin | {"date": 1_760_000_000}})
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
     assert model.requests[0].said == [f"[forwarded] (from {name}) Buy milk"]
 
 
@@ -196,8 +196,8 @@ async def test_download_that_failed_is_retried(
     async with serve():
         telegram.fault(DOWNLOAD, error_code=502, html=True)
         telegram.fault("getFile", drop=True)
-        telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        telegram.user_says(chat_id=ANN, sends=create_document("note.txt", "The key is under the mat"))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
     assert "The key is under the mat" in model.requests[0].said[0]
 
 
@@ -207,17 +207,17 @@ async def test_download_that_fails_permanently_is_explained(
     monkeypatch.setattr(calls, "Backoff", lambda _longest: Backoff(0.0, 0.0))
     async with serve() as app:
         telegram.fault(DOWNLOAD, error_code=500, times=calls.MAX_FETCH_ATTEMPTS)
-        telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"))
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(f"telegram:{ANN}")
+        telegram.user_says(chat_id=ANN, sends=create_document("note.txt", "The key is under the mat"))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         telegram.user_says("/retry", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         telegram.files.forget()
         telegram.user_says(chat_id=ANN, sends=None, fields={"document": {"file_id": "gone", "file_unique_id": "gone"}})
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
-    assert texts(telegram)[0] == "I could not fetch note.txt from Telegram: send /retry in a moment."
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 3)
+    assert list_texts(telegram)[0] == "I could not fetch note.txt from Telegram: send /retry in a moment."
     assert "The key is under the mat" in model.requests[0].said[0]
-    assert texts(telegram)[2] == "Telegram no longer has this document: send it again."
+    assert list_texts(telegram)[2] == "Telegram no longer has this document: send it again."
 
 
 async def test_download_that_hangs_delays_nothing_and_can_be_stopped(
@@ -225,20 +225,22 @@ async def test_download_that_hangs_delays_nothing_and_can_be_stopped(
 ) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
         telegram.fault(DOWNLOAD, stall=True)
-        telegram.user_says(chat_id=ANN, sends=document("note.txt", "The key is under the mat"), caption="Where is it?")
-        await telegram.wait_for(lambda: telegram.calls_to(DOWNLOAD))
+        telegram.user_says(
+            chat_id=ANN, sends=create_document("note.txt", "The key is under the mat"), caption="Where is it?"
+        )
+        await telegram.wait_for(lambda: telegram.list_calls(DOWNLOAD))
         telegram.user_says("hello", chat_id=STRANGER)
-        await telegram.wait_for(lambda: telegram.sent(STRANGER))
-        assert not telegram.sent(ANN)
+        await telegram.wait_for(lambda: telegram.list_sent(STRANGER))
+        assert not telegram.list_sent(ANN)
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: "Stopped." in texts(telegram))
-        await app.runner.idle(f"telegram:{ANN}")
+        await telegram.wait_for(lambda: "Stopped." in list_texts(telegram))
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         kept = await app.database.rows(
             "SELECT content FROM messages m JOIN turns t ON t.id = turn_id WHERE outcome = 'stopped'"
         )
         assert [row["content"] for row in kept] == ["[document 1: note.txt; not read yet]", "Where is it?"]
         telegram.user_says("/retry", chat_id=ANN)
-        await telegram.wait_for(lambda: texts(telegram)[-1] == "You said: Where is it?")
+        await telegram.wait_for(lambda: list_texts(telegram)[-1] == "You said: Where is it?")
     assert "The key is under the mat" in model.requests[-1].said[0]
 
 
@@ -250,8 +252,8 @@ async def test_files_of_many_chats_are_fetched_concurrently(
     async with serve(telegram_allowed_ids=",".join(map(str, people))):
         telegram.fault("getFile", late=late, times=calls.MAX_CONCURRENT_FILES)
         for person in people:
-            telegram.user_says(chat_id=person, sends=photo(f"of {person}"), caption="Look")
+            telegram.user_says(chat_id=person, sends=create_photo(f"of {person}"), caption="Look")
         model.sees = True
-        await telegram.wait_for(lambda: len(telegram.calls_to("getFile")) == calls.MAX_CONCURRENT_FILES)
+        await telegram.wait_for(lambda: len(telegram.list_calls("getFile")) == calls.MAX_CONCURRENT_FILES)
         late.set()
-        await telegram.wait_for(lambda: all(telegram.sent(person) for person in people))
+        await telegram.wait_for(lambda: all(telegram.list_sent(person) for person in people))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bot.kernel import App
-from memory.capture.capture import MAX_CAPTURE_CHARS, Captured, requested
+from memory.capture.capture import MAX_CAPTURE_CHARS, Capture, find_remember_request
 from memory.capture.classifier import CaptureKind
-from memory.capture.new_entry import new_entry
+from memory.capture.new_entry import create_new_entry
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
@@ -25,7 +25,7 @@ from tests.support.talk import Store
 
 
 def parse_request(text: str) -> str | None:
-    request = requested(text)
+    request = find_remember_request(text)
     return request.what if request is not None else None
 
 
@@ -137,7 +137,7 @@ async def test_sentence_after_request_to_remember_is_captured_only_as_statement(
     assert "_Noted: my dog is Rex (/undo takes it back)_" in said
     assert await person.is_told() == "Noted as a preference: I prefer green tea in the morning (/undo takes it back)"
     assert long_term.read_text() == "- my dog is Rex. (noted 2026-02-07)\n"
-    assert await memories(app) == [
+    assert await read_memories(app) == [
         ("my dog is Rex.", "note", "normal"),
         ("I prefer green tea in the morning", "preference", "medium"),
     ]
@@ -148,12 +148,12 @@ async def test_one_undo_reverts_all_requests_of_one_message(app: App, person: Pe
     said = await person.says("Remember my dog is Rex. I'm allergic to shellfish. You must never share my address")
     assert "_Noted: my dog is Rex; You must never share my address (/undo takes it all back)_" in said
     assert await person.is_told() == "Noted as a fact: I'm allergic to shellfish (/undo takes it back)"
-    assert len(await memories(app)) == 4
+    assert len(await read_memories(app)) == 4
     # A fact that was announced later has its own undo.
     assert "Undone: I'm allergic to shellfish" in await person.says("/undo")
-    assert len(await memories(app)) == 3
+    assert len(await read_memories(app)) == 3
     assert "Undone: " in await person.says("/undo")
-    assert [content for content, _, _ in await memories(app)] == ["I prefer black coffee in the evening"]
+    assert [content for content, _, _ in await read_memories(app)] == ["I prefer black coffee in the evening"]
     assert "Rex" not in long_term.read_text()
 
 
@@ -161,7 +161,7 @@ async def test_refused_sentence_does_not_block_other_sentences(app: App, person:
     said = await person.says(f"I'm allergic to shellfish. {SECRET}")
     assert "_Not noted: This looks like a password" in said
     assert await person.is_told() == "Noted as a fact: I'm allergic to shellfish (/undo takes it back)"
-    assert [content for content, _, _ in await memories(app)] == ["I'm allergic to shellfish."]
+    assert [content for content, _, _ in await read_memories(app)] == ["I'm allergic to shellfish."]
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ async def test_only_lasting_instructions_to_the_bot_enter_every_request(
     app: App, person: Person, model: ModelServer, said: str, kind: Kind
 ) -> None:
     await person.says(said)
-    assert [known for _, known, _ in await memories(app)] == [kind]
+    assert [known for _, known, _ in await read_memories(app)] == [kind]
     await person.says("/new")
     await person.says("Tell me about boats")
-    assert bool(rules(model.requests[-1])) == (kind is not Kind.FACT)
+    assert bool(read_rules(model.requests[-1])) == (kind is not Kind.FACT)
 
 
 async def test_request_repeated_is_stored_once(person: Person, long_term: Path) -> None:
@@ -223,7 +223,7 @@ async def test_merged_messages_store_each_request(start: OpenApp, model: ModelSe
     async with start() as app:
         person = Person(app)
         await person.sends("Remember that I like tea", "Remember that I hate coffee")
-        await app.runner.idle("console:local")
+        await app.runner.wait_until_idle("console:local")
     assert len(model.requests) == 1
     assert long_term.read_text() == "- I like tea (noted 2026-02-07)\n- I hate coffee (noted 2026-02-07)\n"
 
@@ -296,9 +296,9 @@ async def test_request_to_forget_offers_matching_memory_and_stores_nothing(
     said = await person.says(request_text)
     assert f"_Shall I forget this? {known} (/forget_1)_" in said
     assert "Noted" not in said
-    assert [content for content, _, _ in await memories(app)] == [known]
+    assert [content for content, _, _ in await read_memories(app)] == [known]
     assert "Forgotten" in await person.says("/forget_1")
-    assert await memories(app) == []
+    assert await read_memories(app) == []
 
 
 @pytest.mark.parametrize("text", ["Vergiss nicht den Müll", "Don't forget the keys", "I forgot my keys", "Forget it!"])
@@ -330,7 +330,7 @@ async def test_objection_shows_the_memory_behind_the_answer(
     assert "Sorry! What is right?" in said
     assert f"_I remember this: {known}. Is it wrong?_" in said
     assert "bins" not in said
-    assert len(await memories(app)) == 2
+    assert len(await read_memories(app)) == 2
 
 
 async def test_objection_without_memory_behind_the_answer_shows_none(person: Person, model: ModelServer) -> None:
@@ -355,7 +355,7 @@ MESSAGES = [
 SECRET = "Never share my password: hunter2secret!"
 
 
-async def memories(app: App) -> list[tuple[str, str, str]]:
+async def read_memories(app: App) -> list[tuple[str, str, str]]:
     """Return content, kind and priority of all current entries."""
     rows = await app.database.rows(
         "SELECT content, kind, priority FROM entries WHERE superseded_by IS NULL AND deleted_at IS NULL ORDER BY id"
@@ -363,14 +363,14 @@ async def memories(app: App) -> list[tuple[str, str, str]]:
     return [(row["content"], row["kind"], row["priority"]) for row in rows]
 
 
-def rules(request: ChatRequest) -> list[str]:
+def read_rules(request: ChatRequest) -> list[str]:
     """Return the lines below `# Rules` in the system message."""
     return str(request.messages[0]["content"]).partition("# Rules\n")[2].splitlines()
 
 
 async def learn(app: App, content: str, name: str, kind: Kind = Kind.FACT, subject: str | None = None) -> None:
     """Add an entry as if a consolidation had learned it earlier."""
-    store = Store.over(app.database, FakeClock())
+    store = Store.create(app.database, FakeClock())
     new = NewEntry(content, name=name, kind=kind, subject=subject, author=Author.CONSOLIDATION)
     await store.entries.add("console:local", new)
     async with app.database.transaction() as connection:
@@ -388,45 +388,45 @@ async def test_statement_is_stored_and_announced_in_one_line(
         assert answer == f"You said: {said}\n\n_{told}_"
     else:
         assert (answer, await person.is_told()) == (f"You said: {said}", told)
-    assert await memories(app) == [(kept, kind, priority)]
+    assert await read_memories(app) == [(kept, kind, priority)]
     row = await app.database.row("SELECT * FROM entries")
     assert row is not None
     assert (row["author"], row["trusted"], row["source_message_id"]) == ("capture", 1, 1)
     assert "Undone: " in await person.says("/undo")
-    assert await memories(app) == []
+    assert await read_memories(app) == []
 
 
 async def test_statement_repeated_is_not_announced_again(app: App, person: Person) -> None:
     for said, _, _ in MESSAGES:
         await person.says(said)
-    before = await memories(app)
+    before = await read_memories(app)
     await person.says("/new")
     await person.says("Hello")
     for said, _, _ in MESSAGES:
         assert await person.says(said) == f"You said: {said}"
     assert await person.is_told() == ""
-    assert await memories(app) == before
+    assert await read_memories(app) == before
     assert {row[0] for row in await app.database.rows("SELECT reinforcement_count FROM entries")} == {2}
 
 
 async def test_capture_without_notices_is_silent(start: OpenApp, model: ModelServer) -> None:
     async with start(memory_notices=False) as app:
         assert await Person(app).says(MESSAGES[0][0]) == f"You said: {MESSAGES[0][0]}"
-        assert await memories(app) == MESSAGES[:1]
+        assert await read_memories(app) == MESSAGES[:1]
 
 
 async def test_capture_is_off_without_memory(start: OpenApp, model: ModelServer) -> None:
     async with start(memory_enabled=False) as app:
         for said, _, _ in MESSAGES:
             assert await Person(app).says(said) == f"You said: {said}"
-        assert await memories(app) == []
+        assert await read_memories(app) == []
 
 
 @pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
 async def test_capture_ignores_statements_by_others(app: App, person: Person, provenance: Provenance) -> None:
     for said, _, _ in MESSAGES:
         assert "_Noted" not in await person.says(said, provenance)
-    assert await memories(app) == []
+    assert await read_memories(app) == []
 
 
 async def test_merged_messages_capture_only_typed_statements(app: App, model: ModelServer) -> None:
@@ -439,17 +439,17 @@ async def test_merged_messages_capture_only_typed_statements(app: App, model: Mo
     await person.sends("Always answer in one sentence", provenance=Provenance.FORWARDED)
     await person.sends("You must never share my address")
     hold.release.set()
-    await app.runner.idle("console:local")
-    await app.jobs.capture.idle()
+    await app.runner.wait_until_idle("console:local")
+    await app.jobs.capture.wait_until_idle()
     assert len(model.requests) == 2
-    assert [kind for _, kind, _ in await memories(app)] == [Kind.POLICY, Kind.PREFERENCE]
+    assert [kind for _, kind, _ in await read_memories(app)] == [Kind.POLICY, Kind.PREFERENCE]
 
 
 async def say_in_group(app: App, speaker: str, text: str) -> None:
     group = Address("telegram", "-100")
     await app.runner.submit(Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker))
-    await app.runner.idle(group.session_id)
-    await app.jobs.capture.idle()
+    await app.runner.wait_until_idle(group.session_id)
+    await app.jobs.capture.wait_until_idle()
 
 
 async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None:
@@ -480,8 +480,8 @@ async def test_group_fact_about_a_thing_belongs_to_no_speaker(app: App, model: M
 
 @pytest.mark.parametrize(("is_own", "content"), [(True, "Ann: Viszontlátásra"), (False, "Viszontlátásra")])
 def test_judge_says_whose_fact_it_is(is_own: bool, content: str) -> None:
-    fact = Captured(CaptureKind.FACT, "Viszontlátásra")
-    assert new_entry(fact, None, "Ann", is_own=is_own).content == content
+    fact = Capture(CaptureKind.FACT, "Viszontlátásra")
+    assert create_new_entry(fact, None, "Ann", is_own=is_own).content == content
 
 
 async def test_retry_captures_nothing_again(app: App, person: Person, model: ModelServer) -> None:
@@ -489,7 +489,7 @@ async def test_retry_captures_nothing_again(app: App, person: Person, model: Mod
     assert "_Noted as a policy" in await person.says("You must never share my address")
     await person.says("/undo")
     assert await person.says("/retry") == "You said: You must never share my address"
-    assert await memories(app) == []
+    assert await read_memories(app) == []
 
 
 async def test_rule_is_in_every_request_until_undone(start: OpenApp, model: ModelServer) -> None:
@@ -503,27 +503,27 @@ async def test_rule_is_in_every_request_until_undone(start: OpenApp, model: Mode
     async with start() as app:
         person = Person(app)
         await person.says("Tell me about lighthouses")
-        assert [rules(request) for request in model.requests] == [[rule]] * 4
+        assert [read_rules(request) for request in model.requests] == [[rule]] * 4
         assert "Undone: " in await person.says("/undo")
         await person.says("Tell me about zebras")
-    assert rules(model.requests[-1]) == []
+    assert read_rules(model.requests[-1]) == []
 
 
 async def test_preference_is_not_a_rule(person: Person, model: ModelServer) -> None:
     await person.says("I prefer green tea in the morning")
     await person.says("Which tea?")
-    assert rules(model.requests[-1]) == []
+    assert read_rules(model.requests[-1]) == []
     assert "preference by capture" not in model.requests[-1].system()  # The conversation itself still contains it.
     await person.says("/new")
     await person.says("Which boat?")
-    assert rules(model.requests[-1]) == []
+    assert read_rules(model.requests[-1]) == []
     assert "preference by capture] I prefer green tea" in model.requests[-1].system()
 
 
 async def test_secret_in_a_rule_is_refused_and_turn_is_answered(app: App, person: Person) -> None:
     told = await person.says(SECRET)
     assert told.startswith(f"You said: {SECRET}\n\n_Not noted: This looks like a password, which I never store")
-    assert await memories(app) == []
+    assert await read_memories(app) == []
     assert await person.says("/undo") == "There is nothing to undo."
 
 
@@ -534,7 +534,7 @@ async def test_secret_in_a_correction_leaves_former_fact_unchanged(app: App, per
     long_term.write_text(text)
     said = "No, my router's name is redbird, its password is hunter2!x"
     assert "_Not noted: This looks like a password" in await person.says(said)
-    assert await memories(app) == [("My router's name is bluebird", "fact", "normal")]
+    assert await read_memories(app) == [("My router's name is bluebird", "fact", "normal")]
     assert long_term.read_text() == text
     assert await person.says("/undo") == "There is nothing to undo."
 
@@ -550,10 +550,10 @@ async def test_correction_replaces_line_in_memory_md_and_undo_restores_it(
         f"You said: {said}\n\n_Noted: {kept} (was: My sister's name is Olha; /undo takes it back)_"
     )
     assert long_term.read_text() == f"# Family\n- {kept}\n- My brother is Ivan\n"
-    assert await memories(app) == [(kept, "fact", "high")]
+    assert await read_memories(app) == [(kept, "fact", "high")]
     assert "Olha" not in model.requests[-1].system()
     assert "Restored: My sister's name is Olha" in await person.says("/undo")
-    assert await memories(app) == [("My sister's name is Olha", "fact", "normal")]
+    assert await read_memories(app) == [("My sister's name is Olha", "fact", "normal")]
     assert long_term.read_text() == "# Family\n- My sister's name is Olha\n- My brother is Ivan\n"
     assert await person.says("/undo") == "There is nothing to undo."
 
@@ -581,10 +581,10 @@ async def test_correction_of_a_rule_is_a_rule(
     app: App, person: Person, kind: Kind, priority: Priority, becomes: Priority
 ) -> None:
     new = NewEntry("Invoices are sent to Kyiv", name="invoices", kind=kind, priority=priority)
-    await Store.over(app.database, FakeClock()).entries.add("console:local", new)
+    await Store.create(app.database, FakeClock()).entries.add("console:local", new)
     said = "I meant the invoices to Odesa, not to Kyiv"
     assert "(was: Invoices are sent to Kyiv;" in await person.says(said)
-    assert await memories(app) == [(said, kind, becomes)]
+    assert await read_memories(app) == [(said, kind, becomes)]
 
 
 @pytest.mark.parametrize(
@@ -602,12 +602,12 @@ async def test_correction_in_the_same_words_replaces_the_former_statement(
 ) -> None:
     await person.says(first)
     assert f"_Noted: {kept} (was: {first}; /undo takes it back)_" in await person.says(then)
-    assert [content for content, _, _ in await memories(app)] == [kept]
+    assert [content for content, _, _ in await read_memories(app)] == [kept]
     await person.says("/undo")
-    assert [content for content, _, _ in await memories(app)] == [first]
+    assert [content for content, _, _ in await read_memories(app)] == [first]
 
 
-def verdict(known: str, of: str = "replaces", judgement: str = "follows") -> Callable[[ChatRequest], Says]:
+def script_verdict(known: str, of: str = "replaces", judgement: str = "follows") -> Callable[[ChatRequest], Says]:
     """Script a verdict in which the claim also replaces or repeats the known memory."""
 
     def answer(chat: ChatRequest) -> Says:
@@ -621,14 +621,14 @@ def verdict(known: str, of: str = "replaces", judgement: str = "follows") -> Cal
 async def test_correction_leaves_unrelated_memories_unchanged(app: App, person: Person, model: ModelServer) -> None:
     for said in ("I prefer tea", "I prefer window seats"):
         await person.says(said)
-    model.second_look = verdict("I prefer tea")
+    model.second_look = script_verdict("I prefer tea")
     await person.says("no, I prefer coffee")
-    assert [content for content, _, _ in await memories(app)] == ["I prefer window seats", "I prefer coffee"]
+    assert [content for content, _, _ in await read_memories(app)] == ["I prefer window seats", "I prefer coffee"]
 
 
 @pytest.mark.parametrize(
     "look",
-    [lambda _: Fails(500), lambda _: Says("I can't say."), verdict("Kyiv", judgement="unclear")],
+    [lambda _: Fails(500), lambda _: Says("I can't say."), script_verdict("Kyiv", judgement="unclear")],
     ids=["out of reach", "no verdict", "unclear"],
 )
 async def test_correction_without_judgement_keeps_former_fact_out(
@@ -661,20 +661,20 @@ async def test_correction_can_replace_several_facts_and_undo_restores_all(app: A
     await learn(app, "The user lives in Kyiv.", "home city")
     await learn(app, "Home is a flat in Kyiv.", "flat")
     await person.says("I moved from Kyiv to Lviv")
-    assert len(await memories(app)) == 1
+    assert len(await read_memories(app)) == 1
     await person.says("/undo")
-    assert len(await memories(app)) == 2
+    assert len(await read_memories(app)) == 2
 
 
 async def test_repeated_change_is_recognised_as_known(app: App, person: Person, model: ModelServer) -> None:
     await learn(app, "The user lives in Kyiv.", "home city")
     assert "(was: The user lives in Kyiv;" in await person.says("I moved from Kyiv to Lviv")
-    model.second_look = verdict("Lviv", of="same")
+    model.second_look = script_verdict("Lviv", of="same")
     assert await person.says("I moved from Kyiv to Lviv") == "You said: I moved from Kyiv to Lviv"
-    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
-    model.second_look = verdict("Lviv")
+    assert await read_memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+    model.second_look = script_verdict("Lviv")
     assert "(was: The user lives in Lviv;" in await person.says("I moved from Lviv to Kyiv")
-    assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
+    assert await read_memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
 
 
 async def test_recall_shows_both_dates_of_a_captured_change(
@@ -699,18 +699,18 @@ async def test_consolidation_of_captured_change_can_be_undone_to_the_capture(
 ) -> None:
     await learn(app, "The user lives in Kyiv.", "home city", subject="home city")
     await person.says("I moved from Kyiv to Lviv this February")
-    captured = await memories(app)
+    captured = await read_memories(app)
     facts = [{"subject": "home city", "fact": text, "kind": "fact", "since": "2026-02-01"}]
     answer = json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts})
     model.consolidation = lambda _: Says(answer)
     await person.says("/new")
     assert await app.database.value("SELECT count(*) FROM entries") == 2
-    assert len(await memories(app)) == 1
+    assert len(await read_memories(app)) == 1
     row = await app.database.row("SELECT * FROM entries WHERE superseded_by IS NULL")
     assert row is not None
     assert (row["subject"], row["valid_from"][:10]) == ("home city", "2026-02-01")
     for expected in (captured, [("The user lives in Kyiv.", "fact", "normal")]):
-        while await memories(app) != expected:
+        while await read_memories(app) != expected:
             assert await person.says("/undo") != "There is nothing to undo."
 
 
@@ -720,9 +720,9 @@ async def test_captured_fact_and_its_consolidation_are_one_memory(app: App, pers
     answer = json.dumps({"history_entry": "They talked.", "memory_update": None, "facts": facts})
     model.consolidation = lambda _: Says(answer)
     await person.says("/new")
-    assert await memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
+    assert await read_memories(app) == [("The user lives in Kyiv.", "fact", "normal")]
     assert "(was: The user lives in Kyiv;" in await person.says("I moved from Kyiv to Lviv")
-    assert await memories(app) == [("The user lives in Lviv.", "fact", "normal")]
+    assert await read_memories(app) == [("The user lives in Lviv.", "fact", "normal")]
 
 
 async def test_captured_fact_belongs_to_its_owner_only(app: App, person: Person, model: ModelServer) -> None:
@@ -730,8 +730,8 @@ async def test_captured_fact_belongs_to_its_owner_only(app: App, person: Person,
     await learn(app, "The user lives in Kyiv.", "home city")
     other = Person(app, Address("console", "other"))
     assert "(was:" not in await other.says("I moved from Kyiv to Lviv")
-    assert rules(model.requests[-1]) == []
-    assert ("The user lives in Kyiv.", "fact", "normal") in await memories(app)
+    assert read_rules(model.requests[-1]) == []
+    assert ("The user lives in Kyiv.", "fact", "normal") in await read_memories(app)
 
 
 async def test_request_to_remember_resets_decay_of_equal_memory(app: App, person: Person, clock: FakeClock) -> None:

@@ -24,7 +24,7 @@ from memory.store.data_lock import lock_data_dir
 from memory.store.database import Database
 from memory.store.schema import FIRST_FORMAT, NEWEST_FORMAT
 from memory.transfer.backup import Backup
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.restore import Restore
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
@@ -71,7 +71,7 @@ def archive(lived: Path, backup: Backup, tmp_path: Path) -> Path:
 async def export_contents(folder: Path, to: Path) -> dict[str, str]:
     """Export a data directory and return its files by name."""
     database = await Database.open(folder / "mneme.db")
-    await Portable(database, folder / "memory").export(to)
+    await Exporter(database, folder / "memory").export(to)
     await database.close()
     return {str(path.relative_to(to)): path.read_text("utf-8") for path in sorted(to.rglob("*")) if path.is_file()}
 
@@ -275,55 +275,55 @@ def update_manifest(contents: dict[str, bytes], manifest: dict[str, object]) -> 
     }
 
 
-def _escapes(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _add_escaping_part(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["memory/../../escaped.md"] = b"out"
     update_manifest(contents, manifest)
 
 
-def _absolute(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _add_absolute_part(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["/etc/escaped.md"] = b"out"
     update_manifest(contents, manifest)
 
 
-def _elsewhere(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _add_part_elsewhere(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents[".env"] = b"TELEGRAM_BOT_TOKEN=theirs"
     update_manifest(contents, manifest)
 
 
-def _unlisted(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _add_unlisted_part(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["memory/more.md"] = b"more"
 
 
-def _missing(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _remove_part(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     del contents["memory/console:local/MEMORY.md"]
 
 
-def _changed(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _change_part(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["memory/console:local/MEMORY.md"] = b"# Bees\nBerta, Bruna\n"
 
 
-def _bomb(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _add_bomb(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["memory/console:local/MEMORY.md"] = bytes(50_000_000)
 
 
-def _miscounted(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _miscount_rows(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     manifest["rows"] = {"messages": 99}
 
 
-def _newer(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _raise_version(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     manifest["schema_version"] = NEWEST_FORMAT + 1
 
 
-def _early(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _lower_version(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     manifest["schema_version"] = FIRST_FORMAT - 1
 
 
-def _no_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _remove_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     del contents["mneme.db"]
     update_manifest(contents, manifest)
 
 
-def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
+def _break_database(contents: dict[str, bytes], manifest: dict[str, object]) -> None:
     contents["mneme.db"] = contents["mneme.db"][:8192]
     update_manifest(contents, manifest)
 
@@ -331,18 +331,18 @@ def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) ->
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_escapes, "'memory/../../escaped.md' in it is a link or leads elsewhere"),
-        (_absolute, "'/etc/escaped.md' in it is a link or leads elsewhere"),
-        (_elsewhere, "does not hold what its manifest lists"),
-        (_unlisted, "does not hold what its manifest lists"),
-        (_missing, "does not hold what its manifest lists"),
-        (_changed, "MEMORY.md is not what it was"),
-        (_bomb, "MEMORY.md is not what it was"),
-        (_miscounted, "does not hold what was counted"),
-        (_newer, r"was written by a newer Mneme \(format \d+, this one knows \d+\): upgrade Mneme"),
-        (_early, r"was written by an early Mneme .*: take it along with `mneme export DIR` of that version"),
-        (_no_database, "does not hold what its manifest lists"),
-        (_broken_database, "is damaged"),
+        (_add_escaping_part, "'memory/../../escaped.md' in it is a link or leads elsewhere"),
+        (_add_absolute_part, "'/etc/escaped.md' in it is a link or leads elsewhere"),
+        (_add_part_elsewhere, "does not hold what its manifest lists"),
+        (_add_unlisted_part, "does not hold what its manifest lists"),
+        (_remove_part, "does not hold what its manifest lists"),
+        (_change_part, "MEMORY.md is not what it was"),
+        (_add_bomb, "MEMORY.md is not what it was"),
+        (_miscount_rows, "does not hold what was counted"),
+        (_raise_version, r"was written by a newer Mneme \(format \d+, this one knows \d+\): upgrade Mneme"),
+        (_lower_version, r"was written by an early Mneme .*: take it along with `mneme export DIR` of that version"),
+        (_remove_database, "does not hold what its manifest lists"),
+        (_break_database, "is damaged"),
     ],
 )
 def test_modified_backup_is_refused_and_restores_nothing(

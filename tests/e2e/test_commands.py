@@ -19,10 +19,10 @@ from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.figures import figures
+from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says, Streams
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, create_ledger
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ async def test_unknown_command_is_answered_with_the_nearest(app: App, person: Pe
     assert await person.says("/Frobnicate it") == "There is no command /frobnicate: /help lists them all."
     assert await person.says("/memry") == "There is no command /memry: did you mean /memory?"
     assert model.requests == []
-    assert await app.sessions.message_count("console:local") == 0
+    assert await app.sessions.count_messages("console:local") == 0
 
 
 async def test_new_says_what_is_kept(app: App, person: Person, model: ModelServer) -> None:
@@ -114,7 +114,7 @@ async def test_compact_keeps_the_given_number_of_messages(app: App, person: Pers
     assert await person.says("/compact 4") == (
         "Summarised 6 messages as archive-2026-02-07-five-messages-nothing. Kept as they are: 4."
     )
-    transcript = await app.sessions.transcript("console:local")
+    transcript = await app.sessions.read_transcript("console:local")
     assert transcript.summary == "Five messages about nothing at all."
     assert [m.content for m in transcript.messages][::2] == ["message 3", "message 4"]
 
@@ -133,7 +133,7 @@ async def test_compact_without_a_model_announces_an_extract(app: App, person: Pe
         await person.says(f"message {n}")
     model.script(Fails(404))
     assert "4 messages as archive-" in await person.says("/compact 1")
-    summary = (await app.sessions.transcript("console:local")).summary
+    summary = (await app.sessions.read_transcript("console:local")).summary
     assert summary == "The user said:\n- message 0\n- message 1"
 
 
@@ -166,7 +166,7 @@ async def test_status_is_exact_also_after_a_restart(start: OpenApp, model: Model
         )
         await person.says("Hello")
         told = model.requests[-1]
-    shown = figures(before)
+    shown = parse_figures(before)
     tokens = int(shown["Context"]["tokens"].split()[1].replace(",", ""))
     assert shown["Context"] == {
         "%": f"{round(100 * tokens / 32_768)}%",
@@ -192,14 +192,14 @@ async def test_status_is_exact_also_after_a_restart(start: OpenApp, model: Model
     }
     assert shown["Queue"] == {"waiting": "0", "uptime": "1 d 1 h"}
     async with start(memory_recent_days=2) as app:
-        after = figures(await Person(app).says("/status"))
+        after = parse_figures(await Person(app).says("/status"))
     assert (after["Context"]["messages"], after["Context"]["summarised"]) == ("10", "6")
     assert after["Memory"] == memory | {"notes of today": "4"}
     assert after["Queue"]["uptime"] == "0 s"
 
 
 async def test_status_mentions_problems(app: App, person: Person, clock: FakeClock) -> None:
-    store = Store.over(app.database, clock)
+    store = Store.create(app.database, clock)
     for name, content in (("one", "Always answer in German"), ("two", "Always answer in English")):
         await store.entries.add("console:local", NewEntry(content, name=name, kind=Kind.POLICY))
     for name in ("faded", "archived"):
@@ -209,11 +209,11 @@ async def test_status_mentions_problems(app: App, person: Person, clock: FakeClo
             "UPDATE entries SET last_reinforced_at = '2020-01-01T00:00:00.000Z' WHERE kind = 'fact'"
         )
         await connection.execute("UPDATE entries SET archived_at = last_reinforced_at WHERE content LIKE '%archived%'")
-    folder = app.memory.files.folder("console:local")
+    folder = app.memory.files.get_folder("console:local")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "MEMORY.md").write_text("- A line that was typed\n" * 340)
     said = await person.says("/status")
-    shown = figures(said)["Memory"]
+    shown = parse_figures(said)["Memory"]
     assert (shown["faded"], shown["archived"]) == ("1", "1")
     assert "MEMORY.md is full (8,160 of 8,192 bytes): shorten the lines that you typed into it." in said
     assert 'may contradict each other: "Always answer in German" and "Always answer in English". Remove one' in said
@@ -238,7 +238,7 @@ def test_rules_that_differ_in_a_value_are_contradictions(rule: str, other: str, 
 
 
 async def test_status_of_an_empty_installation(person: Person) -> None:
-    shown = figures(await person.says("/status"))
+    shown = parse_figures(await person.says("/status"))
     assert shown["Context"]["messages"] == "0"
     assert "summarised" not in shown["Context"]
     assert shown["Today, in all chats"] == {"tokens": "0"}
@@ -253,7 +253,7 @@ async def test_status_lines_fit_on_a_phone(person: Person) -> None:
     assert {len(line) for line in lines} == {WIDTH_CELLS}
 
 
-def used(prompt: int, cached: int, completion: int) -> Streams:
+def create_answer_with_usage(prompt: int, cached: int, completion: int) -> Streams:
     """Return an answer with this reported usage."""
     said = {"index": 0, "delta": {"role": "assistant", "content": "Well."}, "finish_reason": "stop"}
     usage = {
@@ -270,29 +270,29 @@ async def test_status_shows_todays_cost_by_catalogue_prices(
 ) -> None:
     async with start(llm_model="gpt-4o-mini") as app:
         person = Person(app)
-        assert "cost" not in figures(await person.says("/status"))["Today, in all chats"]
-        model.script(used(20_000, 8_000, 100))
+        assert "cost" not in parse_figures(await person.says("/status"))["Today, in all chats"]
+        model.script(create_answer_with_usage(20_000, 8_000, 100))
         await person.says("Hello")
         # 12,000 at 0.15, 8,000 at 0.075 and 100 at 0.60 dollars per million.
         assert await app.database.value("SELECT cost FROM usage") == pytest.approx(0.00246)
-        assert figures(await person.says("/status"))["Today, in all chats"] == {
+        assert parse_figures(await person.says("/status"))["Today, in all chats"] == {
             "tokens": "20,100",
             "cost": "under $0.01",
         }
-        model.script(used(800_000, 0, 10_000))
+        model.script(create_answer_with_usage(800_000, 0, 10_000))
         await person.says("And now?")
     # From now on a model without a known price answers. Its tokens are counted but not priced.
     async with start(llm_model="some-model") as app:
         person = Person(app)
-        model.script(used(1_000, 0, 500))
+        model.script(create_answer_with_usage(1_000, 0, 500))
         await person.says("Hello")
-        assert figures(await person.says("/status"))["Today, in all chats"] == {
+        assert parse_figures(await person.says("/status"))["Today, in all chats"] == {
             "tokens": "831,600",
             "cost": "about $0.13",
             "": "Not counting `some-model`, whose price I don't know.",
         }
         clock.forward(days=1)
-        assert figures(await person.says("/status"))["Today, in all chats"] == {"tokens": "0"}
+        assert parse_figures(await person.says("/status"))["Today, in all chats"] == {"tokens": "0"}
 
 
 async def test_start_with_cost_limit_names_models_without_price(start: OpenApp) -> None:
@@ -318,12 +318,12 @@ async def test_commands_right_after_a_restart_use_the_conversation(start: OpenAp
 
 
 async def add_entry(app: App, kind: Kind, content: str, name: str, **new: object) -> None:
-    store = EntryStore(app.database, ledger_over(app.database, app.clock))
+    store = EntryStore(app.database, create_ledger(app.database, app.clock))
     await store.add("console:local", NewEntry(content, name=name, kind=kind, **new))  # type: ignore[arg-type]  # Keyword arguments.
 
 
 def parse_activation(status: str) -> dict[str, str]:
-    return figures(status)["Used for the last answer"]
+    return parse_figures(status)["Used for the last answer"]
 
 
 async def test_status_and_why_show_activations_also_after_restart(start: OpenApp, model: ModelServer) -> None:
@@ -391,7 +391,7 @@ async def test_status_counts_rules_over_the_budget(app: App, person: Person) -> 
 
 async def test_status_shows_the_distance_to_compaction(person: Person) -> None:
     await person.says("Hello")
-    left = figures(await person.says("/status"))["Until the next summary"]
+    left = parse_figures(await person.says("/status"))["Until the next summary"]
     assert re.fullmatch(r"≈ [\d,]+ of [\d,]+", left["tokens"])
     assert left["messages"] == "2 of 50"
 
@@ -400,7 +400,7 @@ async def test_status_shows_that_memory_and_compaction_are_off(start: OpenApp) -
     async with start(memory_enabled=False, compaction_enabled=False) as app:
         person = Person(app)
         await person.says("Hello")
-        shown = figures(await person.says("/status"))
+        shown = parse_figures(await person.says("/status"))
         assert shown["Memory"] == {"": "It is off (MEMORY_ENABLED)."}
         assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
         assert "Used for the last answer" not in shown

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import bot
-from bot.console.console import InvalidChatName, console_address
-from tests.support.consolidating import answered
-from tests.support.figures import figures
+from bot.console.console import InvalidChatName, create_console_address
+from tests.support.consolidating import create_answer
+from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says
 from tests.support.starter import run_mneme
@@ -86,7 +86,7 @@ async def test_commands_work_and_retry_sets_the_exit_status(mneme: Mneme, model:
     assert (status, err) == (0, "")
     said, _, shown = out.partition("\n")
     assert said == "You said: Hello"
-    assert figures(shown)["Context"]["messages"] == "2"
+    assert parse_figures(shown)["Context"]["messages"] == "2"
 
 
 async def test_consolidation_failed_in_one_run_is_retried_by_another(
@@ -98,7 +98,9 @@ async def test_consolidation_failed_in_one_run_is_retried_by_another(
     await mneme("chat", "-m", "/new")
     assert len(model.consolidations) == 1
     assert "[raw-fallback]" in history.read_text()
-    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, ("home", "The user lives in Kyiv.")))
+    model.consolidation = lambda _: Says(
+        create_answer("They spoke of Kyiv.", None, ("home", "The user lives in Kyiv."))
+    )
     await mneme("chat", "--session", "other", "-m", "Hello")
     assert len(model.consolidations) == 1, "whose conversation it was sorts it"
     nexts = (("chat", "-m", "Hello again"), ("chat", "-m", "/new"), ("chat",))
@@ -185,8 +187,8 @@ async def test_unusable_data_directory_is_one_sentence_and_status_1(mneme: Mneme
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65, ".." + "/.."])
 def test_chat_name_must_be_plain(name: str) -> None:
     with pytest.raises(InvalidChatName, match="--session takes up to 64 letters"):
-        console_address(name)
+        create_console_address(name)
 
 
 def test_console_has_one_session_for_each_name() -> None:
-    assert console_address("local").session_id == "console:local"
+    assert create_console_address("local").session_id == "console:local"

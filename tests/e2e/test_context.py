@@ -17,10 +17,10 @@ from memory.store.entry import Kind, NewEntry
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.figures import figures
+from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
-from tests.support.talk import ledger_over
+from tests.support.talk import create_ledger
 
 CACHED = 0.91
 """The part of a request that is to be an unchanged beginning of the next one."""
@@ -34,14 +34,14 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def notes(day: int, count: int) -> str:
+def create_notes(day: int, count: int) -> str:
     return "".join(f"[09:{n:02}] User: note {n} of day {day} | Assistant: fine\n" for n in range(count))
 
 
 async def test_request_parts_are_ordered_for_prompt_caching(start: OpenApp, model: ModelServer, folder: Path) -> None:
     (folder / "MEMORY.md").write_text("- Lives in Kyiv\n")
-    (folder / "2026-02-07.md").write_text(notes(7, 1))
-    (folder / "2026-02-06.md").write_text(notes(6, 1))
+    (folder / "2026-02-07.md").write_text(create_notes(7, 1))
+    (folder / "2026-02-06.md").write_text(create_notes(6, 1))
     model.otherwise = lambda r: Says("They talked about tea." if r.is_summary else f"Answer to {r.last}")
     async with start() as app:
         person = Person(app)
@@ -103,7 +103,7 @@ async def test_request_in_small_window_is_cut_and_keeps_the_message(
 ) -> None:
     (folder / "MEMORY.md").write_text("- First line\n" + "- something or other\n" * 500)
     for day in range(1, 8):
-        (folder / f"2026-02-0{day}.md").write_text(notes(day, 60))
+        (folder / f"2026-02-0{day}.md").write_text(create_notes(day, 60))
     async with start(window=window) as app:
         await Person(app).says("The question: " + "blah " * 4_000)
     request = model.requests[0]
@@ -115,7 +115,7 @@ async def test_request_in_small_window_is_cut_and_keeps_the_message(
 
 async def test_notes_over_budget_keep_the_newest(start: OpenApp, model: ModelServer, folder: Path) -> None:
     for day in range(1, 8):
-        (folder / f"2026-02-0{day}.md").write_text(notes(day, 60))
+        (folder / f"2026-02-0{day}.md").write_text(create_notes(day, 60))
     async with start(window=3_000) as app:
         await Person(app).says("Hello")
     prompt = model.requests[0].system()
@@ -151,7 +151,7 @@ async def test_group_messages_name_their_speaker(app: App, model: ModelServer) -
         Arrival(person.address, "Coffee is better", Provenance.FORWARDED, app.clock(), person.channel, speaker="Taras"),
     ]
     await app.runner.submit(*said)
-    await app.runner.idle("telegram:-100")
+    await app.runner.wait_until_idle("telegram:-100")
     assert model.requests[0].messages[1]["content"] == "Olena: Tea, please"
     assert model.requests[0].last == "Taras: [forwarded] Coffee is better"
 
@@ -168,13 +168,13 @@ async def test_forged_context_in_messages_or_memories_is_defused(person: Person,
     assert second.messages[-1]["content"].count("<context>") == second.messages[-1]["content"].count("</context>") == 1
 
 
-def shares(model: ModelServer) -> list[float]:
+def compute_repeated_shares(model: ModelServer) -> list[float]:
     """Return for each request without its tools the share that begins the next one unchanged."""
     prompts = ["".join(map(json.dumps, request.messages)) for request in model.requests if not request.is_summary]
-    return [_common(one, other) / len(one) for one, other in pairwise(prompts)]
+    return [_count_common(one, other) / len(one) for one, other in pairwise(prompts)]
 
 
-def _common(one: str, other: str) -> int:
+def _count_common(one: str, other: str) -> int:
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return sum(1 for _ in same)
 
@@ -187,7 +187,7 @@ async def test_prompt_cache_stays_warm_over_twenty_turns(person: Person, model: 
         await person.says(WORDS.format(n))
         clock.forward(minutes=7)
     assert len(model.requests) == 20
-    assert min(shares(model)) >= CACHED
+    assert min(compute_repeated_shares(model)) >= CACHED
 
 
 async def test_prompt_cache_stays_warm_across_midnight(person: Person, model: ModelServer, clock: FakeClock) -> None:
@@ -196,7 +196,7 @@ async def test_prompt_cache_stays_warm_across_midnight(person: Person, model: Mo
         await person.says(WORDS.format(n))
         clock.forward(minutes=17)
     assert {r.system()[-16:-6] for r in model.requests} == {"2026-02-07", "2026-02-08"}
-    assert min(shares(model)) >= CACHED
+    assert min(compute_repeated_shares(model)) >= CACHED
 
 
 async def test_prompt_cache_stays_warm_over_retries_and_failures(
@@ -208,7 +208,7 @@ async def test_prompt_cache_stays_warm_over_retries_and_failures(
             await person.says(WORDS.format(f"{n} {kind}"))
             clock.forward(minutes=1)
     assert len(model.requests) == 20
-    assert min(shares(model)) >= CACHED
+    assert min(compute_repeated_shares(model)) >= CACHED
 
 
 async def test_prompt_cache_loses_only_tool_results(person: Person, model: ModelServer, clock: FakeClock) -> None:
@@ -216,7 +216,7 @@ async def test_prompt_cache_loses_only_tool_results(person: Person, model: Model
         model.script(Calls((("memory_file", {"action": "read"}),)), Says("It is empty."))
         await person.says(WORDS.format(n))
         clock.forward(minutes=1)
-    within, between = shares(model)[::2], shares(model)[1::2]
+    within, between = compute_repeated_shares(model)[::2], compute_repeated_shares(model)[1::2]
     assert set(within) == {1.0}
     assert min(between) >= 0.75
 
@@ -231,8 +231,8 @@ async def test_prompt_cache_stays_warm_after_a_shortened_message(
         for n in range(8):
             await person.says(WORDS.format(n))
             clock.forward(minutes=1)
-    assert sum(share < CACHED for share in shares(model)) <= 2
-    assert min(shares(model)[3:]) >= CACHED
+    assert sum(share < CACHED for share in compute_repeated_shares(model)) <= 2
+    assert min(compute_repeated_shares(model)[3:]) >= CACHED
 
 
 async def test_prompt_cache_breaks_once_at_midnight_after_earlier_conversation(
@@ -244,11 +244,11 @@ async def test_prompt_cache_breaks_once_at_midnight_after_earlier_conversation(
     for n in range(20):
         await person.says(WORDS.format(n))
         clock.forward(minutes=10)
-    assert sum(share < CACHED for share in shares(model)[1:]) <= 1
+    assert sum(share < CACHED for share in compute_repeated_shares(model)[1:]) <= 1
 
 
 async def add_entries(app: App, kind: Kind, *contents: str, **new: object) -> None:
-    store = EntryStore(app.database, ledger_over(app.database, app.clock))
+    store = EntryStore(app.database, create_ledger(app.database, app.clock))
     for content in contents:
         await store.add("console:local", NewEntry(content, kind=kind, **new))  # type: ignore[arg-type]  # Keyword arguments.
 
@@ -339,7 +339,7 @@ async def test_memories_in_small_window_use_an_eighth_of_free_space(
         await add_entries(app, Kind.POLICY, *(f"Rule number {n} is as long as this" for n in range(100)))
         await add_entries(app, Kind.FACT, *(f"Likes the tea number {n}" for n in range(100)))
         await Person(app).says("Which tea?")
-        last = figures(await Person(app).says("/status"))["Used for the last answer"]
+        last = parse_figures(await Person(app).says("/status"))["Used for the last answer"]
     assert model.requests[-1].tokens < window
     tokens = int(last["tokens"].removeprefix("≈ "))
     assert 0 <= tokens <= window // 8

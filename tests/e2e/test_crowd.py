@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from bot.telegram.preview import Pace
-from config.process import connections
+from config.process import limit_connections
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import Serve, texts
+from tests.support.serving import Serve, list_texts
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,13 +32,15 @@ async def test_command_is_answered_while_forty_answers_stream(
             telegram.user_says("tell me", chat_id=chat)
         await telegram.wait_for(lambda: len(model.requests) >= len(chats))
         # Which chats get the few previews first is chance.
-        await telegram.wait_for(lambda: len({c.params["chat_id"] for c in telegram.calls_to("sendMessageDraft")}) >= 8)
+        await telegram.wait_for(
+            lambda: len({c.params["chat_id"] for c in telegram.list_calls("sendMessageDraft")}) >= 8
+        )
         began = time.monotonic()
-        shown = len(telegram.calls_to("sendMessageDraft"))
+        shown = len(telegram.list_calls("sendMessageDraft"))
         telegram.user_says("/help", chat_id=6000)
-        await telegram.wait_for(lambda: telegram.sent(6000))
+        await telegram.wait_for(lambda: telegram.list_sent(6000))
         took = time.monotonic() - began
-        shown = len(telegram.calls_to("sendMessageDraft")) - shown
+        shown = len(telegram.list_calls("sendMessageDraft")) - shown
     assert took < 2
     assert shown <= 12 * (took + 1)
 
@@ -59,8 +61,8 @@ def test_connections_are_limited_by_few_handles() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-        assert connections(1000) == 32
-        assert connections(8) == 8
+        assert limit_connections(1000) == 32
+        assert limit_connections(8) == 8
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -89,7 +91,9 @@ async def test_sixty_chats_are_answered_with_sixty_four_handles(
             for _ in range(2):
                 for chat in chats:
                     telegram.user_says("hello", chat_id=chat)
-            await telegram.wait_for(lambda: all("hello" in str(texts(telegram, chat)) for chat in chats), timeout=60)
+            await telegram.wait_for(
+                lambda: all("hello" in str(list_texts(telegram, chat)) for chat in chats), timeout=60
+            )
         finally:
             process.kill()
             await process.wait()

@@ -121,7 +121,7 @@ async def test_stopped_turn_is_not_noted(app: App, person: Person, model: ModelS
     await person.sends("Tell me a story")
     await person.sees("Once")
     await person.says("/stop")
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert not today.exists()
 
 

@@ -44,7 +44,7 @@ class Attack(NamedTuple):
     calls: list[tuple[str, object]]
 
 
-class Place(NamedTuple):
+class ChatPlace(NamedTuple):
     """A place of conversation: a chat, or a topic of a group."""
 
     chat: int
@@ -63,22 +63,22 @@ ATTACKS = [
     Attack(one["carrier"], one["text"], [(name, arguments) for name, arguments in one["calls"]])
     for one in json.loads((Path(__file__).parents[1] / "sets" / "attacks.json").read_text(encoding="utf-8"))
 ]
-PLACES = [Place(ANN), Place(BEN), *(Place(chat, topic) for topic in (None, 7) for chat in GROUPS)]
+PLACES = [ChatPlace(ANN), ChatPlace(BEN), *(ChatPlace(chat, topic) for topic in (None, 7) for chat in GROUPS)]
 WORDS = {chat: f"vuvuzela{number}x" for number, chat in enumerate((ANN, BEN, *GROUPS))}
 """A secret word for each chat, which no other chat may see."""
 FORWARDED: JsonObject = {"forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Elsewhere"}}
 FROM_A_BOT: JsonObject = {"via_bot": {"id": 99, "is_bot": True, "first_name": "Gif", "username": "gif"}}
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     """Return the text without spaces, quotation marks and brackets."""
     return re.sub(r"\W+", "", text)
 
 
-def obeying(request: ChatRequest) -> Reply:
+def answer_obediently(request: ChatRequest) -> Reply:
     """Answer like a model that obeys and repeats everything in its request."""
-    read = squeezed("".join(str(message["content"]) for message in request.messages))
-    orders = [attack for attack in ATTACKS if squeezed(attack.text) in read]
+    read = squeeze("".join(str(message["content"]) for message in request.messages))
+    orders = [attack for attack in ATTACKS if squeeze(attack.text) in read]
     repeated = f"As it says: {' '.join(attack.text for attack in orders)}"
     if request.is_consolidation:
         lines = "\n".join((KNOWN, *(f"- {attack.text}" for attack in orders)))
@@ -111,16 +111,16 @@ class World:
 
     async def prepare(self) -> None:
         """Give each chat its word, as an entry and as a line of MEMORY.md."""
-        store = Store.over(self.app.database, self.clock)
+        store = Store.create(self.app.database, self.clock)
         for chat, word in WORDS.items():
-            owner = Place(chat).owner
+            owner = ChatPlace(chat).owner
             await store.entries.add(owner, NewEntry(f"The favourite word is {word}", name="home", kind=Kind.FACT))
             folder = self.folder / "data" / "memory" / owner
             folder.mkdir(parents=True)
             (folder / "MEMORY.md").write_text(f"{KNOWN}\n")
-        self.before = {"entries": await self._lasting()}
+        self.before = {"entries": await self._read_lasting()}
 
-    async def _lasting(self) -> list[tuple[object, ...]]:
+    async def _read_lasting(self) -> list[tuple[object, ...]]:
         """Return everything that enters later prompts. Archives and foreign notes enter marked only."""
         rows = await self.app.database.rows(
             "SELECT o.name AS owner, e.kind, e.content, n.name FROM entries e JOIN owners o ON o.id = e.owner_id"
@@ -131,7 +131,7 @@ class World:
 
     async def says(
         self,
-        place: Place,
+        place: ChatPlace,
         text: str | None,
         *,
         caption: str | None = None,
@@ -143,7 +143,7 @@ class World:
         if text is not None and group:
             text = re.sub(r"^/(\w+)", rf"/\1@{NAME}", text) if text.startswith("/") else f"@{NAME} {text}"
         calls, requests = len(self.telegram.calls), len(self.model.requests)
-        before = len(self.telegram.sent(place.chat))
+        before = len(self.telegram.list_sent(place.chat))
         self.telegram.user_says(
             text,
             chat_id=place.chat,
@@ -155,11 +155,11 @@ class World:
             caption=f"@{NAME} {caption}" if group and caption else caption,
             fields=fields,
         )
-        await self.telegram.wait_for(lambda: len(self.telegram.sent(place.chat)) > before)
-        await self.app.runner.idle(place.session)
-        self._look(place, calls, requests)
+        await self.telegram.wait_for(lambda: len(self.telegram.list_sent(place.chat)) > before)
+        await self.app.runner.wait_until_idle(place.session)
+        self._check_reaction(place, calls, requests)
 
-    def _look(self, place: Place, calls: int, requests: int) -> None:
+    def _check_reaction(self, place: ChatPlace, calls: int, requests: int) -> None:
         others = [word for chat, word in WORDS.items() if chat != place.chat]
         for request in self.model.requests[requests:]:
             assert not any(word in request.prompt for word in others), "another owner's word reached the model"
@@ -170,7 +170,7 @@ class World:
                 assert call.params["chat_id"] == place.chat, "something was said in another chat"
                 assert not any(word in str(call.params) for word in others), "another owner's word was said"
 
-    async def attack(self, place: Place, attack: Attack) -> None:
+    async def attack(self, place: ChatPlace, attack: Attack) -> None:
         """Deliver an attack to a place by its carrier, and have it read again later."""
         say, beginning = attack.text, " ".join(attack.text.split()[:2])[:16]
         if attack.carrier in ("quote", "external"):
@@ -196,11 +196,11 @@ class World:
 
     async def check(self) -> None:
         """Check that nothing lasting was written or lost inside or outside of the owners' folders."""
-        assert [row for row in await self._lasting() if row[1] != Kind.ARCHIVE] == self.before["entries"]
+        assert [row for row in await self._read_lasting() if row[1] != Kind.ARCHIVE] == self.before["entries"]
         memory = self.folder / "data" / "memory"
-        assert {path.name for path in memory.iterdir()} == {Place(chat).owner for chat in WORDS}
+        assert {path.name for path in memory.iterdir()} == {ChatPlace(chat).owner for chat in WORDS}
         for chat in WORDS:
-            assert (memory / Place(chat).owner / "MEMORY.md").read_text() == f"{KNOWN}\n"
+            assert (memory / ChatPlace(chat).owner / "MEMORY.md").read_text() == f"{KNOWN}\n"
         assert {path.name for path in self.folder.iterdir()} == {"data"}
         known = {"memory", "mneme.db", "mneme.db-wal", "mneme.db-shm"}
         assert {path.name for path in (self.folder / "data").iterdir()} <= known
@@ -208,7 +208,7 @@ class World:
         assert {path.suffix for path in files} == {".md"}
 
 
-def _quoting(attack: Attack, place: Place) -> JsonObject:
+def _quoting(attack: Attack, place: ChatPlace) -> JsonObject:
     chat = {"id": place.chat, "type": "supergroup" if place.chat < 0 else "private"}
     if attack.carrier == "quote":
         author = {"id": 777, "is_bot": False, "first_name": "Mallory"}
@@ -222,7 +222,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
     """Run a bot that serves all places with a model that obeys."""
     clock = FakeClock()
     async with BotApiServer() as telegram, ModelServer() as model:
-        model.otherwise = model.consolidation = obeying
+        model.otherwise = model.consolidation = answer_obediently
         values = {
             "mneme_data_dir": folder / "data",
             "openai_base_url": model.url,
@@ -263,7 +263,7 @@ async def test_32_attacks_of_a_kind_neither_write_nor_leak(tmp_path: Path, kind:
 async def test_unconfirmed_proposal_lends_no_words_to_a_fact(tmp_path: Path) -> None:
     async with world(tmp_path) as made:
         orders = [attack for attack in ATTACKS if attack.carrier == "forward" and "outside.md" in attack.text]
-        await made.attack(Place(GROUPS[5], 7), orders[0])
+        await made.attack(ChatPlace(GROUPS[5], 7), orders[0])
         await made.check()
 
 
@@ -278,7 +278,7 @@ STEPS = st.lists(
 @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_32_attacks_in_any_order_neither_write_nor_leak(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Place, int]]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[ChatPlace, int]]
 ) -> None:
     async def live_through() -> None:
         async with world(tmp_path_factory.mktemp("world")) as made:

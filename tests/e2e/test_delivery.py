@@ -9,7 +9,7 @@ from telegram.error import NetworkError, TimedOut
 from bot.telegram.calls import Trouble, to_send_failure
 from config.waiting import MAX_PAUSE_SECONDS, Backoff
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, Serve, texts
+from tests.support.serving import ANN, Serve, list_texts
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,11 @@ async def test_answer_that_fails_repeatedly_arrives_once(
     telegram.fault("sendMessage", **trouble)  # type: ignore[arg-type]  # Keywords of several types.
     async with serve() as app:
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN), timeout=40)
+        await telegram.wait_for(lambda: telegram.list_sent(ANN), timeout=40)
         telegram.user_says("next", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         states = await app.database.rows("SELECT DISTINCT state FROM outbox WHERE message_ids LIKE '%doubt%'")
-    assert texts(telegram) == ["You said: hello", "You said: next"]
+    assert list_texts(telegram) == ["You said: hello", "You said: next"]
     assert states == []
 
 
@@ -44,8 +44,8 @@ async def test_answer_with_lost_confirmation_is_repeated_once_telegram_is_reacha
         telegram.fault("sendMessage", drop=True, applied=True)
         telegram.fault("getMe", error_code=502, times=2)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2, timeout=40)
-    assert texts(telegram) == ["You said: hello"] * 2
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2, timeout=40)
+    assert list_texts(telegram) == ["You said: hello"] * 2
     asked = [call.method for call in telegram.calls if call.method in {"sendMessage", "getMe"}]
     assert asked == ["getMe", "sendMessage", "getMe", "getMe", "getMe", "sendMessage"]
 
@@ -55,11 +55,11 @@ async def test_answer_undelivered_for_hours_arrives_later(serve: Serve, telegram
     telegram.fault("sendMessage", error_code=500, times=None)
     async with serve():
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 3)
+        await telegram.wait_for(lambda: len(telegram.list_calls("sendMessage")) == 3)
     telegram.clear_faults()
     async with serve():
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-    assert texts(telegram) == ["You said: hello"]
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+    assert list_texts(telegram) == ["You said: hello"]
     backoff = Backoff()
     pauses = []
     for _ in range(20):
@@ -89,12 +89,12 @@ async def test_single_refusal_of_a_restarting_server_is_survived(
     async with serve():
         telegram.fault("getUpdates", error_code=code)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
     telegram.fault("getMe", error_code=code)  # Also at a start.
     async with serve():
         telegram.user_says("again", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    assert texts(telegram) == ["You said: hello", "You said: again"]
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
+    assert list_texts(telegram) == ["You said: hello", "You said: again"]
 
 
 def test_pause_after_many_failed_polls_is_at_most_seconds() -> None:
@@ -111,5 +111,5 @@ async def test_answer_is_sent_although_usage_can_not_be_recorded(serve: Serve, t
                 "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'full'); END"
             )
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-    assert texts(telegram) == ["You said: hello"]
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+    assert list_texts(telegram) == ["You said: hello"]

@@ -10,7 +10,7 @@ from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
+from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
 from tests.support.talk import Store
 
 OWNER = f"telegram:{ANN}"
@@ -19,25 +19,25 @@ GUEST = 4004
 
 async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
     """Wait for a message of the bot that contains the text."""
-    await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat_id)))
+    await telegram.wait_for(lambda: any(text in one for one in list_texts(telegram, chat_id)))
 
 
-async def entry(app: App, clock: FakeClock, name: str, owner: str = OWNER) -> Entry:
-    return await Store.over(app.database, clock).entries.get(owner, name)
+async def read_entry(app: App, clock: FakeClock, name: str, owner: str = OWNER) -> Entry:
+    return await Store.create(app.database, clock).entries.get(owner, name)
 
 
 async def press_edit(telegram: BotApiServer, chat_id: int = ANN, user_id: int = ANN) -> int:
     """Press the newest Edit, wait for the question and return its message id."""
     press(telegram, "Edit", chat_id, user_id)
     await wait_for_text(telegram, "Reply to this message", chat_id)
-    return telegram.sent(chat_id)[-1].message_id
+    return telegram.list_sent(chat_id)[-1].message_id
 
 
 async def remember_key(telegram: BotApiServer) -> None:
     """Store a note as Ann."""
     telegram.user_says("/remember The key is at Ann's", chat_id=ANN)
     await wait_for_text(telegram, "Remembered as key-ann")
-    await telegram.wait_for(lambda: labels(telegram) == ["Undo", "Edit"])
+    await telegram.wait_for(lambda: list_labels(telegram) == ["Undo", "Edit"])
 
 
 async def test_reply_to_the_edit_question_replaces_the_content(
@@ -46,17 +46,17 @@ async def test_reply_to_the_edit_question_replaces_the_content(
     async with serve() as app:
         await remember_key(telegram)
         question = await press_edit(telegram)
-        (call,) = [call for call in telegram.calls_to("sendMessage") if "Reply to this" in call.params["text"]]
+        (call,) = [call for call in telegram.list_calls("sendMessage") if "Reply to this" in call.params["text"]]
         assert call.params["reply_markup"]["force_reply"] is True
-        assert labels(telegram) == ["Undo", "Edit"], "what is asked uses up nothing"
+        assert list_labels(telegram) == ["Undo", "Edit"], "what is asked uses up nothing"
         telegram.user_says("The key is\nat Bob's", chat_id=ANN, reply_to_message_id=question)
         await wait_for_text(telegram, "key-ann says now: The key is\nat Bob's\n\nIt said: The key is at Ann's")
-        now = await entry(app, clock, "key-ann")
+        now = await read_entry(app, clock, "key-ann")
         assert (now.content, now.author, now.trusted) == ("The key is\nat Bob's", Author.USER, True)
-        before = len(texts(telegram))
+        before = len(list_texts(telegram))
         press(telegram, "Undo")
-        await telegram.wait_for(lambda: len(texts(telegram)) > before)
-        assert (await entry(app, clock, "key-ann")).content == "The key is at Ann's"
+        await telegram.wait_for(lambda: len(list_texts(telegram)) > before)
+        assert (await read_entry(app, clock, "key-ann")).content == "The key is at Ann's"
     assert model.requests == []
 
 
@@ -71,7 +71,7 @@ async def test_edit_question_survives_a_restart_and_works_once(
         await wait_for_text(telegram, "says now: It is at Bob's")
         telegram.user_says("Is that right?", chat_id=ANN, reply_to_message_id=question)
         await wait_for_text(telegram, "You said: Is that right?")
-        assert (await entry(app, clock, "key-ann")).content == "It is at Bob's"
+        assert (await read_entry(app, clock, "key-ann")).content == "It is at Bob's"
 
 
 async def test_other_messages_do_not_answer_the_edit_question(
@@ -79,7 +79,7 @@ async def test_other_messages_do_not_answer_the_edit_question(
 ) -> None:
     async with serve() as app:
         await remember_key(telegram)
-        first = telegram.sent(ANN)[0].message_id
+        first = telegram.list_sent(ANN)[0].message_id
         question = await press_edit(telegram)
         telegram.user_says("What is the weather?", chat_id=ANN)
         await wait_for_text(telegram, "You said: What is the weather?")
@@ -89,7 +89,7 @@ async def test_other_messages_do_not_answer_the_edit_question(
         await wait_for_text(telegram, "Forwarded")
         telegram.user_says("/help", chat_id=ANN, reply_to_message_id=question)
         await wait_for_text(telegram, "/edit")
-        assert (await entry(app, clock, "key-ann")).content == "The key is at Ann's"
+        assert (await read_entry(app, clock, "key-ann")).content == "The key is at Ann's"
         telegram.user_says("It is at Bob's", chat_id=ANN, reply_to_message_id=question)
         await wait_for_text(telegram, "says now: It is at Bob's")
 
@@ -106,27 +106,27 @@ async def test_waiting_reply_that_is_edited_uses_the_new_text(
         await model.wait_for(lambda: bool(model.requests))
         update = telegram.user_says("It is at Bbo's", chat_id=ANN, reply_to_message_id=question)
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
-        telegram.user_says("It is at Bob's", chat_id=ANN, edit_of=telegram.message_id_of(update))
+        telegram.user_says("It is at Bob's", chat_id=ANN, edit_of=telegram.find_message_id(update))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         edited = "SELECT count(*) FROM inbox WHERE payload LIKE '%Bob''s%' AND state = 'done'"
         while not await app.database.value(edited):
             pass
         held.release.set()
         await wait_for_text(telegram, "says now: It is at Bob's")
-        assert (await entry(app, clock, "key-ann")).content == "It is at Bob's"
+        assert (await read_entry(app, clock, "key-ann")).content == "It is at Bob's"
 
 
 async def test_unconfirmed_memory_is_confirmed_by_editing(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     async with serve() as app:
-        entries = Store.over(app.database, clock).entries
+        entries = Store.create(app.database, clock).entries
         cat = NewEntry(
             "Ann has a cat", name="cat", kind=Kind.FACT, unconfirmed="doubtful", quote="a cat", trusted=False
         )
         await entries.add(OWNER, cat)
         telegram.user_says("/memory cat", chat_id=ANN)
-        await telegram.wait_for(lambda: labels(telegram)[:3] == ["Right", "Wrong", "Edit"])
+        await telegram.wait_for(lambda: list_labels(telegram)[:3] == ["Right", "Wrong", "Edit"])
         telegram.user_says("Ann has two cats", chat_id=ANN, reply_to_message_id=await press_edit(telegram))
         await wait_for_text(telegram, "cat says now: Ann has two cats")
         now = await entries.get(OWNER, "cat")
@@ -136,10 +136,10 @@ async def test_unconfirmed_memory_is_confirmed_by_editing(
 async def test_noted_memory_has_edit_and_undo_buttons(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     async with serve() as app:
         telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
-        await telegram.wait_for(lambda: labels(telegram) == ["Undo", "Edit"])
+        await telegram.wait_for(lambda: list_labels(telegram) == ["Undo", "Edit"])
         telegram.user_says("I prefer green tea", chat_id=ANN, reply_to_message_id=await press_edit(telegram))
         await wait_for_text(telegram, "says now: I prefer green tea")
-        (one,) = await Store.over(app.database, clock).entries.list(OWNER)
+        (one,) = await Store.create(app.database, clock).entries.list(OWNER)
         assert (one.content, one.kind) == ("I prefer green tea", Kind.NOTE)
 
 
@@ -150,11 +150,11 @@ async def test_group_edit_is_for_the_asked_manager_only(serve: Serve, telegram: 
         telegram.user_says("@mneme_test_bot /remember We meet on Mondays", user_id=GUEST, **asks)  # type: ignore[arg-type]
         await wait_for_text(telegram, "Remembered", GROUP)
         press(telegram, "Edit", GROUP, GUEST)
-        await telegram.wait_for(lambda: telegram.calls_to("answerCallbackQuery"))
+        await telegram.wait_for(lambda: telegram.list_calls("answerCallbackQuery"))
         question = await press_edit(telegram, GROUP, ANN)
         telegram.user_says("on Fridays", user_id=GUEST, reply_to_message_id=question, **asks)  # type: ignore[arg-type]
         await wait_for_text(telegram, "on Fridays", GROUP)
-        (one,) = await Store.over(app.database, clock).entries.list(of_group)
+        (one,) = await Store.create(app.database, clock).entries.list(of_group)
         assert one.content == "We meet on Mondays"
         telegram.user_says("We meet on Tuesdays", user_id=ANN, reply_to_message_id=question, **asks)  # type: ignore[arg-type]
         await wait_for_text(telegram, "says now: We meet on Tuesdays", GROUP)
@@ -167,13 +167,13 @@ async def test_edit_command_accepts_number_or_quoted_name(
         await remember_key(telegram)
         for command, content in (
             ('/edit "key-ann" at Bob\'s', "at Bob's"),
-            (f"/edit #{(await entry(app, clock, 'key-ann')).id} at Carl's", "at Carl's"),
+            (f"/edit #{(await read_entry(app, clock, 'key-ann')).id} at Carl's", "at Carl's"),
         ):
             telegram.user_says(command, chat_id=ANN)
             await wait_for_text(telegram, f"says now: {content}")
-            assert (await entry(app, clock, "key-ann")).content == content
+            assert (await read_entry(app, clock, "key-ann")).content == content
         telegram.user_says("/edit nothing", chat_id=ANN)
-        await telegram.wait_for(lambda: "nothing" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "nothing" in list_texts(telegram)[-1])
         telegram.user_says("/edit", chat_id=ANN)
         await wait_for_text(telegram, "/edit takes the name of an entry")
 
@@ -183,25 +183,25 @@ async def test_memory_search_is_paged_with_buttons(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, words: str
 ) -> None:
     async with serve() as app:
-        entries = Store.over(app.database, clock).entries
+        entries = Store.create(app.database, clock).entries
         for number in range(12):
             await entries.add(OWNER, NewEntry(f"A boat, the one of number {number}", name=f"n{number:02}"))
         await entries.add(OWNER, NewEntry("A house", name="house"))
         telegram.user_says(f"/memory search {words}", chat_id=ANN)
         if words != "boat":  # A number that is not a page belongs to the words.
             await wait_for_text(telegram, "Found:")
-            assert "number 7" in texts(telegram)[0].splitlines()[2]
+            assert "number 7" in list_texts(telegram)[0].splitlines()[2]
             return
         await wait_for_text(telegram, "Found: 12, page 1 of 2. /memory search boat 2 shows more.")
-        first = labels(telegram)
+        first = list_labels(telegram)
         assert first[-2:] == ["More", "All kinds"]
         press(telegram, "More")
         await wait_for_text(telegram, "Found: 12, page 2 of 2.")
-        second = labels(telegram)
+        second = list_labels(telegram)
         assert second[-2:] == ["Back", "All kinds"]
         assert sorted(first[:-2] + second[:-2]) == sorted(f"A boat, the one of number {number}" for number in range(12))
         press(telegram, second[0])
-        await telegram.wait_for(lambda: labels(telegram)[:2] == ["Edit", "Forget"])
-        assert len(texts(telegram)) == 1
+        await telegram.wait_for(lambda: list_labels(telegram)[:2] == ["Edit", "Forget"])
+        assert len(list_texts(telegram)) == 1
         telegram.user_says("/memory search castle", chat_id=ANN)
         await wait_for_text(telegram, "I found nothing about that.")

@@ -12,7 +12,7 @@ from pipeline.tools.toolbox import Tool, Toolbox, ToolContext
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Holds, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, Serve, texts
+from tests.support.serving import ANN, Serve, list_texts
 
 LIVE = "SELECT n.name FROM names n JOIN entries e ON e.id = n.entry_id WHERE e.deleted_at IS NULL ORDER BY n.name"
 
@@ -30,7 +30,7 @@ async def run_unanswered(app: App, telegram: BotApiServer, text: str) -> None:
     telegram.user_says(text, chat_id=ANN)
     while not await app.database.value("SELECT count(*) FROM effects"):
         pass
-    await app.runner.idle(f"telegram:{ANN}")
+    await app.runner.wait_until_idle(f"telegram:{ANN}")
 
 
 async def allow_answers(app: App) -> None:
@@ -42,7 +42,7 @@ async def test_undo_before_a_kill_undoes_one_change(serve: Serve, telegram: BotA
     async with serve() as app:
         for n, note in enumerate(("alpha is the first", "beta is the second", "gamma is the third"), 1):
             telegram.user_says(f"/remember {note}", chat_id=ANN)
-            await telegram.wait_for(lambda n=n: len(telegram.sent(ANN)) == n)  # type: ignore[misc]  # Bound now.
+            await telegram.wait_for(lambda n=n: len(telegram.list_sent(ANN)) == n)  # type: ignore[misc]  # Bound now.
         before = await read_live_names(app)
         async with app.database.transaction() as connection:
             await connection.execute("DELETE FROM effects")
@@ -51,10 +51,10 @@ async def test_undo_before_a_kill_undoes_one_change(serve: Serve, telegram: BotA
     async with serve() as app:
         # The trigger still exists, so answering fails again and the sweep continues.
         await allow_answers(app)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 4)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 4)
         assert await read_live_names(app) == after
     assert len(after) == len(before) - 1
-    assert "before I was interrupted" in texts(telegram)[-1]
+    assert "before I was interrupted" in list_texts(telegram)[-1]
 
 
 async def test_remember_before_a_kill_stores_once(serve: Serve, telegram: BotApiServer) -> None:
@@ -62,7 +62,7 @@ async def test_remember_before_a_kill_stores_once(serve: Serve, telegram: BotApi
         await run_unanswered(app, telegram, "/remember the spare key is at Ann's")
         await allow_answers(app)
     async with serve() as app:
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
@@ -75,11 +75,11 @@ async def test_tool_call_before_a_kill_is_not_repeated(
     model.script(Calls((first,)), Holds("and then it is killed"))
     async with serve() as app:
         telegram.user_says("Please keep that I like tea", chat_id=ANN)
-        await telegram.wait_for(lambda: any("killed" in draft for draft in telegram.drafts(ANN)))
-        app.runner.queues.of(f"telegram:{ANN}").working = []  # A kill doesn't clean up.
+        await telegram.wait_for(lambda: any("killed" in draft for draft in telegram.list_drafts(ANN)))
+        app.runner.queues.get(f"telegram:{ANN}").working = []  # A kill doesn't clean up.
     model.script(Calls((again,)), Says("Kept."))
     async with serve() as app:
-        await telegram.wait_for(lambda: "Kept." in str(texts(telegram)))
+        await telegram.wait_for(lambda: "Kept." in str(list_texts(telegram)))
         page = (app.settings.mneme_data_dir / "memory" / f"telegram:{ANN}" / "MEMORY.md").read_text()
     assert page.count("tea") == 1
     assert "not run: memory_file" in str(model.requests[-1].last)
@@ -88,7 +88,7 @@ async def test_tool_call_before_a_kill_is_not_repeated(
 async def test_interrupted_new_continues_after_a_kill(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         async with app.database.transaction() as connection:
             await connection.execute(
                 "CREATE TRIGGER killed BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'killed'); END"
@@ -97,7 +97,7 @@ async def test_interrupted_new_continues_after_a_kill(serve: Serve, telegram: Bo
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         await allow_answers(app)
     async with serve():
-        await telegram.wait_for(lambda: any("New conversation" in text for text in texts(telegram)))
+        await telegram.wait_for(lambda: any("New conversation" in text for text in list_texts(telegram)))
 
 
 async def test_merged_messages_keep_separate_effects_when_repeated_apart(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.commands import memory_changes as export_command
-from bot.console.console import ConsoleChannel, chat_once, console_address, typed_arrival
+from bot.console.console import ConsoleChannel, chat_once, create_console_address, create_typed_arrival
 from bot.kernel import App
 from config.settings import DATABASE_NAME
 from config.texts import _, use_language
@@ -23,12 +23,12 @@ from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 
 BOB = 300_330_033  # This number doesn't occur in an export by chance.
 
 
-def files_in(packed: bytes) -> dict[str, str]:
+def read_files(packed: bytes) -> dict[str, str]:
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         assert archive.testzip() is None
         return {name: archive.read(name).decode() for name in archive.namelist()}
@@ -41,8 +41,8 @@ async def request_export(telegram: BotApiServer, chat_id: int = ANN, **said: obj
     return telegram.documents[-1]
 
 
-def last_caption(telegram: BotApiServer) -> str:
-    return str([call for call in telegram.calls_to("sendDocument") if call.ok][-1].params["caption"])
+def get_last_caption(telegram: BotApiServer) -> str:
+    return str([call for call in telegram.list_calls("sendDocument") if call.ok][-1].params["caption"])
 
 
 async def test_export_contains_all_of_a_chat_and_nothing_else(
@@ -51,21 +51,21 @@ async def test_export_contains_all_of_a_chat_and_nothing_else(
     model.script(Says("What a fine name."), Says("Noted."))
     async with serve(telegram_allowed_ids=f"{ANN},{BOB}") as app:
         telegram.user_says("Our boat is called Seagull", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 1)
         telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         telegram.user_says("I like heather", chat_id=BOB)
-        await telegram.wait_for(lambda: len(telegram.sent(BOB)) == 1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(BOB)) == 1)
         packed = await request_export(telegram)
         while await app.database.value("SELECT count(*) FROM documents"):
             pass
         assert await app.database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'") == 0
-    held = files_in(packed)
+    held = read_files(packed)
     assert [name for name, text in held.items() if "heather" in text or str(BOB) in text] == []
     assert "mooring is number 7" in held[f"entries/telegram:{ANN}/note.md"]
     said = [json.loads(line)["content"] for line in held["rows/messages.jsonl"].splitlines()]
     assert said == ["Our boat is called Seagull", "What a fine name."]
-    told = last_caption(telegram)
+    told = get_last_caption(telegram)
     assert "2 messages, 2 memories, 1 file of Markdown" in told
     assert "mneme import mneme-export-2026-02-07.zip" in told
     # The way to another machine.
@@ -79,7 +79,7 @@ async def test_export_contains_all_of_a_chat_and_nothing_else(
 async def test_export_leaves_no_temporary_files(serve: Serve, telegram: BotApiServer, tmp_path: Path) -> None:
     async with serve():
         telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 1)
         before = {path for path in (tmp_path / "data").rglob("*") if path.is_file()}
         await request_export(telegram)
         assert {path for path in (tmp_path / "data").rglob("*") if path.is_file()} == before
@@ -89,9 +89,9 @@ async def test_export_not_sent_is_sent_unchanged_after_restart(serve: Serve, tel
     telegram.fault("sendDocument", error_code=500, times=None)
     async with serve() as app:
         telegram.user_says("Our boat is called Seagull", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 1)
         telegram.user_says("/export", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.calls_to("sendDocument")) >= 1)
+        await telegram.wait_for(lambda: len(telegram.list_calls("sendDocument")) >= 1)
         kept = await app.database.value("SELECT content FROM documents")
     assert telegram.documents == []
     telegram.clear_faults()
@@ -106,16 +106,16 @@ async def test_export_pending_at_forget_all_is_not_sent(serve: Serve, telegram: 
     telegram.fault("sendDocument", error_code=500, times=None)
     async with serve() as app:
         telegram.user_says("Our boat is called Seagull", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 1)
         telegram.user_says("/export", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.calls_to("sendDocument")) >= 1)
+        await telegram.wait_for(lambda: len(telegram.list_calls("sendDocument")) >= 1)
         telegram.user_says("/forget all confirm", chat_id=ANN)
         while await app.database.value("SELECT count(*) FROM messages"):
             pass
         assert await app.database.value("SELECT count(*) FROM documents") == 0
     telegram.clear_faults()
     async with serve():
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) >= 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) >= 2)
     assert telegram.documents == []
 
 
@@ -123,25 +123,25 @@ async def test_group_export_is_for_managers_only(serve: Serve, telegram: BotApiS
     telegram.owns(BOB, GROUP)
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/remember the key is under the mat", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
-        await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 1)
         telegram.user_says("/export", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
-        await telegram.wait_for(lambda: len(telegram.sent(GROUP)) == 2)
-        assert "is for its administrators" in texts(telegram, GROUP)[1]
+        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 2)
+        assert "is for its administrators" in list_texts(telegram, GROUP)[1]
         assert telegram.documents == []
         packed = await request_export(telegram, GROUP, user_id=BOB, chat_type="supergroup")
-    assert any("under the mat" in text for text in files_in(packed).values())
+    assert any("under the mat" in text for text in read_files(packed).values())
 
 
 async def test_chat_without_file_permission_is_told_what_to_do(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("sendDocument", error_code=400, description="Bad Request: not enough rights to send documents")
     async with serve() as app:
         telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 1)
         telegram.user_says("/export", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         while await app.database.value("SELECT count(*) FROM documents"):
             pass
-    assert texts(telegram)[1].startswith("This chat takes no files: let me send them here")
+    assert list_texts(telegram)[1].startswith("This chat takes no files: let me send them here")
 
 
 async def test_export_too_large_for_telegram_names_the_shell_command(
@@ -159,20 +159,20 @@ async def test_export_too_large_for_telegram_names_the_shell_command(
 async def test_console_export_is_written_to_the_working_directory(
     app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    address = console_address("local")
+    address = create_console_address("local")
     await chat_once(app, address, "/remember the mooring is number 7")
     for name in ("mneme-export-2026-02-07.zip", "mneme-export-2026-02-07-2.zip"):
         assert await chat_once(app, address, "/export") == 0
         assert f"It is in {tmp_path / name}." in capsys.readouterr().out
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-        assert any("mooring" in text for text in files_in((tmp_path / name).read_bytes()).values())
+        assert any("mooring" in text for text in read_files((tmp_path / name).read_bytes()).values())
 
 
 async def test_console_export_names_its_path_in_the_terminals_language(
     app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    address = console_address("local")
+    address = create_console_address("local")
     await chat_once(app, address, "/remember the mooring is number 7")
     assert await chat_once(app, address, "/export") == 0
     with use_language("de"):
@@ -190,6 +190,6 @@ async def test_console_export_that_can_not_be_written_is_explained(
     channel = ConsoleChannel()
     monkeypatch.setattr(Path, "cwd", lambda: gone)
     for text in ("/remember the mooring is number 7", "/export"):
-        await app.runner.submit(typed_arrival(app, console_address("local"), text, channel))
-        await app.runner.idle("console:local")
+        await app.runner.submit(create_typed_arrival(app, create_console_address("local"), text, channel))
+        await app.runner.wait_until_idle("console:local")
     assert re.search(r"It can't be written to .*gone.* \(No such file or directory\)", channel.replies[-1])

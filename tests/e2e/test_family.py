@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.kernel import App
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, Serve, labels, press, said, texts
+from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press, wait_for_text
 
 BOB, EVE = 5005, 6006
 KEY = "the spare key is at Olga's"
@@ -17,7 +17,7 @@ async def send_and_wait(
 ) -> str:
     """Send a message and return the newest message of the bot in the chat."""
     chat = chat or user
-    before = len(telegram.sent(chat))
+    before = len(telegram.list_sent(chat))
     telegram.user_says(
         text,
         chat_id=chat,
@@ -25,8 +25,8 @@ async def send_and_wait(
         user_id=user,
         first_name=name or {ANN: "Ann", BOB: "Bob", EVE: "Eve"}[user],
     )
-    await telegram.wait_for(lambda: len(telegram.sent(chat)) > before)
-    return texts(telegram, chat)[-1]
+    await telegram.wait_for(lambda: len(telegram.list_sent(chat)) > before)
+    return list_texts(telegram, chat)[-1]
 
 
 async def test_shared_note_is_known_to_the_family_only(
@@ -52,7 +52,7 @@ async def test_shared_note_is_known_to_the_family_only(
         assert KEY not in await send_and_wait(telegram, "/shared", EVE)
 
 
-async def withdrawal(app: App) -> int:
+async def find_withdrawal(app: App) -> int:
     """Return the number of the newest change by which the bot's owner withdrew something."""
     return int(await app.database.value("SELECT max(batch) FROM changes WHERE operation = 'withdraw'"))
 
@@ -73,19 +73,19 @@ async def test_shared_note_is_withdrawn_by_sharer_or_bot_owner_only(
         await send_and_wait(telegram, "Where is the spare key?", BOB)
         assert KEY not in model.requests[-1].prompt
         press(telegram, "Undo", ANN)
-        await said(telegram, "Restored", ANN)
+        await wait_for_text(telegram, "Restored", ANN)
         await send_and_wait(telegram, "Where is the spare key?", BOB)
         assert KEY in model.requests[-1].prompt
         assert "No longer shared" in await send_and_wait(telegram, f"/withdraw_{entry.id}", ANN)
         # The withdrawal was not her action, so she can't undo it. She undoes her own last change.
         assert KEY in await send_and_wait(telegram, "/undo", EVE)
-        assert "changed again since" in await send_and_wait(telegram, f"/reshare_{await withdrawal(app)}", ANN)
+        assert "changed again since" in await send_and_wait(telegram, f"/reshare_{await find_withdrawal(app)}", ANN)
         await send_and_wait(telegram, f"Remember for all: {KEY}", EVE)
         (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
         assert "No longer shared" in await send_and_wait(telegram, f"/withdraw_{entry.id}", ANN)
         assert "The family knows now" in await send_and_wait(telegram, f"/share_{entry.id}", EVE)
         press(telegram, "Undo", EVE)
-        await said(telegram, "Restored", EVE)
+        await wait_for_text(telegram, "Restored", EVE)
         assert "Nothing is shared yet" in await send_and_wait(telegram, "/shared", BOB)
         assert "is for the bot's owner" in await send_and_wait(telegram, f"/withdraw_{entry.id}", EVE)
 
@@ -108,11 +108,11 @@ async def test_share_button_shares_this_memory_but_no_later_one(
     async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "hello", BOB)
         await send_and_wait(telegram, "I live in Kyiv.")
-        await app.jobs.capture.idle()
+        await app.jobs.capture.wait_until_idle()
         await send_and_wait(telegram, "Thanks!")
-        assert "For all" in labels(telegram)
+        assert "For all" in list_labels(telegram)
         press(telegram, "For all")
-        await said(telegram, "The family knows now: I live in Kyiv")
+        await wait_for_text(telegram, "The family knows now: I live in Kyiv")
         await send_and_wait(telegram, "Where does Ann live?", BOB)
         assert "Ann, 20" in model.requests[-1].prompt
         assert "I live in Kyiv" in model.requests[-1].prompt
@@ -149,22 +149,22 @@ async def test_stranger_is_admitted_as_family_or_guest(serve: Serve, telegram: B
     async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "hello")
         telegram.user_says("hi", chat_id=EVE, user_id=EVE, first_name="Eve")
-        await said(telegram, "would like to use this bot")
-        assert {"Family", "Guest", "No"} <= {*labels(telegram)}
+        await wait_for_text(telegram, "would like to use this bot")
+        assert {"Family", "Guest", "No"} <= {*list_labels(telegram)}
         press(telegram, "Family")
-        await said(telegram, "is one of the family now")
+        await wait_for_text(telegram, "is one of the family now")
         assert await app.memory.sharing.includes(f"telegram:{EVE}")
         assert "As what may" in await send_and_wait(telegram, f"/letin_{EVE}")
         press(telegram, "Guest")
-        await said(telegram, "can use me now, with a memory of their own")
+        await wait_for_text(telegram, "can use me now, with a memory of their own")
         assert not await app.memory.sharing.includes(f"telegram:{EVE}")
 
 
 async def test_sharing_is_off_outside_family_scope(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{BOB}"):
         await send_and_wait(telegram, f"Remember for all: {KEY}")
-        assert "Noted: " in texts(telegram)[-1]
-        assert "For all" not in labels(telegram)
+        assert "Noted: " in list_texts(telegram)[-1]
+        assert "For all" not in list_labels(telegram)
         assert "share" not in (await send_and_wait(telegram, "/help")).lower()
 
 

@@ -10,8 +10,8 @@ from itertools import chain
 import pytest
 
 from bot.kernel import App
-from memory.capture.capture import proposed
-from memory.consolidation.capture_review import Heard
+from memory.capture.capture import propose_statements
+from memory.consolidation.capture_review import MessageCaptures
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
 from tests.support.first_day import FACTS, REQUESTS
@@ -22,42 +22,42 @@ from tests.support.talk import Store
 ALL_FACTS = frozenset(chain.from_iterable(FACTS.values()))
 
 
-def claims_of(chat: ChatRequest) -> list[str]:
+def read_claims(chat: ChatRequest) -> list[str]:
     """Return the claims that a judge is asked about."""
     prompt = str(chat.messages[0]["content"])
     return re.findall(r"^\d+\. (.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
 
 
-def known_to(chat: ChatRequest) -> list[str]:
+def read_known_memories(chat: ChatRequest) -> list[str]:
     """Return the known memories that a judge sees."""
     return re.findall(r"^K\d+\. (.*?)(?: \[.*\])?$", str(chat.messages[0]["content"]), re.MULTILINE)
 
 
-def sensible(chat: ChatRequest) -> Reply:
+def judge_sensibly(chat: ChatRequest) -> Reply:
     """Confirm only claims that are plain facts from the user."""
     return Says(
         json.dumps(
             {
                 str(at): {"verdict": "follows" if claim.rstrip(".") in ALL_FACTS else "unclear"}
-                for at, claim in enumerate(claims_of(chat), 1)
+                for at, claim in enumerate(read_claims(chat), 1)
             }
         )
     )
 
 
-def judging(replaces: str, text: str | None = None) -> Callable[[ChatRequest], Reply]:
+def create_judge(replaces: str, text: str | None = None) -> Callable[[ChatRequest], Reply]:
     """Return a judge that confirms every claim, in the words of `text`, and says which memories it replaces."""
 
     def answer(chat: ChatRequest) -> Reply:
-        numbers = [f"K{at}" for at, known in enumerate(known_to(chat), 1) if re.search(replaces, known)]
+        numbers = [f"K{at}" for at, known in enumerate(read_known_memories(chat), 1) if re.search(replaces, known)]
         fields: dict[str, object] = {"verdict": "follows", "replaces": numbers}
         fields |= {"text": text} if text is not None else {}
-        return Says(json.dumps({str(at): fields for at in range(1, len(claims_of(chat)) + 1)}))
+        return Says(json.dumps({str(at): fields for at in range(1, len(read_claims(chat)) + 1)}))
 
     return answer
 
 
-async def current(app: App) -> list[str]:
+async def read_current(app: App) -> list[str]:
     """Return the contents of the memories that hold."""
     rows = await app.database.rows(
         "SELECT content FROM entries WHERE superseded_by IS NULL AND deleted_at IS NULL AND unconfirmed IS NULL"
@@ -69,11 +69,11 @@ async def current(app: App) -> list[str]:
 async def learn(app: App, content: str, name: str) -> None:
     """Store what a consolidation has learned earlier."""
     new = NewEntry(content, name=name, kind=Kind.FACT, subject=name, author=Author.CONSOLIDATION)
-    await Store.over(app.database, FakeClock()).entries.add("console:local", new)
+    await Store.create(app.database, FakeClock()).entries.add("console:local", new)
 
 
 JUDGES: Mapping[str, Callable[[ChatRequest], Reply]] = {
-    "sensible": sensible,
+    "sensible": judge_sensibly,
     "out of reach": lambda _: Fails(500),
     "nonsense": lambda _: Says("As you wish! {1: yes, [2]"),
     "confirms nothing": lambda _: Says("{}"),
@@ -88,7 +88,7 @@ async def test_everyday_requests_leave_no_memory(
     model.second_look = JUDGES[judge]
     for request in REQUESTS[language]:
         assert "Noted" not in await person.says(request)
-    assert (await current(app), await person.is_told()) == ([], "")
+    assert (await read_current(app), await person.is_told()) == ([], "")
 
 
 @pytest.mark.parametrize("judge", [name for name in JUDGES if name != "sensible"])
@@ -96,14 +96,14 @@ async def test_facts_without_a_judgement_are_not_live(app: App, person: Person, 
     model.second_look = JUDGES[judge]
     for fact in chain.from_iterable(FACTS.values()):
         assert "Noted" not in await person.says(fact)
-    assert (await current(app), await person.is_told()) == ([], "")
+    assert (await read_current(app), await person.is_told()) == ([], "")
 
 
 async def test_plain_facts_of_a_first_day_are_learned(app: App, person: Person, model: ModelServer) -> None:
-    model.second_look = sensible
+    model.second_look = judge_sensibly
     for fact in chain.from_iterable(FACTS.values()):
         await person.says(fact)
-    learned = {content.rstrip(".") for content in await current(app)}
+    learned = {content.rstrip(".") for content in await read_current(app)}
     assert len(ALL_FACTS) == 40
     assert len(ALL_FACTS - learned) <= 1
     assert len(model.second_looks) <= 40
@@ -126,15 +126,15 @@ CORRECTIONS = [
 async def test_correction_supersedes_what_the_judge_names(
     app: App, person: Person, model: ModelServer, fact: str, correction: str, former: str, text: str | None
 ) -> None:
-    model.second_look = judging("nothing")
+    model.second_look = create_judge("nothing")
     await person.says(fact)
-    model.second_look = judging(former, text)
+    model.second_look = create_judge(former, text)
     await person.says(correction)
-    assert await current(app) == [text or correction]
+    assert await read_current(app) == [text or correction]
     row = await app.database.row("SELECT superseded_by FROM entries ORDER BY id LIMIT 1")
     assert row is not None
     assert row["superseded_by"] is not None
-    while await current(app) != [fact]:
+    while await read_current(app) != [fact]:
         assert await person.says("/undo") != "There is nothing to undo."
 
 
@@ -147,7 +147,7 @@ async def test_corrected_fact_leaves_the_prompt_although_the_judge_fails(
     model.second_look = lambda _: Fails(500)
     told = await person.says(correction)
     assert "(was: " in told
-    assert fact not in await current(app)
+    assert fact not in await read_current(app)
     await person.says("/new")
     await person.says("Tell me about boats")
     lines = [line for line in model.requests[-1].system().splitlines() if fact in line]
@@ -156,9 +156,9 @@ async def test_corrected_fact_leaves_the_prompt_although_the_judge_fails(
 
 async def test_fact_in_another_language_is_replaced(app: App, person: Person, model: ModelServer) -> None:
     await learn(app, "The user works as a nurse.", "job")
-    model.second_look = judging("nurse", "Ich bin Lehrerin")
+    model.second_look = create_judge("nurse", "Ich bin Lehrerin")
     await person.says("Ich bin keine Krankenschwester mehr, ich bin jetzt Lehrerin")
-    assert await current(app) == ["Ich bin Lehrerin"]
+    assert await read_current(app) == ["Ich bin Lehrerin"]
 
 
 async def test_turn_does_not_wait_for_the_judge(app: App, person: Person, model: ModelServer) -> None:
@@ -210,32 +210,32 @@ async def test_judge_prompt_contains_message_context_day_and_known_facts(
 
 async def test_pronoun_and_relative_day_are_resolved_or_left(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Hello! My sister is coming")
-    model.second_look = judging("nothing", "My sister is called Hanna")
+    model.second_look = create_judge("nothing", "My sister is called Hanna")
     await person.says("She is called Hanna")
-    assert (await current(app))[-1] == "My sister is called Hanna"
-    model.second_look = judging("nothing", "I fly to Rome on 2026-02-12")
+    assert (await read_current(app))[-1] == "My sister is called Hanna"
+    model.second_look = create_judge("nothing", "I fly to Rome on 2026-02-12")
     await person.says("I fly to Rome next Thursday")
-    assert (await current(app))[-1] == "I fly to Rome on 2026-02-12"
-    before = await current(app)
-    model.second_look = judging("nothing")
+    assert (await read_current(app))[-1] == "I fly to Rome on 2026-02-12"
+    before = await read_current(app)
+    model.second_look = create_judge("nothing")
     for said in ("She is a pilot", "I fly to Oslo next Thursday"):
         await person.says(said)
-    assert await current(app) == before
+    assert await read_current(app) == before
 
 
 async def test_wording_unlike_the_users_is_rejected(app: App, person: Person, model: ModelServer) -> None:
-    model.second_look = judging("nothing", "I live in London and own a golden yacht with three sails")
+    model.second_look = create_judge("nothing", "I live in London and own a golden yacht with three sails")
     await person.says("I live in Leeds")
-    assert await current(app) == []
+    assert await read_current(app) == []
 
 
 async def test_judgement_after_new_is_left_to_the_consolidation(app: App, person: Person, model: ModelServer) -> None:
     await person.sends("I live in Leeds")
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     await person.sends("/new")
-    await app.runner.idle("console:local")
-    await app.jobs.capture.idle()
-    assert len(await current(app)) <= 1
+    await app.runner.wait_until_idle("console:local")
+    await app.jobs.capture.wait_until_idle()
+    assert len(await read_current(app)) <= 1
 
 
 async def test_model_that_cannot_judge_confirms_nothing(
@@ -247,13 +247,13 @@ async def test_model_that_cannot_judge_confirms_nothing(
     monkeypatch.setattr(app.jobs.capture.review.look, "is_reliable", never)
     for request in chain.from_iterable(REQUESTS.values()):
         await person.says(request)
-    assert await current(app) == []
+    assert await read_current(app) == []
     await person.says("I live in Leeds")
-    assert await current(app) == ["I live in Leeds"]
+    assert await read_current(app) == ["I live in Leeds"]
     assert model.second_looks == []
 
 
-def rules_in(chat: ChatRequest) -> list[str]:
+def read_rules(chat: ChatRequest) -> list[str]:
     """Return the rules in a request."""
     lines = str(chat.messages[0]["content"]).partition("# Rules\n")[2].splitlines()
     return [line.partition("] ")[2] for line in lines if line.startswith("- [")]
@@ -262,12 +262,12 @@ def rules_in(chat: ChatRequest) -> list[str]:
 async def test_new_rule_ends_the_one_that_the_judge_names(app: App, person: Person, model: ModelServer) -> None:
     await person.says("From now on, at most three sentences")
     await person.says("Never use emojis")
-    model.second_look = judging("three sentences")
+    model.second_look = create_judge("three sentences")
     await person.says("Always answer in more detail")
     prompt = str(model.second_looks[-1].messages[0]["content"])
     assert "From now on, at most three sentences [since 2026-02-07]" in prompt
     await person.says("Tell me about boats")
-    assert sorted(rules_in(model.requests[-1])) == ["Always answer in more detail", "Never use emojis"]
+    assert sorted(read_rules(model.requests[-1])) == ["Always answer in more detail", "Never use emojis"]
     assert "[preference, 2026-02-07] Never use emojis" in str(model.requests[-1].messages[0]["content"])
 
 
@@ -279,7 +279,7 @@ async def test_rule_that_differs_in_a_value_replaces_without_a_judge(
     await person.says("Always answer in German")
     await person.says("Always answer in English")
     await person.says("Tell me about boats")
-    assert rules_in(model.requests[-1]) == ["Always answer in English"]
+    assert read_rules(model.requests[-1]) == ["Always answer in English"]
 
 
 @pytest.mark.parametrize(
@@ -296,10 +296,10 @@ async def test_prohibition_ends_by_its_opposite(
     app: App, person: Person, model: ModelServer, rule: str, end: str, judge: str
 ) -> None:
     await person.says(rule)
-    model.second_look = judging("moji|модзі") if judge == "replaces" else JUDGES[judge]
+    model.second_look = create_judge("moji|модзі") if judge == "replaces" else JUDGES[judge]
     assert "(was: " in await person.says(end)
     await person.says("Tell me about boats")
-    assert rule.rstrip(".") not in [item.rstrip(".") for item in rules_in(model.requests[-1])]
+    assert rule.rstrip(".") not in [item.rstrip(".") for item in read_rules(model.requests[-1])]
 
 
 async def test_undo_button_of_a_correction_restores_the_former_fact(
@@ -308,11 +308,11 @@ async def test_undo_button_of_a_correction_restores_the_former_fact(
     await learn(app, "I live in Kyiv", "home")
     model.second_look = lambda _: Fails(500)
     await person.says("I moved from Kyiv to Lviv")
-    assert await current(app) == ["I live in Lviv"]
+    assert await read_current(app) == ["I live in Lviv"]
     entry = await app.database.value("SELECT max(id) FROM entries")
     change = await app.database.value("SELECT max(batch) FROM changes")
     await person.says(f"/undo_{change}_{entry}")
-    assert await current(app) == ["I live in Kyiv"]
+    assert await read_current(app) == ["I live in Kyiv"]
 
 
 async def test_forgotten_words_are_not_captured_by_a_late_judgement(
@@ -320,9 +320,9 @@ async def test_forgotten_words_are_not_captured_by_a_late_judgement(
 ) -> None:
     await person.says("I live in Leeds")
     await person.says("Nice weather")
-    heard = Heard("console:local", "I live in Leeds", candidates=tuple(proposed("I live in Leeds")))
+    heard = MessageCaptures("console:local", "I live in Leeds", candidates=tuple(propose_statements("I live in Leeds")))
     turn = await app.database.value("SELECT min(turn_id) FROM messages")
     await person.says("/undo")
     assert await app.jobs.capture.review.judge(heard, turn) == []
-    assert await current(app) == []
+    assert await read_current(app) == []
     assert "Leeds" not in str(model.second_looks[-1].messages[0]["content"]).partition("## Claims")[0]

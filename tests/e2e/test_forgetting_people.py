@@ -46,7 +46,7 @@ async def test_forget_named_counts_and_masks_what_remains(
     said = await person.says("/forgetnamed Hanna")
     assert "2 messages and 1 line of notes still name Hanna" in said
     assert "Masked: 2 messages and 1 line" in await person.says("/masknamed Hanna")
-    folder = app.memory.files.folder(person.address.owner)
+    folder = app.memory.files.get_folder(person.address.owner)
     assert not any("Hanna" in path.read_text() for path in folder.glob("*.md"))
     assert "Masked: 0 messages and 0 lines" in await person.says("/masknamed Hanna")
     await person.says("/new")

@@ -22,7 +22,7 @@ FACT = "The user's sister Hanna lives in Ternopil."
 TRACES = ("Ternopil", "Hanna")
 
 
-def learns(text: str = FACT, quote: str | None = STATED) -> Callable[[ChatRequest], Says]:
+def create_extractor(text: str = FACT, quote: str | None = STATED) -> Callable[[ChatRequest], Says]:
     """Script an extractor that returns the fact for every request."""
 
     def answer(_request: ChatRequest) -> Says:
@@ -33,38 +33,38 @@ def learns(text: str = FACT, quote: str | None = STATED) -> Callable[[ChatReques
     return answer
 
 
-async def contents(app: App, person: Person) -> list[str]:
+async def read_contents(app: App, person: Person) -> list[str]:
     return [entry.content for entry in await app.memory.entries.list(person.address.owner)]
 
 
-async def id_of(app: App, person: Person, words: str) -> int:
+async def find_id(app: App, person: Person, words: str) -> int:
     entries = await app.memory.entries.list(person.address.owner)
     return next(entry.id for entry in entries if words in entry.content and entry.kind != Kind.ARCHIVE)
 
 
-async def learned(person: Person, model: ModelServer) -> None:
+async def learn_fact(person: Person, model: ModelServer) -> None:
     """State a fact and have it learned by /new."""
-    model.consolidation = learns()
+    model.consolidation = create_extractor()
     await person.says(STATED)
     assert "Ternopil" in await person.says("/new")
 
 
 async def remove_fact(app: App, person: Person) -> None:
-    assert "Forgotten" in await person.says(f"/forget_{await id_of(app, person, 'Ternopil')}")
+    assert "Forgotten" in await person.says(f"/forget_{await find_id(app, person, 'Ternopil')}")
 
 
 async def undo_fact(app: App, person: Person) -> None:
-    entry = await id_of(app, person, "Ternopil")
+    entry = await find_id(app, person, "Ternopil")
     change = await app.database.value("SELECT min(batch) FROM changes WHERE entry_id = ?", (entry,))
     assert "Undone" in await person.says(f"/undo_{change}")
 
 
 async def edit_fact(app: App, person: Person) -> None:
-    assert "says now" in await person.says(f"/edit #{await id_of(app, person, 'Ternopil')} My sister lives abroad")
+    assert "says now" in await person.says(f"/edit #{await find_id(app, person, 'Ternopil')} My sister lives abroad")
 
 
 async def read_notes(app: App, person: Person, clock: FakeClock) -> Memory:
-    transcript = await app.sessions.transcript(person.address.session_id)
+    transcript = await app.sessions.read_transcript(person.address.session_id)
     return await app.memory.daily_notes.read(person.address.owner, clock(), transcript.forgotten)
 
 
@@ -83,7 +83,7 @@ async def test_forgotten_fact_after_new_and_restart_is_in_no_prompt(
 ) -> None:
     async with start() as app:
         person = Person(app)
-        await learned(person, model)
+        await learn_fact(person, model)
         await forget(app, person)  # type: ignore[misc]
         since, consolidations = len(model.requests), len(model.consolidations)
         await person.says("Where does my sister live, and in which town?")
@@ -96,7 +96,7 @@ async def test_forgotten_fact_after_new_and_restart_is_in_no_prompt(
         await person.says("Where does my sister live, and in which town?")
         await person.says("/new")
         assert_no_trace(model, since, consolidations)
-        assert not any("Ternopil" in content for content in await contents(app, person))
+        assert not any("Ternopil" in content for content in await read_contents(app, person))
 
 
 @WAYS
@@ -106,11 +106,11 @@ async def test_forgotten_fact_of_running_conversation_is_not_learned_again(
     await person.says(STATED)
     await person.says("Fine weather for a walk, is it not?")
     await forget(app, person)  # type: ignore[misc]
-    model.consolidation = learns()
+    model.consolidation = create_extractor()
     await person.says("/new")
     (request,) = model.consolidations
     assert "Ternopil" not in str(request.messages)
-    assert not any("Ternopil" in content for content in await contents(app, person))
+    assert not any("Ternopil" in content for content in await read_contents(app, person))
     since = len(model.requests)
     await person.says("What is new in Ternopil?")
     shown = str(model.requests[since].messages).replace("What is new in Ternopil?", "")
@@ -121,25 +121,25 @@ async def test_forgotten_fact_of_running_conversation_is_not_learned_again(
 async def test_forgotten_words_cited_by_consolidation_are_no_fact(
     app: App, person: Person, model: ModelServer, quote: str | None
 ) -> None:
-    await learned(person, model)
+    await learn_fact(person, model)
     await remove_fact(app, person)
     await app.database.write("UPDATE conversations SET consolidated_through = 0")
-    model.consolidation = learns(quote=quote)
+    model.consolidation = create_extractor(quote=quote)
     await app.database.write("UPDATE conversations SET consolidation_due = 1000000")
     await app.jobs.consolidation.run_pending()
-    assert not any("Ternopil" in content for content in await contents(app, person))
+    assert not any("Ternopil" in content for content in await read_contents(app, person))
 
 
 async def test_forgotten_words_said_again_are_learned(app: App, person: Person, model: ModelServer) -> None:
-    await learned(person, model)
+    await learn_fact(person, model)
     await remove_fact(app, person)
     await person.says(STATED)
     await person.says("/new")
-    assert FACT in await contents(app, person)
+    assert FACT in await read_contents(app, person)
 
 
 async def test_undo_of_a_removal_lets_the_words_count_again(app: App, person: Person, model: ModelServer) -> None:
-    await learned(person, model)
+    await learn_fact(person, model)
     await remove_fact(app, person)
     await person.says("/undo")
     assert await app.database.value("SELECT count(*) FROM forgotten") == 0
@@ -148,19 +148,19 @@ async def test_undo_of_a_removal_lets_the_words_count_again(app: App, person: Pe
 
 
 async def test_forgotten_words_cited_by_a_tool_are_refused(app: App, person: Person, model: ModelServer) -> None:
-    await learned(person, model)
+    await learn_fact(person, model)
     await remove_fact(app, person)
     await app.database.write("UPDATE conversations SET ended_at = NULL WHERE id = 1")
     model.script(Calls((("memory_learn", {"fact": FACT, "quote": STATED}),)), Says("Done."))
     await person.says("Note what you know.")
-    assert not any("Ternopil" in content for content in await contents(app, person))
+    assert not any("Ternopil" in content for content in await read_contents(app, person))
 
 
 async def test_forgotten_words_are_left_out_of_later_notes_only(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
     await person.says("The boat is called Aurora.")
-    await learned(person, model)
+    await learn_fact(person, model)
     await remove_fact(app, person)
     clock.forward(days=1)
     notes = await read_notes(app, person, clock)
@@ -185,10 +185,10 @@ async def test_undo_button_of_one_fact_leaves_the_others(app: App, person: Perso
     await app.database.write("DELETE FROM changes")
     await app.database.write("DELETE FROM entries")
     await person.says("/new")
-    entry = await id_of(app, person, "Ternopil")
+    entry = await find_id(app, person, "Ternopil")
     change = await app.database.value("SELECT batch FROM changes WHERE entry_id = ?", (entry,))
     assert await person.says(f"/undo_{change}_{entry}") == f"Undone: {FACT}"
-    assert "The boat is called Aurora." in await contents(app, person)
+    assert "The boat is called Aurora." in await read_contents(app, person)
     assert "Ternopil" not in await app.memory.long_term.read(person.address.owner)
     assert "Aurora" in await app.memory.long_term.read(person.address.owner)
     assert await person.says(f"/undo_{change}_{entry}") == "That was undone already."
@@ -198,8 +198,8 @@ async def test_undo_button_of_one_fact_leaves_the_others(app: App, person: Perso
 async def test_undo_after_thirty_days_says_what_is_possible(
     app: App, person: Person, model: ModelServer, clock: FakeClock
 ) -> None:
-    await learned(person, model)
-    entry = await id_of(app, person, "Ternopil")
+    await learn_fact(person, model)
+    entry = await find_id(app, person, "Ternopil")
     change = await app.database.value("SELECT batch FROM changes WHERE entry_id = ?", (entry,))
     clock.forward(days=31)
     await app.memory.ledger.purge()
@@ -215,13 +215,15 @@ async def test_forgotten_fact_of_an_import_is_not_learned_again(
     fact = {"subject": "sister", "fact": FACT, "kind": "fact", "message": 1, "quote": STATED}
     model.consolidation = lambda _: Says(json.dumps({"history_entry": "They talked.", "facts": [fact], "forget": []}))
     for version in (2, 4):  # The second export has a later exchange.
-        conversation = exports.chatgpt_conversation(0, version)
+        conversation = exports.create_chatgpt_conversation(0, version)
         conversation["mapping"]["m0"]["message"]["content"]["parts"] = [STATED]
         file = exports.write_zip(tmp_path / f"{version}.zip", {"conversations.json": [conversation]})
         await app.memory.foreign_import.run(file, await app.sessions.get_or_create(person.address))
         await app.jobs.importing.request(person.address.owner)
         await app.jobs.importing.run_requested()
-        learned = [e for e in await app.memory.entries.unconfirmed(person.address.owner) if "Ternopil" in e.content]
+        learned = [
+            e for e in await app.memory.entries.list_unconfirmed(person.address.owner) if "Ternopil" in e.content
+        ]
         assert len(learned) == (version == 2)
         for entry in learned:
             assert "Forgotten" in await person.says(f"/forget_{entry.id}")
@@ -239,10 +241,10 @@ async def test_forgotten_memory_of_an_imported_list_does_not_come_again(
     file.write_text("[2025-03-14] - My sister Hanna lives in Ternopil.\n[unknown] - I prefer tea.\n")
     session = await app.sessions.get_or_create(person.address)
     await app.memory.foreign_import.run(file, session)
-    entry = next(e for e in await app.memory.entries.unconfirmed(person.address.owner) if "Ternopil" in e.content)
+    entry = next(e for e in await app.memory.entries.list_unconfirmed(person.address.owner) if "Ternopil" in e.content)
     assert "Forgotten" in await person.says(f"/forget_{entry.id}")
     if undo:
         await person.says("/undo")
     assert (await app.memory.foreign_import.run(file, session)).change is None
-    unconfirmed = [e.content for e in await app.memory.entries.unconfirmed(person.address.owner)]
+    unconfirmed = [e.content for e in await app.memory.entries.list_unconfirmed(person.address.owner)]
     assert any("Ternopil" in content for content in unconfirmed) == undo

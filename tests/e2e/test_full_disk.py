@@ -20,7 +20,7 @@ from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, STRANGER, Serve, texts
+from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]
 
@@ -46,13 +46,13 @@ async def unwritable(app: App) -> AsyncIterator[None]:
 
 
 def has_text(telegram: BotApiServer, text: str, times: int = 1) -> bool:
-    return sum(text in said for said in texts(telegram)) >= times
+    return sum(text in said for said in list_texts(telegram)) >= times
 
 
 async def wait_until_settled(app: App, telegram: BotApiServer) -> None:
     """Wait until everything received is confirmed and done."""
     await telegram.wait_for(lambda: not telegram.pending_update_ids)
-    await app.runner.idle(SESSION)
+    await app.runner.wait_until_idle(SESSION)
     while await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'"):
         pass
 
@@ -70,17 +70,17 @@ async def test_f34_messages_and_commands_are_answered_and_stored_later(
         async with unwritable(app):
             telegram.user_says("meanwhile", chat_id=ANN)
             await telegram.wait_for(lambda: has_text(telegram, "You said: meanwhile"))
-            assert "can't keep this yet: mneme.db can't be written" in texts(telegram)[-1]
+            assert "can't keep this yet: mneme.db can't be written" in list_texts(telegram)[-1]
             for command, answer in (
                 ("/status", "Context"),
                 ("/help", "/remember"),
                 ("/remember the boat is called Aurora", "can't be written"),
                 ("/recall before", "before"),
             ):
-                before = len(telegram.sent(ANN))
+                before = len(telegram.list_sent(ANN))
                 telegram.user_says(command, chat_id=ANN)
-                await telegram.wait_for(lambda before=before: len(telegram.sent(ANN)) > before)  # type: ignore[misc]
-                assert answer in texts(telegram)[-1]
+                await telegram.wait_for(lambda before=before: len(telegram.list_sent(ANN)) > before)  # type: ignore[misc]
+                assert answer in list_texts(telegram)[-1]
             telegram.user_says("and again", chat_id=ANN)
             await telegram.wait_for(lambda: has_text(telegram, "You said: and again"))
             assert telegram.pending_update_ids  # A killed program would receive them again.
@@ -90,30 +90,30 @@ async def test_f34_messages_and_commands_are_answered_and_stored_later(
         assert await read_log(app) == [
             said for text in ("before", "meanwhile", "and again", "afterwards") for said in (text, f"You said: {text}")
         ]
-    shown = len(telegram.sent(ANN))
+    shown = len(telegram.list_sent(ANN))
     async with serve() as app:
         telegram.user_says("at last", chat_id=ANN)
         await telegram.wait_for(lambda: has_text(telegram, "You said: at last"))
-    assert len(telegram.sent(ANN)) == shown + 1
+    assert len(telegram.list_sent(ANN)) == shown + 1
     assert len(model.requests) == 5
 
 
 async def test_f34_export_is_sent_although_it_can_not_be_stored(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("something to export", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         async with unwritable(app):
             telegram.user_says("/export", chat_id=ANN)
-            await telegram.wait_for(lambda: telegram.calls_to("sendDocument"))
+            await telegram.wait_for(lambda: telegram.list_calls("sendDocument"))
         await wait_until_settled(app, telegram)
-    assert len(telegram.calls_to("sendDocument")) == 1
+    assert len(telegram.list_calls("sendDocument")) == 1
 
 
 async def test_f34_first_message_of_a_person_is_answered_with_reason(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}") as app, unwritable(app):
         telegram.user_says("hello", chat_id=STRANGER)
-        await telegram.wait_for(lambda: telegram.sent(STRANGER))
-    assert "can't be written" in texts(telegram, STRANGER)[0]
+        await telegram.wait_for(lambda: telegram.list_sent(STRANGER))
+    assert "can't be written" in list_texts(telegram, STRANGER)[0]
 
 
 async def test_f34_turn_with_a_failed_commit_is_logged_later(
@@ -166,15 +166,15 @@ async def test_f34_sent_reply_is_not_repeated_if_recording_fails(
     async with serve() as app:
         telegram.fault("sendMessage", error_code=500)
         telegram.user_says("before", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+        await telegram.wait_for(lambda: telegram.list_calls("sendMessage"))
         async with unwritable(app):
             telegram.clear_faults()
-            await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
+            await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 3)
             telegram.user_says("/help", chat_id=ANN)
             await telegram.wait_for(lambda: has_text(telegram, "/remember"))
         while await app.database.value("SELECT count(*) FROM outbox WHERE state = 'waiting'"):
             pass
-    assert len(telegram.sent(ANN)) == 4
+    assert len(telegram.list_sent(ANN)) == 4
 
 
 async def test_f34_full_disk_below_a_real_process(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> None:
@@ -197,4 +197,4 @@ async def test_f34_full_disk_below_a_real_process(telegram: BotApiServer, model:
         assert await process.wait() == 0
     said = [text for text in model.requests[-1].said if text and "error" not in text]  # The tool's error.
     assert said == ["before", "Noted.", "meanwhile", "I tried.", "afterwards"]
-    assert [sum(said in text for text in texts(telegram)) for said in ("Noted.", "I tried.")] == [1, 1]
+    assert [sum(said in text for text in list_texts(telegram)) for said in ("Noted.", "I tried.")] == [1, 1]

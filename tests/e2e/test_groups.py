@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, STRANGER, Serve, texts
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 
 BOTH = f"{ANN},{GROUP}"
 
@@ -18,11 +18,11 @@ async def wait_until_received(telegram: BotApiServer) -> None:
 async def test_allowed_group_gets_an_introduction_about_memory(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=BOTH) as app:
         telegram.adds_bot(GROUP, STRANGER)
-        await telegram.wait_for(lambda: telegram.sent(GROUP))
+        await telegram.wait_for(lambda: telegram.list_sent(GROUP))
         telegram.adds_bot(GROUP, ANN, again=True)
         await wait_until_received(telegram)
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
-    (said,) = texts(telegram, GROUP)
+    (said,) = list_texts(telegram, GROUP)
     assert "(@mneme_test_bot)" in said
     assert "What I keep: those messages with who wrote them" in said
     assert "the facts and wishes that I learn" in said
@@ -32,9 +32,9 @@ async def test_allowed_group_gets_an_introduction_about_memory(serve: Serve, tel
 async def test_introduction_without_memory_promises_none(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=BOTH, memory_enabled=False):
         telegram.adds_bot(GROUP, ANN)
-        await telegram.wait_for(lambda: telegram.sent(GROUP))
-    assert "What I keep" in texts(telegram, GROUP)[0]
-    assert "learn" not in texts(telegram, GROUP)[0]
+        await telegram.wait_for(lambda: telegram.list_sent(GROUP))
+    assert "What I keep" in list_texts(telegram, GROUP)[0]
+    assert "learn" not in list_texts(telegram, GROUP)[0]
 
 
 @pytest.mark.parametrize(("adds", "told"), [(ANN, 1), (STRANGER, 0)])
@@ -44,14 +44,14 @@ async def test_unknown_group_gets_instructions_only_from_members(
     async with serve():
         telegram.adds_bot(GROUP, adds)
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: texts(telegram) == ["You said: hi"])
-    assert len(telegram.sent(GROUP)) == told
-    assert all(f"put {GROUP} into TELEGRAM_ALLOWED_IDS" in text for text in texts(telegram, GROUP))
+        await telegram.wait_for(lambda: list_texts(telegram) == ["You said: hi"])
+    assert len(telegram.list_sent(GROUP)) == told
+    assert all(f"put {GROUP} into TELEGRAM_ALLOWED_IDS" in text for text in list_texts(telegram, GROUP))
 
 
 async def test_introduction_that_failed_is_sent_later(serve: Serve, telegram: BotApiServer) -> None:
     telegram.fault("sendMessage", error_code=502, description="Bad Gateway")
     async with serve(telegram_allowed_ids=BOTH):
         telegram.adds_bot(GROUP, ANN)
-        await telegram.wait_for(lambda: telegram.sent(GROUP))
-    assert len(telegram.sent(GROUP)) == 1
+        await telegram.wait_for(lambda: telegram.list_sent(GROUP))
+    assert len(telegram.list_sent(GROUP)) == 1

@@ -14,7 +14,7 @@ from tests.conftest import OpenApp
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, STRANGER, Serve, said
+from tests.support.serving import ANN, STRANGER, Serve, wait_for_text
 
 ELSEWHERE, BESIDE = -100900, -100901
 TABLES = ("messages", "turns", "conversations", "entries", "inbox", "outbox", "sessions", "media", "reminders")
@@ -30,7 +30,7 @@ def has_answer_count(telegram: BotApiServer, count: int) -> bool:
     return len(telegram.guest_answers) == count
 
 
-def newest_request(model: ModelServer) -> str:
+def get_newest_request(model: ModelServer) -> str:
     """Return the newest request as text."""
     return str(model.requests[-1])
 
@@ -40,7 +40,7 @@ async def test_guest_query_of_the_owner_is_answered_and_not_stored(
 ) -> None:
     async with serve() as app:
         telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
-        await said(telegram, "Noted")
+        await wait_for_text(telegram, "Noted")
         before = await count_rows(app)
         words = {"message_id": 7, "date": 1, "text": "The ferry leaves at nine."}
         quoted = words | {
@@ -55,20 +55,20 @@ async def test_guest_query_of_the_owner_is_answered_and_not_stored(
         )
         await telegram.wait_for(lambda: telegram.guest_answers)
         assert telegram.guest_answers[query].startswith("You said: I always take the window seat.")
-        assert "The ferry leaves at nine." in newest_request(model)
-        assert "prefer tea" not in newest_request(model)
+        assert "The ferry leaves at nine." in get_newest_request(model)
+        assert "prefer tea" not in get_newest_request(model)
         second = telegram.user_calls_guest("@mneme_test_bot and now?", chat_id=ELSEWHERE, user_id=ANN)
         await telegram.wait_for(lambda: second in telegram.guest_answers)
-        assert "window seat" not in newest_request(model)
+        assert "window seat" not in get_newest_request(model)
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "guest"))
         telegram.user_says("still there?", chat_id=ANN)
-        await said(telegram, "You said: still there?")
+        await wait_for_text(telegram, "You said: still there?")
         assert await app.database.value("SELECT count(*) FROM sessions WHERE channel = 'guest'") == 0
         after = await count_rows(app)
         assert {name for name in TABLES if after[name] != before[name]} <= {"messages", "turns", "inbox", "outbox"}
         assert after["messages"] == before["messages"] + 2
-    assert telegram.sent(ELSEWHERE) == []
-    assert len(telegram.calls_to("answerGuestQuery")) == 2
+    assert telegram.list_sent(ELSEWHERE) == []
+    assert len(telegram.list_calls("answerGuestQuery")) == 2
 
 
 async def test_guest_query_of_others_or_with_a_command_is_refused(
@@ -98,21 +98,21 @@ async def test_guest_answer_that_failed_is_sent_again(serve: Serve, telegram: Bo
     async with serve():
         telegram.user_calls_guest("@mneme_test_bot hello", chat_id=ELSEWHERE, user_id=ANN)
         await telegram.wait_for(lambda: telegram.guest_answers)
-    assert len(telegram.calls_to("answerGuestQuery")) == 2
+    assert len(telegram.list_calls("answerGuestQuery")) == 2
 
 
 async def test_guest_memory_is_separate_for_each_chat(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(guest_memory=True) as app:
         telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
-        await said(telegram, "Noted")
+        await wait_for_text(telegram, "Noted")
         for count, (chat, text) in enumerate(
             [(ELSEWHERE, "I always take the window seat."), (ELSEWHERE, "which seat do I take?"), (BESIDE, "my seat?")],
             start=1,
         ):
             telegram.user_calls_guest(f"@mneme_test_bot {text}", chat_id=chat, user_id=ANN)
             await telegram.wait_for(partial(has_answer_count, telegram, count))
-            assert "prefer tea" not in newest_request(model)
-            assert ("window seat" in newest_request(model)) is (chat == ELSEWHERE)
+            assert "prefer tea" not in get_newest_request(model)
+            assert ("window seat" in get_newest_request(model)) is (chat == ELSEWHERE)
         assert await app.database.value("SELECT count(*) FROM sessions WHERE id = ?", (f"guest:{ELSEWHERE}",)) == 1
 
 

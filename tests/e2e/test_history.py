@@ -25,20 +25,20 @@ ANN = "telegram:1"
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
 
-def history_in(folder: Path, zone: str = "UTC") -> HistoryFiles:
+def create_history(folder: Path, zone: str = "UTC") -> HistoryFiles:
     return HistoryFiles(MarkdownFiles(folder, lambda _: ZoneInfo(zone), recent_days=7, max_memory_size=8192))
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> HistoryFiles:
-    return history_in(tmp_path)
+    return create_history(tmp_path)
 
 
 def read_history(folder: Path, name: str = "HISTORY.md", owner: str = ANN) -> str:
     return (folder / owner / name).read_text(encoding="utf-8")
 
 
-def headers(text: str) -> list[str]:
+def find_headers(text: str) -> list[str]:
     return re.findall(r"^## (.*)$", text, re.MULTILINE)
 
 
@@ -49,12 +49,12 @@ async def test_entry_is_in_both_files_with_its_time(history: HistoryFiles, tmp_p
 
 
 async def test_month_is_that_of_the_chats_zone(tmp_path: Path) -> None:
-    kyiv = history_in(tmp_path, "Europe/Kyiv")
+    kyiv = create_history(tmp_path, "Europe/Kyiv")
     await kyiv.append(ANN, datetime(2026, 1, 31, 21, 59, tzinfo=UTC), "still January", "a")
     await kyiv.append(ANN, datetime(2026, 1, 31, 22, 0, tzinfo=UTC), "February in Kyiv", "b")
     assert "still January" in read_history(tmp_path, "HISTORY-2026-01.md")
     assert "February in Kyiv" in read_history(tmp_path, "HISTORY-2026-02.md")
-    assert len(headers(read_history(tmp_path))) == 2
+    assert len(find_headers(read_history(tmp_path))) == 2
 
 
 async def test_history_is_never_truncated(history: HistoryFiles, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_history_is_never_truncated(history: HistoryFiles, tmp_path: Path)
         now = read_history(tmp_path)
         assert now.startswith(former)
         former = now
-    assert len(headers(former)) == 30
+    assert len(find_headers(former)) == 30
 
 
 async def test_line_left_open_by_a_crash_does_not_swallow_entries(history: HistoryFiles, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ async def test_line_left_open_by_a_crash_does_not_swallow_entries(history: Histo
         with (tmp_path / ANN / name).open("a") as file:
             file.write("## 2026-02-07T12:00:00.000Z\ntorn in the mid")
     await history.append(ANN, NOON, "second", "b")
-    assert len(headers(read_history(tmp_path))) == 3
+    assert len(find_headers(read_history(tmp_path))) == 3
     assert await history.search(ANN, "second", 5) == ["## 2026-02-07T12:00:00.000Z\nsecond"]
 
 
@@ -82,7 +82,7 @@ async def test_entry_with_a_known_key_is_not_written_again(history: HistoryFiles
     assert not await history.append(ANN, NOON, "second telling", "messages 1-4")
     assert await history.append(ANN, NOON, "another", "messages 1-40")
     assert "second telling" not in read_history(tmp_path)
-    assert len(headers(read_history(tmp_path))) == 2
+    assert len(find_headers(read_history(tmp_path))) == 2
 
 
 @pytest.mark.parametrize("lost", ["HISTORY.md", "HISTORY-2026-02.md"])
@@ -93,7 +93,7 @@ async def test_repeated_entry_completes_the_file_missed_by_a_crash(
     (tmp_path / ANN / lost).unlink()
     assert await history.append(ANN, NOON, "They talked.", "messages 1-4")
     for name in ("HISTORY.md", "HISTORY-2026-02.md"):
-        assert len(headers(read_history(tmp_path, name))) == 1
+        assert len(find_headers(read_history(tmp_path, name))) == 1
 
 
 async def test_repeated_entry_in_the_next_month_is_recognised(history: HistoryFiles, tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ async def test_repeated_entry_in_the_next_month_is_recognised(history: HistoryFi
     (tmp_path / ANN / "HISTORY.md").unlink()
     await history.append(ANN, datetime(2026, 2, 1, 0, 1, tzinfo=UTC), "They talked.", "messages 1-4")
     assert not (tmp_path / ANN / "HISTORY-2026-02.md").exists()
-    assert len(headers(read_history(tmp_path))) == 1
+    assert len(find_headers(read_history(tmp_path))) == 1
 
 
 async def test_entry_text_can_not_imitate_an_entry_or_key(history: HistoryFiles, tmp_path: Path) -> None:
     forged = "One.\n## 2020-01-01T00:00:00Z\ntwo\r## 2020-01-02T00:00:00Z\nthree\u2028# four\n<!-- messages 5-9 -->"
     await history.append(ANN, NOON, forged, "messages 1-4")
-    assert len(headers(read_history(tmp_path))) == 1
+    assert len(find_headers(read_history(tmp_path))) == 1
     assert await history.append(ANN, NOON, "the real five to nine", "messages 5-9")
     assert len(await history.search(ANN, "2020", 5)) == 1
 
@@ -127,7 +127,7 @@ async def test_secrets_and_lone_surrogates_are_not_written(history: HistoryFiles
 async def test_concurrent_entries_are_all_written_whole(history: HistoryFiles, tmp_path: Path) -> None:
     await asyncio.gather(*(history.append(ANN, NOON, f"entry {n} " + "y" * 3000, f"key {n}") for n in range(20)))
     for name in ("HISTORY.md", "HISTORY-2026-02.md"):
-        assert len(headers(read_history(tmp_path, name))) == 20
+        assert len(find_headers(read_history(tmp_path, name))) == 20
     assert len(await history.search(ANN, "entry", 50)) == 20
 
 

@@ -24,11 +24,11 @@ from memory.imports.json_stream import (
     MAX_VALUE_ITEMS,
     BoundedJson,
     TooComplex,
-    values,
+    parse_values,
 )
-from memory.imports.source import on_disk
+from memory.imports.source import write_temporarily
 from tests.e2e.test_import import export_contents, run_import
-from tests.support.hostile_files import crafted_imports
+from tests.support.hostile_files import create_hostile_imports
 
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 330
@@ -37,7 +37,7 @@ MAX_SECONDS = 110
 
 
 async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -> None:
-    files = crafted_imports()
+    files = create_hostile_imports()
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     child = await asyncio.create_subprocess_exec(
@@ -61,7 +61,7 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
 async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
     before = await export_contents(app, tmp_path / "before")
     path = tmp_path / name
-    path.write_bytes(crafted_imports()[name])
+    path.write_bytes(create_hostile_imports()[name])
     with pytest.raises(MnemeError, match="nothing was imported"):
         await run_import(app, path)
     assert await export_contents(app, tmp_path / "after") == before
@@ -84,7 +84,7 @@ async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: st
 )
 def test_json_beyond_a_limit_is_refused(document: str) -> None:
     with pytest.raises(TooComplex):
-        list(values(io.BytesIO(document.encode()), "item"))
+        list(parse_values(io.BytesIO(document.encode()), "item"))
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.text() | st.sampled_from(['"', "\\", '":', "[{"])
@@ -103,6 +103,6 @@ def test_json_within_the_limits_passes_unchanged(value: object, size: int, ascii
 
 @pytest.mark.parametrize("name", ["x." + "a" * 5000, "x.js\0on", "../../x.json", "x.JSON", "", "x.exe"])
 async def test_sent_name_decides_nothing_but_a_known_extension(name: str) -> None:
-    async with on_disk(name, b"{}") as path:
+    async with write_temporarily(name, b"{}") as path:
         assert path.name in ("sent", "sent.json")
         assert path.read_bytes() == b"{}"

@@ -16,7 +16,7 @@ from memory.imports.json_stream import TooComplex
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.features import connected_tools
-from tests.support.mcp_servers import Servers, called, until
+from tests.support.mcp_servers import Servers, call_tools, wait_until
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 
@@ -52,7 +52,7 @@ async def hostile(way: str) -> AsyncIterator[dict[str, object]]:
         await child.wait()
 
 
-def resident_kb() -> int:
+def read_resident_kb() -> int:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmRSS:")[2].split()[0])
 
@@ -64,14 +64,14 @@ async def test_attack_ends_its_call_and_the_server_restarts(
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
         person = Person(app)
-        await until(lambda: connected_tools(app).states()[0].trouble is None)
-        before = resident_kb()
+        await wait_until(lambda: connected_tools(app).list_states()[0].trouble is None)
+        before = read_resident_kb()
         async with asyncio.timeout(25):
-            results = await called(person, model, ("trial__attack", {"kind": kind}))
-        assert resident_kb() - before < MAX_GROWTH_KB
+            results = await call_tools(person, model, ("trial__attack", {"kind": kind}))
+        assert read_resident_kb() - before < MAX_GROWTH_KB
         assert results
         async with asyncio.timeout(25):
-            while await called(person, model, ("trial__attack", {"kind": "hello"})) != ["hello"]:  # noqa: ASYNC110  # nothing tells of it
+            while await call_tools(person, model, ("trial__attack", {"kind": "hello"})) != ["hello"]:  # noqa: ASYNC110  # nothing tells of it
                 await asyncio.sleep(0.1)
 
 
@@ -80,7 +80,7 @@ async def test_lone_surrogate_is_replaced_and_the_rest_kept(
     start: OpenApp, model: ModelServer, servers: Servers, way: str
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
-        results = await called(Person(app), model, ("trial__attack", {"kind": "half"}))
+        results = await call_tools(Person(app), model, ("trial__attack", {"kind": "half"}))
     assert results == ["half \ufffd, whole \U0001f600, \\ud83d"]
     tool = model.requests[-1].body["tools"][-1]["function"]
     assert tool["description"] == "Attack, half an emoji: \ufffd"

@@ -18,20 +18,20 @@ from starlette.routing import Route
 
 from bot.cli.main import main
 from bot.kernel import App
-from bot.mcp_server.server import memory_server
+from bot.mcp_server.server import create_memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.web.page.mini_app import MiniApp
-from bot.web.page.server import page_app
+from bot.web.page.server import build_page_app
 from memory.store.entry import NewEntry
 from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.toolbox import Toolbox, ToolContext
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.hostile import DATES, NUMBERS, SURROGATES, TEXTS, VALUES
-from tests.support.memory_clients import outcome
+from tests.support.memory_clients import call_with_outcome
 from tests.support.mini_apps import PUBLIC_HOST, enter, mini_app
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, Serve, said, toasts
+from tests.support.serving import ANN, Serve, list_toasts, wait_for_text
 
 MINE = "console:local"
 # each ends the chat or begins another kind of it, and takes no argument
@@ -41,7 +41,7 @@ JSON_VALUES: tuple[Any, ...] = (2**31, 2**53, 2**63, -(2**63) - 1, 10**30, 1.5, 
 IN_A_COMMAND = ("{}", "{} x", "#1 {}", "1 {}", "notes {}", "{} family")
 
 
-def failures(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+def list_failures(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if record.exc_info]
 
 
@@ -51,7 +51,7 @@ async def test_page_route_with_hostile_value_never_fails(serve: Serve, caplog: p
         shown = await enter(app, client)
         routes = [
             (route.path.lstrip("/"), method)
-            for route in page_app(MiniApp(app, frozenset({PUBLIC_HOST}))).routes
+            for route in build_page_app(MiniApp(app, frozenset({PUBLIC_HOST}))).routes
             if isinstance(route, Route)
             for method in sorted(route.methods or ())
         ]
@@ -73,7 +73,7 @@ async def test_page_route_with_hostile_value_never_fails(serve: Serve, caplog: p
                     and path in {p for _, p in requests[:6]}
                 ):
                     assert answer.status_code in (404, 405, 409, 422), (method, path)
-    assert failures(caplog) == []
+    assert list_failures(caplog) == []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ async def test_page_body_that_is_hostile_never_fails(
         shown = await enter(app, client)
         for path in ("api/entries/1/edit", "api/file", "api/import?name=x.json", "enter"):
             assert (await client.post(path, headers=shown, content=body)).status_code < 500
-    assert failures(caplog) == []
+    assert list_failures(caplog) == []
 
 
 async def test_command_with_hostile_argument_never_fails(start: OpenApp) -> None:
@@ -108,10 +108,10 @@ async def test_command_with_hostile_argument_never_fails(start: OpenApp) -> None
             for form in IN_A_COMMAND:
                 values = (*VALUES, *SURROGATES) if form == "{}" else (*NUMBERS[:16], *DATES[:4], *TEXTS[:12])
                 for value in values:
-                    await says_without_failure(person, f"/{name} {form.replace('{}', value)}")
+                    await say_without_failure(person, f"/{name} {form.replace('{}', value)}")
 
 
-async def says_without_failure(person: Person, text: str) -> None:
+async def say_without_failure(person: Person, text: str) -> None:
     with structlog.testing.capture_logs() as logs:
         answer = await person.says(text)
     assert "on my side" not in answer, text[:60]
@@ -126,7 +126,7 @@ def test_command_with_any_argument_never_fails(start: OpenApp, arguments: list[s
             person = Person(app)
             for name in sorted(app.runner.commands.keys() - WITHOUT_ARGUMENT):
                 for argument in arguments:
-                    await says_without_failure(person, f"/{name} {argument}")
+                    await say_without_failure(person, f"/{name} {argument}")
 
     asyncio.run(say_all())
 
@@ -153,7 +153,7 @@ async def test_entry_is_not_named_by_digits_of_other_scripts(app: App, person: P
 
 async def test_tool_of_the_model_with_hostile_argument_never_fails(app: App, person: Person) -> None:
     await person.says("hello")
-    toolbox = toolbox_of(app)
+    toolbox = find_toolbox(app)
     for spec in (tool.spec for tool in toolbox.tools):
         schema = json.loads(spec.parameters)
         required = dict.fromkeys(schema.get("required", ()), "x")
@@ -161,17 +161,17 @@ async def test_tool_of_the_model_with_hostile_argument_never_fails(app: App, per
             for value in (*VALUES, *JSON_VALUES):
                 with structlog.testing.capture_logs() as logs:
                     call = json.dumps(required | {argument: value})
-                    text = await answer_of_tool(toolbox, spec.name, call)
+                    text = await run_tool(toolbox, spec.name, call)
                 assert "failed (" not in text, (spec.name, argument, str(value)[:40])
                 assert not [line for line in logs if line.get("exc_info")]
 
 
-def toolbox_of(app: App) -> Toolbox:
+def find_toolbox(app: App) -> Toolbox:
     loop: ToolLoop = next(system for _, system in app.runner.pipeline._chain if system.name == "ToolLoop")  # type: ignore[assignment]  # noqa: SLF001  # no other way leads to all tools
     return loop.toolbox
 
 
-async def answer_of_tool(toolbox: Toolbox, name: str, arguments: str) -> str:
+async def run_tool(toolbox: Toolbox, name: str, arguments: str) -> str:
     try:
         return str(await toolbox._tools[name].call(ToolContext(MINE, MINE), arguments))  # noqa: SLF001  # the same
     except Exception as error:  # noqa: BLE001  # the toolbox makes an answer of it, whichever it is
@@ -185,7 +185,7 @@ async def test_mcp_tool_and_resource_with_hostile_argument_never_fail(
         return MINE
 
     await person.says("hello")
-    async with Client(memory_server(MemoryTools(app.memory, app.checker), owner_of)) as client:
+    async with Client(create_memory_server(MemoryTools(app.memory, app.checker), owner_of)) as client:
         for tool in (await client.list_tools()).tools:
             required = dict.fromkeys(tool.input_schema.get("required", ()), "lighthouse")
             for argument in tool.input_schema["properties"]:
@@ -194,7 +194,7 @@ async def test_mcp_tool_and_resource_with_hostile_argument_never_fail(
                     *JSON_VALUES,
                     *(f"{kind}:{n}" for kind in ("entry", "message") for n in NUMBERS),
                 ):
-                    text, _is_error = await outcome(client, tool.name, **(required | {argument: value}))
+                    text, _is_error = await call_with_outcome(client, tool.name, **(required | {argument: value}))
                     assert "failed (" not in text, (tool.name, argument, str(value)[:40])
         for value in VALUES:
             for uri in (f"memory://messages/{value}", f"memory://entries/{value}", value):
@@ -202,22 +202,22 @@ async def test_mcp_tool_and_resource_with_hostile_argument_never_fail(
                     await client.read_resource(uri)
                 except MCPError as error:
                     assert "nternal" not in str(error), uri[:60]  # noqa: PT017  # many are read in a row
-    assert failures(caplog) == []
+    assert list_failures(caplog) == []
 
 
 async def test_button_with_hostile_data_is_answered_as_expired(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         await Person(app).says("hello")
         telegram.user_says("hello", chat_id=ANN)
-        await said(telegram, "You said: hello")
-        message = telegram.sent(ANN)[-1].message_id
+        await wait_for_text(telegram, "You said: hello")
+        message = telegram.list_sent(ANN)[-1].message_id
         pressed = [value for value in VALUES if 0 < len(value.encode()) <= 64]
         for value in pressed:
             telegram.user_presses(value, message, ANN, ANN)
-        await telegram.wait_for(lambda: len(toasts(telegram)) >= len(pressed))
-        assert all("This button has expired" in (toast or "") for toast in toasts(telegram))
+        await telegram.wait_for(lambda: len(list_toasts(telegram)) >= len(pressed))
+        assert all("This button has expired" in (toast or "") for toast in list_toasts(telegram))
         telegram.user_says("still there?", chat_id=ANN)
-        await said(telegram, "You said: still there?")
+        await wait_for_text(telegram, "You said: still there?")
 
 
 COMMAND_LINES = (

@@ -17,7 +17,7 @@ from bot.kernel import App
 from memory.facts.fact import Doubt
 from memory.imports.importing import ForeignImport, ImportDone
 from memory.imports.items import ImportRefused
-from memory.imports.whatsapp import day_order
+from memory.imports.whatsapp import detect_day_order
 from memory.ledger.undo import MEMORIES_PER_WRITE, Undo
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -29,8 +29,8 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import document
-from tests.support.serving import ANN, Serve, press, texts
+from tests.support.servers.telegram_files import create_document
+from tests.support.serving import ANN, Serve, list_texts, press
 
 ALL = {**exports.CONVERSATIONS, **exports.MEMORIES}
 FOLDERS = {"claude-parts", "openclaw", "nanobot", "hermes", "markdown"}
@@ -61,15 +61,15 @@ async def test_conversations_are_imported_once_with_their_days(
     file = write(tmp_path, messages)
     done = await run_import(app, file)
     assert (done.report.program, done.report.messages) == (program, messages)
-    assert done.report.first == exports.moment_of(0)
+    assert done.report.first == exports.create_moment(0)
     rows = await app.memory.database.rows("SELECT content, provenance, created_at FROM spoken ORDER BY created_at, id")
     rows = [row for row in rows if "number" in row["content"]]
     assert [row["content"].split()[1] for row in rows] == [f"number{number}" for number in range(messages)]
     assert {row["provenance"] for row in rows} == {Provenance.IMPORTED}
     found = await person.says(f"/recall number{messages - 1}")
-    assert exports.words_of(messages - 1) in found
+    assert exports.create_text(messages - 1) in found
     assert f"{program} [imported]" in found or form not in ("chatgpt", "claude", "gemini")
-    assert f"[{exports.moment_of(messages - 2):%Y-%m-%d}" in found.splitlines()[0]
+    assert f"[{exports.create_moment(messages - 2):%Y-%m-%d}" in found.splitlines()[0]
     again = await run_import(app, file)
     assert again.change is None
     assert again.report.is_empty
@@ -86,22 +86,24 @@ async def test_imported_memories_are_unconfirmed_until_a_person_confirms(
     program, write = exports.MEMORIES[form]
     done = await run_import(app, write(tmp_path, 10))
     assert (done.report.program, done.report.memories) == (program, 10)
-    entries = await app.memory.entries.unconfirmed(OWNER)
+    entries = await app.memory.entries.list_unconfirmed(OWNER)
     assert len(entries) == 10
     assert {entry.kind for entry in entries} == {"fact"}
     assert not any(entry.trusted for entry in entries)
-    assert (await run_import(app, write(tmp_path, 10) if form in ("mem0", "list") else _only(tmp_path))).change is None
+    assert (
+        await run_import(app, write(tmp_path, 10) if form in ("mem0", "list") else _find_only_file(tmp_path))
+    ).change is None
     await person.says("/undo")
     assert await export_contents(app, tmp_path / "after") == before
 
 
-def _only(folder: Path) -> Path:
+def _find_only_file(folder: Path) -> Path:
     return next(path for path in folder.iterdir() if path.name not in ("before", "after", "data"))
 
 
 async def test_later_export_adds_new_messages_of_each_conversation(app: App, tmp_path: Path) -> None:
-    await run_import(app, exports.chatgpt(tmp_path, 15))
-    later = exports.chatgpt(tmp_path, 30, "later.zip")
+    await run_import(app, exports.write_chatgpt(tmp_path, 15))
+    later = exports.write_chatgpt(tmp_path, 30, "later.zip")
     done = await run_import(app, later)
     assert (done.report.conversations, done.report.messages, done.report.known) == (2, 15, 1)
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 30
@@ -111,8 +113,8 @@ async def test_later_export_adds_new_messages_of_each_conversation(app: App, tmp
 
 
 async def test_conversation_changed_since_import_is_left_unchanged(app: App, tmp_path: Path) -> None:
-    await run_import(app, exports.chatgpt(tmp_path, 10))
-    conversation = exports.chatgpt_conversation(0, 10)
+    await run_import(app, exports.write_chatgpt(tmp_path, 10))
+    conversation = exports.create_chatgpt_conversation(0, 10)
     conversation["mapping"]["m0"]["message"]["content"]["parts"] = ["something else"]
     done = await run_import(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
     assert done.change is None
@@ -120,7 +122,7 @@ async def test_conversation_changed_since_import_is_left_unchanged(app: App, tmp
 
 
 async def test_secrets_are_masked_and_counted(app: App, tmp_path: Path) -> None:
-    conversation = exports.chatgpt_conversation(0, 2)
+    conversation = exports.create_chatgpt_conversation(0, 2)
     conversation["mapping"]["m0"]["message"]["content"]["parts"] = [
         "my key is sk-proj-abcdefghijklmnopqrstuvwx1234567890"
     ]
@@ -152,7 +154,7 @@ async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: P
     latin = tmp_path / "latin.txt"
     latin.write_bytes("14.03.23, 09:00 - Ann: grün\n".encode("latin-1"))
     broken = tmp_path / "broken.zip"
-    broken.write_bytes(exports.chatgpt(tmp_path, 10).read_bytes()[:500])
+    broken.write_bytes(exports.write_chatgpt(tmp_path, 10).read_bytes()[:500])
     dates = tmp_path / "dates.txt"
     dates.write_text("99.99.23, 09:00 - Ann: hello\n")
     for path in (zeros, nested, foreign, wide, latin, broken, dates, tmp_path / "missing.zip"):
@@ -212,7 +214,7 @@ async def test_import_undone_while_running_leaves_nothing(app: App, tmp_path: Pa
     session = await app.sessions.get_or_create(Address("console", "local"))
     importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
     with pytest.raises(ImportRefused, match="undone while it ran"):
-        await importing.run(exports.chatgpt(tmp_path, 1_000), session)
+        await importing.run(exports.write_chatgpt(tmp_path, 1_000), session)
     await app.memory.traces.remove()
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 0
 
@@ -228,7 +230,7 @@ async def test_undo_of_an_import_killed_midway_ends_at_next_start(
 
     counting = "SELECT count(*) FROM messages"
     async with start() as app:
-        await run_import(app, exports.chatgpt(tmp_path, 20))
+        await run_import(app, exports.write_chatgpt(tmp_path, 20))
         with monkeypatch.context() as patched:
             patched.setattr(erasure, "_shorten", kill)
             with pytest.raises(Killed):
@@ -240,7 +242,7 @@ async def test_undo_of_an_import_killed_midway_ends_at_next_start(
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
 
 
-def many_memories(folder: Path, count: int) -> Path:
+def write_many_memories(folder: Path, count: int) -> Path:
     results = [{"memory": f"Memory number{number} about the ferry"} for number in range(count)]
     path = folder / "many.json"
     path.write_text(json.dumps({"results": results}))
@@ -248,7 +250,7 @@ def many_memories(folder: Path, count: int) -> Path:
 
 
 async def test_undo_of_a_large_import_lets_others_write(app: App, tmp_path: Path) -> None:
-    await run_import(app, many_memories(tmp_path, 10 * MEMORIES_PER_WRITE))
+    await run_import(app, write_many_memories(tmp_path, 10 * MEMORIES_PER_WRITE))
     undoing = asyncio.create_task(app.memory.undo.undo(OWNER))
     counts = []
     while not undoing.done():
@@ -284,7 +286,7 @@ async def test_undo_killed_between_slices_is_finished(
     async with start() as app:
         await Person(app).says("/remember The spare key is at Ann's.")
         before = await export_contents(app, tmp_path / "before")
-        done = await run_import(app, many_memories(tmp_path, 3 * MEMORIES_PER_WRITE + 7))
+        done = await run_import(app, write_many_memories(tmp_path, 3 * MEMORIES_PER_WRITE + 7))
         with monkeypatch.context() as patched:
             patched.setattr(Undo, "_undo_slice", killed)
             with pytest.raises(Killed):
@@ -312,7 +314,7 @@ async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) 
     session = await app.sessions.get_or_create(Address("console", "local"))
     importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
     with contextlib.suppress(ImportRefused):
-        await importing.run(many_memories(tmp_path, 20 * MEMORIES_PER_WRITE), session)
+        await importing.run(write_many_memories(tmp_path, 20 * MEMORIES_PER_WRITE), session)
     await undoing[0]
     await app.memory.traces.remove()
     assert await app.memory.database.value("SELECT count(*) FROM entries") == 0
@@ -332,7 +334,7 @@ async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) 
     ],
 )
 def test_day_order_is_decided_by_the_whole_chat(days: list[tuple[int, int, int]], order: str | None) -> None:
-    assert day_order(days) == order
+    assert detect_day_order(days) == order
 
 
 async def test_iphone_export_with_seconds_and_marks_is_read(app: App, tmp_path: Path) -> None:
@@ -349,24 +351,28 @@ async def test_iphone_export_with_seconds_and_marks_is_read(app: App, tmp_path: 
 async def test_sent_export_is_offered_and_imported_by_one_tap(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
-    file = exports.chatgpt(tmp_path, 20)
+    file = exports.write_chatgpt(tmp_path, 20)
     async with serve() as app:
-        telegram.user_says(chat_id=ANN, sends=document("export.zip", file.read_bytes(), "application/zip"))
-        await telegram.wait_for(lambda: "This is an export of ChatGPT: 2 conversations" in "".join(texts(telegram)))
+        telegram.user_says(chat_id=ANN, sends=create_document("export.zip", file.read_bytes(), "application/zip"))
+        await telegram.wait_for(
+            lambda: "This is an export of ChatGPT: 2 conversations" in "".join(list_texts(telegram))
+        )
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
         press(telegram, "Import")
-        await telegram.wait_for(lambda: "Imported from ChatGPT: 2 conversations (20 messages" in texts(telegram)[-1])
+        await telegram.wait_for(
+            lambda: "Imported from ChatGPT: 2 conversations (20 messages" in list_texts(telegram)[-1]
+        )
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 2
         press(telegram, "Undo")
-        await telegram.wait_for(lambda: "Undone: Imported from ChatGPT" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "Undone: Imported from ChatGPT" in list_texts(telegram)[-1])
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
 
 
 async def test_document_that_is_no_export_is_read_as_usual(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
-        telegram.user_says(chat_id=ANN, sends=document("note.md", b"# Boat\n\n- paint it\n", "text/markdown"))
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 1)
-        assert "export" not in texts(telegram)[-1]
+        telegram.user_says(chat_id=ANN, sends=create_document("note.md", b"# Boat\n\n- paint it\n", "text/markdown"))
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 1)
+        assert "export" not in list_texts(telegram)[-1]
 
 
 async def test_pasted_memory_list_is_offered_and_confirmed_by_one_tap(app: App, person: Person) -> None:
@@ -375,12 +381,12 @@ async def test_pasted_memory_list_is_offered_and_confirmed_by_one_tap(app: App, 
     assert await app.memory.entries.list(OWNER) == []
     assert "2 memories" in await person.says("/import")
     assert "2 memories are confirmed" in await person.says("/confirm imported")
-    assert await app.memory.entries.unconfirmed(OWNER) == []
+    assert await app.memory.entries.list_unconfirmed(OWNER) == []
     entries = {entry.content: entry for entry in await app.memory.entries.list(OWNER, "fact")}
     assert entries["I live in Lviv."].trusted
     assert f"{entries['I live in Lviv.'].valid_from:%Y-%m-%d}" == "2025-03-14"
     await person.says("/undo")
-    assert len(await app.memory.entries.unconfirmed(OWNER)) == 2
+    assert len(await app.memory.entries.list_unconfirmed(OWNER)) == 2
 
 
 async def test_import_in_a_private_talk_is_refused(person: Person) -> None:
@@ -394,13 +400,13 @@ LEARNED = {
     "fact": "The user took the ferry to Odesa, message number8.",
     "kind": "fact",
     "message": 9,
-    "quote": exports.words_of(8),
+    "quote": exports.create_text(8),
 }
 
 
-def learning(model: ModelServer, *facts: object) -> None:
+def script_learning(model: ModelServer, *facts: object) -> None:
     """Script a consolidation that learns facts from any text and asks to forget a known one."""
-    forget = [{"subject": "spare-key", "message": 9, "quote": exports.words_of(8)}]
+    forget = [{"subject": "spare-key", "message": 9, "quote": exports.create_text(8)}]
     answer = {"history_entry": "They talked.", "memory_update": "- a new page", "facts": facts, "forget": forget}
     model.consolidation = lambda _: Says(json.dumps(answer))
 
@@ -410,15 +416,17 @@ async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
 ) -> None:
     await person.says("/remember The spare key is at Ann's.")
     before = await export_contents(app, tmp_path / "before")
-    done = await run_import(app, exports.chatgpt(tmp_path, 10))
+    done = await run_import(app, exports.write_chatgpt(tmp_path, 10))
     await app.jobs.importing.run_requested()
     assert not model.consolidations  # Not requested.
-    learning(model, LEARNED, LEARNED | {"subject": "other", "fact": "They keep bees.", "quote": "They keep bees."})
+    script_learning(
+        model, LEARNED, LEARNED | {"subject": "other", "fact": "They keep bees.", "quote": "They keep bees."}
+    )
     agreeing, model.second_look = model.second_look, lambda _: Says("I can't tell.")
     assert "newest imported conversation" in await person.says("/import learn")
     await app.jobs.importing.run_requested()
     assert "haven't learned from" in await person.says("/import learn")
-    (entry,) = await app.memory.entries.unconfirmed(OWNER)
+    (entry,) = await app.memory.entries.list_unconfirmed(OWNER)
     assert (entry.content, entry.unconfirmed) == (LEARNED["fact"], Doubt.IMPORTED)
     assert entry.valid_from is not None
     assert entry.valid_from.date() == exports.FIRST.date()
@@ -427,7 +435,7 @@ async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
     assert not await app.memory.database.value("SELECT count(*) FROM entries WHERE content LIKE '%new page%'")
     model.second_look = agreeing
     await app.jobs.consolidation.review()
-    (entry,) = await app.memory.entries.unconfirmed(OWNER)  # A later second look doesn't confirm imported facts.
+    (entry,) = await app.memory.entries.list_unconfirmed(OWNER)  # A later second look doesn't confirm imported facts.
     await app.memory.undo.undo(OWNER, done.change)
     after = await export_contents(app, tmp_path / "after")
     assert {name for name in before if after[name] != before[name]} == {"rows/usage.jsonl", "rows/notices.jsonl"}
@@ -437,7 +445,7 @@ async def test_learning_from_imports_respects_its_daily_token_limit(
     start: OpenApp, model: ModelServer, clock: FakeClock, tmp_path: Path
 ) -> None:
     async with start(import_daily_tokens=1) as app:
-        await run_import(app, exports.chatgpt(tmp_path, 30))
+        await run_import(app, exports.write_chatgpt(tmp_path, 30))
         assert await app.jobs.importing.request(OWNER) == 3
         await app.jobs.importing.run_requested()
         await app.jobs.importing.run_requested()
@@ -451,7 +459,7 @@ async def test_learning_from_imports_respects_its_daily_token_limit(
 async def test_conversation_without_a_usable_answer_is_tried_three_times(
     app: App, model: ModelServer, tmp_path: Path
 ) -> None:
-    await run_import(app, exports.chatgpt(tmp_path, 10))
+    await run_import(app, exports.write_chatgpt(tmp_path, 10))
     model.consolidation = lambda _: Says("I would rather not.")
     await app.jobs.importing.request(OWNER)
     await app.jobs.importing.run_requested()

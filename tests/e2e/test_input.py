@@ -81,7 +81,7 @@ async def test_message_of_100_kilobytes_is_stored_whole_but_shown_shortened(
     assert shown.endswith("end")
     assert "characters left out" in shown
     assert len(shown) < 40_000
-    assert (await app.sessions.transcript("console:local")).messages[0].content == text
+    assert (await app.sessions.read_transcript("console:local")).messages[0].content == text
 
 
 @pytest.mark.parametrize("text", ["", "   \n\t ", "\x00\x07", "\u202e\ufeff"])
@@ -90,6 +90,6 @@ async def test_message_without_text_is_answered_with_a_sentence(
 ) -> None:
     assert await person.says(text) == "There is no text in that message: write me something."
     assert model.requests == []
-    last = await app.memory.turns.last("console:local")
+    last = await app.memory.turns.find_last("console:local")
     assert last is not None
     assert last.outcome == "failed"

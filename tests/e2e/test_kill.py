@@ -22,7 +22,7 @@ from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import Serve, labels, press
+from tests.support.serving import Serve, list_labels, press
 from tests.support.starter import Program
 
 ANN = 1001
@@ -50,16 +50,16 @@ def run(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> Run:
     return running
 
 
-def _called(telegram: BotApiServer, method: str, times: int) -> bool:
-    return len(telegram.calls_to(method)) > times
+def _was_called(telegram: BotApiServer, method: str, times: int) -> bool:
+    return len(telegram.list_calls(method)) > times
 
 
-def _asked(model: ModelServer, times: int) -> bool:
+def _was_asked(model: ModelServer, times: int) -> bool:
     return len(model.requests) >= times
 
 
-def _said(telegram: BotApiServer, text: str) -> bool:
-    return text in [message.text for message in telegram.sent(ANN)]
+def _has_said(telegram: BotApiServer, text: str) -> bool:
+    return text in [message.text for message in telegram.list_sent(ANN)]
 
 
 async def test_kill_while_the_model_writes_answers_once_after_restart(
@@ -70,15 +70,15 @@ async def test_kill_while_the_model_writes_answers_once_after_restart(
     model.script(Holds("This will never be"), Says("Here it is."))
     async with run():
         telegram.user_says("A question", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await telegram.wait_for(lambda: telegram.list_drafts(ANN))
     async with run() as process:
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         # End cleanly, because a chunk in doubt may be sent again.
         process.send_signal(signal.SIGTERM)
         await process.wait()
     async with run():
         await telegram.wait_for(lambda: telegram.polled)
-    assert [message.text for message in telegram.sent(ANN)] == ["Here it is."]
+    assert [message.text for message in telegram.list_sent(ANN)] == ["Here it is."]
 
 
 async def test_kill_before_the_reply_was_sent_sends_it_after_restart(
@@ -89,11 +89,11 @@ async def test_kill_before_the_reply_was_sent_sends_it_after_restart(
     telegram.fault("sendMessage", stall=True)
     async with run():
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+        await telegram.wait_for(lambda: telegram.list_calls("sendMessage"))
     telegram.clear_faults()
     async with run():
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-    assert [message.text for message in telegram.sent(ANN)] == ["You said: hello"]
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+    assert [message.text for message in telegram.list_sent(ANN)] == ["You said: hello"]
     assert len(model.requests) == 1
 
 
@@ -107,21 +107,21 @@ async def test_repeated_kills_lose_no_message_and_answer_none_twice(
     model.otherwise = lambda _: Holds("This will never be")
     # Each run gets a little further into the turn.
     for number, method in enumerate(("getMe", "setMyCommands", "getUpdates", "sendMessageDraft")):
-        before = len(telegram.calls_to(method))
+        before = len(telegram.list_calls(method))
         async with run():
             telegram.user_says(f"message {number}", chat_id=ANN)
-            await telegram.wait_for(partial(_called, telegram, method, before))
+            await telegram.wait_for(partial(_was_called, telegram, method, before))
     model.otherwise = answers
     async with run():
         await telegram.wait_for(
             lambda: (
                 telegram.polled
                 and not telegram.pending_update_ids
-                and sum(len(m.text.split("message")) - 1 for m in telegram.sent(ANN)) >= 1
-                and any("message 3" in m.text for m in telegram.sent(ANN))
+                and sum(len(m.text.split("message")) - 1 for m in telegram.list_sent(ANN)) >= 1
+                and any("message 3" in m.text for m in telegram.list_sent(ANN))
             )
         )
-    answered = [line for message in telegram.sent(ANN) for line in message.text.splitlines()]
+    answered = [line for message in telegram.list_sent(ANN) for line in message.text.splitlines()]
     assert len(answered) == len(set(answered))
     asked = [text for request in model.requests for text in request.said]
     assert {f"message {number}" for number in range(4)} <= set(asked)
@@ -139,15 +139,15 @@ async def test_signal_to_stop_ends_the_bot_cleanly(run: Run, telegram: BotApiSer
 async def test_kill_while_sending_loses_no_answer_and_repeats_it_once(
     run: Run, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    before = len(telegram.calls_to("sendMessage"))
+    before = len(telegram.list_calls("sendMessage"))
     async with run():
         telegram.user_says("message 0", chat_id=ANN)
         # The reply was sent but not confirmed.
-        await telegram.wait_for(partial(_called, telegram, "sendMessage", before))
+        await telegram.wait_for(partial(_was_called, telegram, "sendMessage", before))
     async with run():
         telegram.user_says("the next one", chat_id=ANN)
-        await telegram.wait_for(lambda: any("the next one" in message.text for message in telegram.sent(ANN)))
-    answered = [line for message in telegram.sent(ANN) for line in message.text.splitlines()]
+        await telegram.wait_for(lambda: any("the next one" in message.text for message in telegram.list_sent(ANN)))
+    answered = [line for message in telegram.list_sent(ANN) for line in message.text.splitlines()]
     assert 1 <= answered.count("You said: message 0") <= 2
     assert answered.count("You said: the next one") == 1
 
@@ -160,13 +160,13 @@ async def test_kill_in_a_private_talk_leaves_nothing_in_files(
         return [path.name for path in files if b"quetzal" in path.read_bytes().lower()]
 
     def sent(words: str) -> bool:
-        return any(words in message.text for message in telegram.sent(ANN))
+        return any(words in message.text for message in telegram.list_sent(ANN))
 
     model.script(Holds("A quetzal is never"), Says("A quetzal is a bird."))
     async with run():
         telegram.user_says("/private", chat_id=ANN)
         telegram.user_says("I always prefer the quetzal to the parrot. What is it?", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await telegram.wait_for(lambda: telegram.list_drafts(ANN))
         assert holding() == []
     async with run():
         await telegram.wait_for(lambda: sent("of a private talk nothing is kept: send it again"))
@@ -196,15 +196,15 @@ async def test_message_that_killed_the_bot_twice_is_given_up(
         async with run():
             if number == 0:
                 telegram.user_says("the message that kills", chat_id=ANN)
-            await telegram.wait_for(partial(_asked, model, number + 1))
+            await telegram.wait_for(partial(_was_asked, model, number + 1))
             if number == 0:
                 telegram.user_says("an innocent one", chat_id=ANN)
                 await telegram.wait_for(lambda: not telegram.pending_update_ids)
     async with run() as process:
-        await telegram.wait_for(lambda: "You said: an innocent one" in [m.text for m in telegram.sent(ANN)])
+        await telegram.wait_for(lambda: "You said: an innocent one" in [m.text for m in telegram.list_sent(ANN)])
         process.send_signal(signal.SIGTERM)
         await process.wait()
-    (given_up,) = [message for message in telegram.sent(ANN) if "answer this message: I crashed" in message.text]
+    (given_up,) = [message for message in telegram.list_sent(ANN) if "answer this message: I crashed" in message.text]
     assert "the message that kills" in given_up.text
     assert [request.said for request in model.requests] == [["the message that kills"]] * 2 + [["an innocent one"]]
     assert "message_given_up" in (tmp_path / "log").read_text(encoding="utf-8")
@@ -217,32 +217,34 @@ async def test_message_processed_next_to_the_killing_one_is_answered(
     model.script(Holds("This will never be"), Holds("This neither"), Holds("This will never be"))
     async with run():
         telegram.user_says("the message that kills", chat_id=ANN)
-        await telegram.wait_for(partial(_asked, model, 1))
+        await telegram.wait_for(partial(_was_asked, model, 1))
         telegram.user_says("an innocent one", chat_id=bob)
-        await telegram.wait_for(partial(_asked, model, 2))
+        await telegram.wait_for(partial(_was_asked, model, 2))
     async with run():
         # Both turns had begun at the kill, so now they run one after the other.
-        await telegram.wait_for(partial(_asked, model, 3))
+        await telegram.wait_for(partial(_was_asked, model, 3))
     async with run() as process:
-        await telegram.wait_for(lambda: telegram.sent(ANN) and telegram.sent(bob))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN) and telegram.list_sent(bob))
         process.send_signal(signal.SIGTERM)
         await process.wait()
-    assert "answer this message: I crashed" in telegram.sent(ANN)[0].text
-    assert [message.text for message in telegram.sent(bob)] == ["You said: an innocent one"]
+    assert "answer this message: I crashed" in telegram.list_sent(ANN)[0].text
+    assert [message.text for message in telegram.list_sent(bob)] == ["You said: an innocent one"]
 
 
 async def test_press_that_killed_the_bot_twice_is_given_up(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/settings", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-        button = labels(telegram)[0]
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+        button = list_labels(telegram)[0]
     # Two runs were killed during this press.
     press(telegram, button)
     async with serve() as app:
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         await app.database.write("UPDATE inbox SET attempts = 2, run = 'former', state = 'queued' WHERE id = 2")
     async with serve() as app:
-        await telegram.wait_for(lambda: any("answer this message: I crashed" in m.text for m in telegram.sent(ANN)))
+        await telegram.wait_for(
+            lambda: any("answer this message: I crashed" in m.text for m in telegram.list_sent(ANN))
+        )
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
 
 
@@ -253,9 +255,9 @@ async def test_orderly_shutdown_during_a_turn_is_no_kill(
     telegram.user_says("A long question", chat_id=ANN)
     for asked in range(1, 5):
         async with serve():
-            await telegram.wait_for(partial(_asked, model, asked))
+            await telegram.wait_for(partial(_was_asked, model, asked))
     async with serve():
-        await telegram.wait_for(lambda: "Here it is." in [message.text for message in telegram.sent(ANN)])
+        await telegram.wait_for(lambda: "Here it is." in [message.text for message in telegram.list_sent(ANN)])
 
 
 async def test_turn_restarted_in_the_same_run_is_no_kill(
@@ -266,10 +268,10 @@ async def test_turn_restarted_in_the_same_run_is_no_kill(
     async with serve() as app:
         for counted in ("hello", "again"):
             telegram.user_says(counted, chat_id=ANN)
-            await telegram.wait_for(partial(_said, telegram, f"You said: {counted}"))
+            await telegram.wait_for(partial(_has_said, telegram, f"You said: {counted}"))
         assert [row["attempts"] for row in await app.database.rows("SELECT attempts FROM inbox")] == [1, 1]
         await app.database.write("UPDATE inbox SET state = 'queued' WHERE id = 1")
-        await telegram.wait_for(lambda: [m.text for m in telegram.sent(ANN)].count("You said: hello") == 2)
+        await telegram.wait_for(lambda: [m.text for m in telegram.list_sent(ANN)].count("You said: hello") == 2)
         assert [row["attempts"] for row in await app.database.rows("SELECT attempts FROM inbox")] == [1, 1]
 
 
@@ -280,15 +282,15 @@ async def test_waiting_messages_count_attempts_when_their_own_turn_begins(
     counts = "SELECT attempts FROM inbox ORDER BY id"
     async with serve() as app:
         telegram.user_says("first", chat_id=ANN)
-        await telegram.wait_for(partial(_asked, model, 1))
+        await telegram.wait_for(partial(_was_asked, model, 1))
         telegram.user_says("second", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 0]
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: not app.runner.queues.running(f"telegram:{ANN}"))
+        await telegram.wait_for(lambda: not app.runner.queues.is_running(f"telegram:{ANN}"))
         telegram.user_says("third", chat_id=ANN)
-        await telegram.wait_for(partial(_asked, model, 2))
-        await telegram.wait_for(partial(_said, telegram, "You said: third"))
+        await telegram.wait_for(partial(_was_asked, model, 2))
+        await telegram.wait_for(partial(_has_said, telegram, "You said: third"))
         assert [row["attempts"] for row in await app.database.rows(counts)] == [1, 1, 1, 1]
 
 

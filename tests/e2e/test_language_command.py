@@ -8,15 +8,15 @@ from bot.commands.settings import find_language_code
 from config.texts import LANGUAGES
 from tests.support.fakes import Person
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
+from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
 
 BOB = 4004
 OWN_NAMES = list(LANGUAGES.values())
 
 
-def announced_language(telegram: BotApiServer) -> str:
+def find_announced_language(telegram: BotApiServer) -> str:
     """Return the language in bold in the newest message."""
-    message = telegram.sent(ANN)[-1]
+    message = telegram.list_sent(ANN)[-1]
     (bold,) = [entity for entity in message.entities if entity.type == "bold"]
     return message.text[bold.offset : bold.offset + bold.length]
 
@@ -24,24 +24,24 @@ def announced_language(telegram: BotApiServer) -> str:
 async def test_language_command_lists_own_names_and_marks_the_current(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/language", chat_id=ANN, language_code="de")
-        await telegram.wait_for(lambda: texts(telegram))
-        assert announced_language(telegram) == "Deutsch"
-        assert labels(telegram)[: len(LANGUAGES)] == OWN_NAMES
-        assert labels(telegram)[len(LANGUAGES)].startswith("✓ ")  # The default of the program.
+        await telegram.wait_for(lambda: list_texts(telegram))
+        assert find_announced_language(telegram) == "Deutsch"
+        assert list_labels(telegram)[: len(LANGUAGES)] == OWN_NAMES
+        assert list_labels(telegram)[len(LANGUAGES)].startswith("✓ ")  # The default of the program.
 
 
 async def test_language_button_edits_its_message_and_can_reset(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/language", chat_id=ANN, language_code="fr")
-        await telegram.wait_for(lambda: "Français" in labels(telegram))
+        await telegram.wait_for(lambda: "Français" in list_labels(telegram))
         press(telegram, "Українська")
-        await telegram.wait_for(lambda: "✓ Українська" in labels(telegram))
-        assert len(telegram.sent(ANN)) == 1
-        assert await app.runner.languages.of_chat(f"telegram:{ANN}") == "uk"
+        await telegram.wait_for(lambda: "✓ Українська" in list_labels(telegram))
+        assert len(telegram.list_sent(ANN)) == 1
+        assert await app.runner.languages.get_for_chat(f"telegram:{ANN}") == "uk"
         telegram.user_says("/language auto", chat_id=ANN, language_code="fr")
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-        assert announced_language(telegram) == "Français"
-        assert await app.runner.languages.of_chat(f"telegram:{ANN}") == "fr"
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
+        assert find_announced_language(telegram) == "Français"
+        assert await app.runner.languages.get_for_chat(f"telegram:{ANN}") == "fr"
 
 
 async def test_chosen_language_survives_a_restart_and_other_client_languages(
@@ -49,21 +49,21 @@ async def test_chosen_language_survives_a_restart_and_other_client_languages(
 ) -> None:
     async with serve():
         telegram.user_says("/language español", chat_id=ANN)
-        await telegram.wait_for(lambda: texts(telegram))
+        await telegram.wait_for(lambda: list_texts(telegram))
     async with serve():
         telegram.user_says("/language", chat_id=ANN, language_code="ru")
-        await telegram.wait_for(lambda: len(texts(telegram)) == 2)
-        assert announced_language(telegram) == "Español"
+        await telegram.wait_for(lambda: len(list_texts(telegram)) == 2)
+        assert find_announced_language(telegram) == "Español"
 
 
 async def test_group_language_is_set_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         telegram.user_says("/language de", chat_id=GROUP, user_id=BOB, chat_type="supergroup")
-        await telegram.wait_for(lambda: texts(telegram, GROUP))
-        assert "for its administrators" in texts(telegram, GROUP)[0]
+        await telegram.wait_for(lambda: list_texts(telegram, GROUP))
+        assert "for its administrators" in list_texts(telegram, GROUP)[0]
         telegram.user_says("/language de", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
-        await telegram.wait_for(lambda: len(texts(telegram, GROUP)) == 2)
-        assert await app.runner.languages.of_chat(f"telegram:{GROUP}") == "de"
+        await telegram.wait_for(lambda: len(list_texts(telegram, GROUP)) == 2)
+        assert await app.runner.languages.get_for_chat(f"telegram:{GROUP}") == "de"
 
 
 async def test_unknown_language_is_answered_with_the_known_ones(person: Person) -> None:

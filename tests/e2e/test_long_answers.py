@@ -14,7 +14,7 @@ from bot.telegram.rendering import MAX_PARTS, Chunk, split_reply
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, STRANGER, Serve, texts
+from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 
 async def test_very_long_answer_is_a_file_below_its_beginning(
@@ -26,9 +26,9 @@ async def test_very_long_answer_is_a_file_below_its_beginning(
         telegram.user_says("all of it", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.documents)
         telegram.user_says("next", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: next" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: next" in list_texts(telegram))
     assert [document.decode() for document in telegram.documents] == [answer.strip()]
-    first, note, file, _ = texts(telegram)
+    first, note, file, _ = list_texts(telegram)
     assert first.startswith("Paragraph 0")
     assert note == "[...] The whole answer is in this file."
     assert file == ""
@@ -51,11 +51,11 @@ async def test_answer_slow_to_render_delays_no_other_chat(
         telegram.user_says("first", chat_id=ANN)
         await telegram.wait_for(lambda: model.requests)
         telegram.user_says("second", chat_id=STRANGER)
-        await telegram.wait_for(lambda: telegram.sent(STRANGER))
-        assert telegram.sent(ANN) == []
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(STRANGER))
+        assert telegram.list_sent(ANN) == []
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         over.set()
-    assert texts(telegram) == ["slow and **late**"]  # As written, because rendering took too long.
+    assert list_texts(telegram) == ["slow and **late**"]  # As written, because rendering took too long.
 
 
 async def test_ten_million_characters_are_split_quickly() -> None:
@@ -73,13 +73,13 @@ async def test_stop_cancels_the_unsent_parts_of_an_answer(
     telegram.fault("sendMessage", late=held)
     async with serve() as app:
         telegram.user_says("all of it", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         telegram.user_says("/stop", chat_id=ANN)
         while await app.database.value("SELECT count(*) FROM outbox") < 2:
             pass
         held.set()
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    assert [text[:4] for text in texts(telegram)] == ["word", "Noth"]
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
+    assert [text[:4] for text in list_texts(telegram)] == ["word", "Noth"]
 
 
 async def test_chat_without_file_permission_gets_the_beginning_as_messages(
@@ -89,5 +89,5 @@ async def test_chat_without_file_permission_gets_the_beginning_as_messages(
     telegram.fault("sendDocument", error_code=400, description="Bad Request: not enough rights to send documents")
     async with serve():
         telegram.user_says("all of it", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2 + 5)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2 + 5)
     assert telegram.documents == []

@@ -42,7 +42,7 @@ async def test_two_hundred_messages_fit_and_first_facts_stay_summarised(start: O
             fact = f" fact-{n}" if n < 3 else ""
             await person.says(f"message {n}{fact} is about the weather in a town by the sea")
         assert await count_archives(app) >= 3
-        assert await app.sessions.message_count("console:local") == 200
+        assert await app.sessions.count_messages("console:local") == 200
         assert len(await app.database.rows("SELECT id FROM messages")) == 200
     last = small.requests[-1]
     assert re.search(r"\[Conversation summary\]\nThey spoke of fact-0, fact-1, fact-2\.", last.system())

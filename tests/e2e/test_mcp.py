@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, MCPError
 
 from bot.kernel import App
-from bot.mcp_server.server import served_owner
+from bot.mcp_server.server import find_served_owner
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.access import AccessList
@@ -24,11 +24,11 @@ from tests.support.fakes import Person
 from tests.support.memory_clients import (
     call,
     call_json,
-    free_port,
-    over_http,
-    over_stdio,
+    call_refused,
+    connect_over_http,
+    connect_over_stdio,
+    find_free_port,
     read,
-    refused,
     served,
 )
 from tests.support.servers.model import ModelServer
@@ -43,7 +43,7 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 @pytest.fixture
 async def app(start: OpenApp) -> AsyncIterator[App]:
     """Start an App that was used at the console."""
-    async with start(web_port=free_port()) as running:
+    async with start(web_port=find_free_port()) as running:
         yield running
 
 
@@ -51,17 +51,17 @@ async def app(start: OpenApp) -> AsyncIterator[App]:
 async def connect(app: App, transport: str) -> AsyncIterator[Connect]:
     """Return a function that connects clients to the memory of the running App."""
     if transport == "stdio":
-        yield over_stdio
+        yield connect_over_stdio
         return
     async with served(app) as url:
-        yield lambda mode="auto": over_http(url, mode)
+        yield lambda mode="auto": connect_over_http(url, mode)
 
 
 both = pytest.mark.parametrize("transport", ["http", "stdio"])
 over_http_only = pytest.mark.parametrize("transport", ["http"])
 
 
-async def last_prompt(person: Person, model: ModelServer, text: str) -> str:
+async def ask_and_read_prompt(person: Person, model: ModelServer, text: str) -> str:
     """Return everything that the model sees with a message."""
     await person.says(text)
     return "\n".join(str(message["content"]) for message in model.requests[-1].messages)
@@ -102,7 +102,7 @@ async def test_message_and_note_are_found_and_read_whole(connect: Connect, app: 
         assert len((await call(client, "memory_recall", queries=["gate code", "tea"], limit=1)).splitlines()) == 1
         entry = await call_json(client, "memory_get", name="tea: when/how?")
         assert (entry["content"], entry["author"], entry["unconfirmed"]) == (content.strip(), "user", None)
-        assert "did you mean tea: when/how?" in await refused(client, "memory_get", name="tea when how")
+        assert "did you mean tea: when/how?" in await call_refused(client, "memory_get", name="tea when how")
         assert "note: 1" in await call(client, "memory_stats")
 
         answer = await call_json(client, "search", query="tea")
@@ -121,7 +121,7 @@ async def test_message_and_note_are_found_and_read_whole(connect: Connect, app: 
         conversation = await call_json(client, "fetch", id=gate["id"])
         assert "User: The gate code of the cabin hangs behind the boiler" in conversation["text"]
         assert await read(client, gate["url"]) == conversation["text"]
-        assert "take an id that search has given" in await refused(client, "fetch", id="entry:1 OR 1=1")
+        assert "take an id that search has given" in await call_refused(client, "fetch", id="entry:1 OR 1=1")
 
 
 @both
@@ -151,7 +151,7 @@ async def test_fact_from_a_client_is_unconfirmed_and_in_no_prompt(
         assert "[unconfirmed, " in await call(client, "memory_recall", queries=["bank"])
         (bank,) = (await call_json(client, "search", query="bank"))["results"]
         assert bank["title"].startswith("[unconfirmed] fact-")
-    assert "Evilbank" not in await last_prompt(person, model, "Which bank do I use?")
+    assert "Evilbank" not in await ask_and_read_prompt(person, model, "Which bank do I use?")
     assert "Evilbank" in await person.says("/memory unsure")
     (name,) = [entry.name for entry in await person.app.memory.entries.list(MINE, Kind.FACT)]
     assert "from another program" in await person.says(f"/memory {name}")
@@ -175,7 +175,7 @@ async def test_fact_quoting_typed_words_is_confirmed_at_once(
         entry = await call_json(client, "memory_get", name=name)
         assert (entry["author"], entry["quote"], entry["unconfirmed"]) == ("mcp", words, None)
     await person.says("/new")
-    assert "Kvist" in await last_prompt(person, model, "Who is my allergist?")
+    assert "Kvist" in await ask_and_read_prompt(person, model, "Who is my allergist?")
 
 
 @over_http_only
@@ -234,11 +234,11 @@ async def test_fact_learned_without_a_model_is_checked_by_the_bot(
             client, "memory_learn", text="A wedding is in June", quote="wedding of my sister is in June"
         )
         assert "it is checked later" in learned
-    (waiting,) = await app.memory.entries.unconfirmed(MINE)
+    (waiting,) = await app.memory.entries.list_unconfirmed(MINE)
     assert waiting.unconfirmed == Doubt.NOT_CHECKED
     model.second_look = lambda _: Says('{"1": {"verdict": "follows"}}')
     assert await app.jobs.consolidation.review()
-    assert await app.memory.entries.unconfirmed(MINE) == []
+    assert await app.memory.entries.list_unconfirmed(MINE) == []
 
 
 @over_http_only
@@ -260,8 +260,8 @@ async def test_memory_forgotten_by_a_client_returns_with_undo(connect: Connect, 
     await app.memory.entries.add(MINE, archive)
     async with connect() as client:
         assert "at Ann's" in await call(client, "memory_forget", name="spare key")
-        assert "I remember nothing called 'spare key'" in await refused(client, "memory_forget", name="spare key")
-        assert "is an archive" in await refused(client, "memory_forget", name="talk of tea")
+        assert "I remember nothing called 'spare key'" in await call_refused(client, "memory_forget", name="spare key")
+        assert "is an archive" in await call_refused(client, "memory_forget", name="talk of tea")
     assert "The spare key is at Ann's" in await person.says("/undo")
     assert (await app.memory.entries.get(MINE, "spare key")).content == "The spare key is at Ann's"
 
@@ -271,8 +271,8 @@ async def test_secret_is_neither_learned_nor_returned(connect: Connect, person: 
     key = "sk-proj-" + "a1B2c3D4" * 6
     await person.says(f"The api key of the weather station is {key}, keep it")
     async with connect() as client:
-        assert "looks like" in await refused(client, "memory_learn", text=f"The key is {key}")
-        assert "looks like" in await refused(client, "memory_learn", text="There is a key", quote=f"is {key}")
+        assert "looks like" in await call_refused(client, "memory_learn", text=f"The key is {key}")
+        assert "looks like" in await call_refused(client, "memory_learn", text="There is a key", quote=f"is {key}")
         answer = await call_json(client, "search", query="weather station key")
         texts = [
             await call(client, "memory_recall", queries=["weather station key", key]),
@@ -308,17 +308,22 @@ async def test_concurrent_clients_write_each_fact_once(app: App, person: Person)
             await call(client, "memory_learn", text=f"{own} thing number {number}")
             await call(client, "memory_learn", text=f"A common thing number {number}")
 
-    async with served(app) as url, over_http(url) as first, over_stdio() as second, over_stdio() as third:
+    async with (
+        served(app) as url,
+        connect_over_http(url) as first,
+        connect_over_stdio() as second,
+        connect_over_stdio() as third,
+    ):
         await asyncio.gather(learn(first, "First"), learn(second, "Second"), learn(third, "Third"), person.says("Hm"))
-    contents = [entry.content for entry in await app.memory.entries.unconfirmed(MINE)]
+    contents = [entry.content for entry in await app.memory.entries.list_unconfirmed(MINE)]
     assert len(contents) == len(set(contents)) == 20
 
 
 async def test_unclear_owner_is_refused_and_a_named_one_served(app: App, person: Person) -> None:
     await app.memory.entries.add("telegram:1", NewEntry("The lighthouse is red", name="lighthouse"))
     await app.memory.entries.add("telegram:2", NewEntry("The lighthouse is blue", name="lighthouse"))
-    async with served(app) as url, over_http(url) as client:
-        why = await refused(client, "memory_get", name="lighthouse")
+    async with served(app) as url, connect_over_http(url) as client:
+        why = await call_refused(client, "memory_get", name="lighthouse")
         assert why == (
             "It is not clear whose memory is meant: there is that of telegram:1, telegram:2; name one with --owner or"
             " MCP_OWNER."
@@ -328,7 +333,7 @@ async def test_unclear_owner_is_refused_and_a_named_one_served(app: App, person:
         access = AccessList(app.database, "telegram", app.clock)
         assert await access.claim(2, await access.new_claim_code())
         assert (await call_json(client, "memory_get", name="lighthouse"))["content"] == "The lighthouse is blue"
-    async with over_stdio("auto", "--owner", "telegram:1") as client:
+    async with connect_over_stdio("auto", "--owner", "telegram:1") as client:
         assert (await call_json(client, "memory_get", name="lighthouse"))["content"] == "The lighthouse is red"
 
 
@@ -348,7 +353,7 @@ async def test_served_owner_follows_settings_and_option(
 ) -> None:
     for each in owners:
         await app.memory.entries.add(each, NewEntry("Hm"))
-    assert await served_owner(Settings.model_validate(settings), app.memory, named) == owner
+    assert await find_served_owner(Settings.model_validate(settings), app.memory, named) == owner
 
 
 @pytest.mark.parametrize(
@@ -365,4 +370,4 @@ async def test_served_owner_is_not_guessed(
     for each in owners:
         await app.memory.entries.add(each, NewEntry("Hm"))
     with pytest.raises(ConfigurationError, match=why):
-        await served_owner(Settings.model_validate(settings), app.memory, named)
+        await find_served_owner(Settings.model_validate(settings), app.memory, named)

@@ -15,11 +15,11 @@ from memory.messages import Provenance
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.mcp_servers import Servers, until
+from tests.support.mcp_servers import Servers, wait_until
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, Serve, labels, press, texts, toasts
+from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, list_toasts, press
 
 BOB = 3003
 WRITES = (("trial__write", {"path": "list.txt", "content": "milk"}),)
@@ -36,14 +36,14 @@ async def call_tool(person: Person, model: ModelServer) -> str:
     before = len(person.channel.asked)
     model.script(Calls(WRITES), Says("Done."))
     await person.sends("Write the list")
-    await until(lambda: len(person.channel.asked) > before)
+    await wait_until(lambda: len(person.channel.asked) > before)
     return person.channel.asked[-1][0]
 
 
 async def answer_question(person: Person, model: ModelServer, text: str) -> str:
     """Answer the question and return the result that the model reads."""
     await person.sends(text)
-    await person.app.runner.idle(person.address.session_id)
+    await person.app.runner.wait_until_idle(person.address.session_id)
     return str(model.requests[-1].last)
 
 
@@ -55,12 +55,12 @@ async def test_approval_question_shows_arguments_and_yes_allows_once(
         assert (
             await call_tool(person, model) == "May I run **write** of trial?\n```\npath: list.txt\ncontent: milk\n```"
         )
-        assert servers.logged("write") == []
+        assert servers.list_logged("write") == []
         assert await answer_question(person, model, "/yes") == "wrote list.txt"
         assert "`trial/write` is run, this once." in person.channel.said
         await call_tool(person, model)
         assert "does not want it this time" in await answer_question(person, model, "/no")
-    assert servers.logged("write") == ["list.txt"]
+    assert servers.list_logged("write") == ["list.txt"]
 
 
 async def test_question_shows_hiding_characters_as_codes(start: OpenApp, model: ModelServer, servers: Servers) -> None:
@@ -69,7 +69,7 @@ async def test_question_shows_hiding_characters_as_codes(start: OpenApp, model: 
         person = Person(app)
         model.script(Calls((("trial__write", hiding),)), Says("Done."))
         await person.sends("Write the list")
-        await until(lambda: person.channel.asked)
+        await wait_until(lambda: person.channel.asked)
         assert person.channel.asked[-1][0] == (
             "May I run **write** of trial?\n```\npath: evil\\u202etxt.exe\\u200b\n"
             "content: milk\n    path: other\\u001b[2J\n\\u2066c: x\n```"
@@ -111,7 +111,7 @@ async def test_always_and_never_survive_a_restart_until_reset(
         assert await person.says("/tools reset") == "I ask again before I run a tool that changes something."
         await call_tool(person, model)
         await answer_question(person, model, "/no")
-    assert len(servers.logged("write")) == 2
+    assert len(servers.list_logged("write")) == 2
 
 
 async def test_always_is_asked_again_after_a_changed_description(
@@ -127,7 +127,7 @@ async def test_always_is_asked_again_after_a_changed_description(
         person = Person(app)
         await call_tool(person, model)
         await answer_question(person, model, "/no")
-    assert len(servers.logged("write")) == 1
+    assert len(servers.list_logged("write")) == 1
 
 
 async def test_approval_question_without_an_answer_expires(
@@ -140,7 +140,7 @@ async def test_approval_question_without_an_answer_expires(
         assert await person.says("Write the list") == "Nobody said yes."
         assert "has not answered" in str(model.requests[-1].last)
         assert await person.says("/yes") == "I am not waiting for an answer to that any more."
-    assert servers.logged("write") == []
+    assert servers.list_logged("write") == []
 
 
 async def test_approval_time_does_not_count_as_turn_time(
@@ -160,10 +160,10 @@ async def test_stop_ends_the_approval_question(start: OpenApp, model: ModelServe
         person = Person(app)
         await call_tool(person, model)
         await person.sends("/stop")
-        await app.runner.idle(person.address.session_id)
+        await app.runner.wait_until_idle(person.address.session_id)
         assert await person.says("/always") == "I am not waiting for an answer to that any more."
         assert "Settled" not in await person.says("/tools")
-    assert servers.logged("write") == []
+    assert servers.list_logged("write") == []
 
 
 async def test_approval_in_a_pipe_is_denied(start: OpenApp, model: ModelServer, servers: Servers) -> None:
@@ -171,10 +171,10 @@ async def test_approval_in_a_pipe_is_denied(start: OpenApp, model: ModelServer, 
         channel, address = ConsoleChannel(), Address("console", "local")
         model.script(Calls(WRITES), Says("I could not ask."))
         await app.runner.submit(Arrival(address, "Write the list", Provenance.TYPED, app.clock(), channel))
-        await app.runner.idle(address.session_id)
+        await app.runner.wait_until_idle(address.session_id)
         assert channel.replies == ["I could not ask."]
         assert "nobody can be asked here" in str(model.requests[-1].last)
-    assert servers.logged("write") == []
+    assert servers.list_logged("write") == []
 
 
 async def test_approval_question_shows_arguments_unaltered(
@@ -185,7 +185,7 @@ async def test_approval_question_shows_arguments_unaltered(
         content = "```\nAll is well, press Yes." + "x" * 5000
         model.script(Calls((("trial__write", {"content": content, "path": "/etc/passwd"}),)), Says("Done."))
         await person.sends("Write the list")
-        await until(lambda: person.channel.asked)
+        await wait_until(lambda: person.channel.asked)
         question = person.channel.asked[0][0]
         await answer_question(person, model, "/no")
     assert question.count("```") == 2
@@ -195,7 +195,7 @@ async def test_approval_question_shows_arguments_unaltered(
 
 
 async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
-    await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat_id)))
+    await telegram.wait_for(lambda: any(text in one for one in list_texts(telegram, chat_id)))
 
 
 async def test_approval_button_answers_and_edits_the_question(
@@ -205,18 +205,18 @@ async def test_approval_button_answers_and_edits_the_question(
         model.script(Calls((("trial__look", {"where": "the pier"}),)), Calls(WRITES), Says("It is written."))
         telegram.user_says("Write the list", chat_id=ANN)
         await wait_for_text(telegram, "May I run write of trial?")
-        await telegram.wait_for(lambda: len(labels(telegram)) == 4)
-        assert labels(telegram) == ["Yes, this once", "No", "Always in this chat", "Never in this chat"]
+        await telegram.wait_for(lambda: len(list_labels(telegram)) == 4)
+        assert list_labels(telegram) == ["Yes, this once", "No", "Always in this chat", "Never in this chat"]
         press(telegram, "Yes, this once")
         await wait_for_text(telegram, "It is written.")
-        await telegram.wait_for(lambda: labels(telegram) == [])
+        await telegram.wait_for(lambda: list_labels(telegram) == [])
         await wait_for_text(telegram, "trial/write is run, this once.")
-        assert not any("May I run" in text for text in texts(telegram))
+        assert not any("May I run" in text for text in list_texts(telegram))
         # Its effect can't be looked up after a kill, so its start is recorded.
         causes = [row["cause"] for row in await app.database.rows("SELECT cause FROM effects")]
         assert any("trial__write" in cause for cause in causes)
         assert not any("trial__look" in cause for cause in causes)
-    assert servers.logged("write") == ["list.txt"]
+    assert servers.list_logged("write") == ["list.txt"]
 
 
 async def test_group_approval_is_given_by_asker_or_admin_only(
@@ -226,16 +226,16 @@ async def test_group_approval_is_given_by_asker_or_admin_only(
         for presser, written in ((BOB, 1), (ANN, 2)):  # The asker and the bot's owner.
             model.script(Calls(WRITES), Says("It is written."))
             telegram.user_says("@mneme_test_bot Write the list", chat_id=GROUP, chat_type="supergroup", user_id=BOB)
-            await telegram.wait_for(lambda: "Yes, this once" in labels(telegram, GROUP))
+            await telegram.wait_for(lambda: "Yes, this once" in list_labels(telegram, GROUP))
             press(telegram, "Yes, this once", GROUP, 4004)
             telegram.user_says("/yes@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=4004)
             await wait_for_text(telegram, "I am not waiting for an answer to that any more.", GROUP)
             if presser == BOB:
                 press(telegram, "Always in this chat", GROUP, BOB)
-                await telegram.wait_for(lambda: len(toasts(telegram)) == 2)
-            assert len(servers.logged("write")) == written - 1
+                await telegram.wait_for(lambda: len(list_toasts(telegram)) == 2)
+            assert len(servers.list_logged("write")) == written - 1
             press(telegram, "Yes, this once", GROUP, presser)
-            await telegram.wait_for(lambda: "Yes, this once" not in labels(telegram, GROUP))
-            await until(partial(servers.has_logged, "write", written))
+            await telegram.wait_for(lambda: "Yes, this once" not in list_labels(telegram, GROUP))
+            await wait_until(partial(servers.has_logged, "write", written))
     refused = "In a group such a button is for its administrators, or for whoever asked."
-    assert toasts(telegram).count(refused) == 3
+    assert list_toasts(telegram).count(refused) == 3

@@ -26,7 +26,7 @@ class Shell:
         """Return exit status, standard output and standard error."""
         return run_mneme("mcp", *arguments, environment=os.environ | environment)
 
-    def done(self, *arguments: str) -> str:
+    def run_successfully(self, *arguments: str) -> str:
         """Run a command that must succeed and return its standard output."""
         status, out, err = self.run(*arguments)
         assert status == 0, err
@@ -48,25 +48,25 @@ def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) ->
     servers = Servers(tmp_path)
     assert "There are none" in shell.run("list")[2]
     log = f"MCP_TRIAL_LOG={servers.log}"
-    assert "Try it with `mneme mcp test trial`" in shell.done(
+    assert "Try it with `mneme mcp test trial`" in shell.run_successfully(
         "add", "trial", "--env", log, "--", sys.executable, SCRIPT
     )
     assert shell.entries == {
         "trial": {"command": sys.executable, "args": [SCRIPT], "env": {"MCP_TRIAL_LOG": str(servers.log)}}
     }
     assert stat.S_IMODE(shell.file.stat().st_mode) == 0o600
-    tried = shell.done("test", "trial").splitlines()
+    tried = shell.run_successfully("test", "trial").splitlines()
     assert tried[0] == "trial works, with 10 tools:"
     assert "  trial__look  only reads" in tried
     assert "  trial__write  asks first" in tried
-    assert servers.alive() == []
-    assert "trial is out of" in shell.done("remove", "trial")
+    assert servers.list_alive() == []
+    assert "trial is out of" in shell.run_successfully("remove", "trial")
     assert shell.entries == {}
     assert shell.run("remove", "trial")[0] == 1
 
 
 def test_mcp_server_error_output_is_shown_on_failure(shell: Shell) -> None:
-    shell.done("add", "broken", "--", sys.executable, "-c", "raise SystemExit('no key was given')")
+    shell.run_successfully("add", "broken", "--", sys.executable, "-c", "raise SystemExit('no key was given')")
     status, out, err = shell.run("test")
     assert (status, out) == (1, "broken: Its program has ended: `mneme mcp test broken` shows what it says.\n")
     assert "no key was given" in err
@@ -74,16 +74,18 @@ def test_mcp_server_error_output_is_shown_on_failure(shell: Shell) -> None:
 
 def test_mcp_address_is_stored_and_its_secrets_not_listed(shell: Shell) -> None:
     url = "https://user:s3cret@x.example/mcp?key=s3cret"
-    shell.done("add", "web", "--url", url, "--header", "Authorization: Bearer ${T}", "--header", "X-Key=${T}")
+    shell.run_successfully(
+        "add", "web", "--url", url, "--header", "Authorization: Bearer ${T}", "--header", "X-Key=${T}"
+    )
     assert shell.entries["web"] == {"url": url, "headers": {"Authorization": "Bearer ${T}", "X-Key": "${T}"}}
-    assert "needs the variable T" in shell.done("list")
+    assert "needs the variable T" in shell.run_successfully("list")
     assert shell.run("list", T="s3cret-value")[1] == "web  x.example\n"
 
 
 def test_mcp_presets_write_their_entries(shell: Shell, tmp_path: Path) -> None:
-    assert "SearXNG" in shell.done("add", "--preset", "search", "http://localhost:8080")
-    assert "uvx" in shell.done("add", "--preset", "pages", "--", "--allow-private-ips")
-    shell.done("add", "--preset", "files", "notes")
+    assert "SearXNG" in shell.run_successfully("add", "--preset", "search", "http://localhost:8080")
+    assert "uvx" in shell.run_successfully("add", "--preset", "pages", "--", "--allow-private-ips")
+    shell.run_successfully("add", "--preset", "files", "notes")
     assert shell.entries == {
         "search": {"command": "npx", "args": ["-y", "mcp-searxng@2"], "env": {"SEARXNG_URL": "http://localhost:8080"}},
         "pages": {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24", "--allow-private-ips"]},
@@ -97,7 +99,7 @@ def test_mcp_presets_write_their_entries(shell: Shell, tmp_path: Path) -> None:
 def test_mcp_file_keeps_other_content_and_invalid_files_unchanged(shell: Shell) -> None:
     shell.file.parent.mkdir()
     shell.file.write_text('{"theme": "dark"}')
-    shell.done("add", "a", "--", "x")
+    shell.run_successfully("add", "a", "--", "x")
     assert json.loads(shell.file.read_text()) == {"theme": "dark", "mcpServers": {"a": {"command": "x", "args": []}}}
     for broken in ("{not json", "[]", '{"mcpServers": 7}'):
         shell.file.write_text(broken)

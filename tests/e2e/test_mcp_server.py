@@ -20,7 +20,7 @@ from mcp import Client
 from bot.cli.main import main
 from bot.kernel import App
 from bot.mcp_server.http import MAX_REQUEST_BYTES
-from bot.mcp_server.server import memory_server
+from bot.mcp_server.server import create_memory_server
 from bot.mcp_server.tools import MemoryTools
 from bot.services import MemoryServices
 from config.errors import ConfigurationError
@@ -33,12 +33,12 @@ from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.support.memory_clients import (
     TOKEN,
+    build_mneme_command,
     call,
-    free_port,
-    mneme_mcp,
-    outcome,
-    over_http,
-    over_stdio,
+    call_with_outcome,
+    connect_over_http,
+    connect_over_stdio,
+    find_free_port,
     served,
 )
 from tests.support.processes import ROOT, bot_environment, forked_bot
@@ -67,7 +67,7 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text
 @pytest.fixture
 async def app(start: OpenApp) -> AsyncIterator[App]:
     """Run an App with one memory."""
-    async with start(web_port=free_port(), web_url="https://memory.example.org") as running:
+    async with start(web_port=find_free_port(), web_url="https://memory.example.org") as running:
         await running.memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         yield running
 
@@ -152,14 +152,14 @@ async def test_malformed_request_is_refused_and_the_server_continues(url: str) -
         assert (await client.get(url)).status_code == 405
         assert (await client.delete(url)).status_code == 405
         assert (await client.get(url.replace("/mcp", "/"))).status_code == 404
-    async with over_http(url) as client:
+    async with connect_over_http(url) as client:
         assert "red" in await call(client, "memory_recall", queries=["lighthouse"])
 
 
 @pytest.mark.parametrize("arguments", [{}, {"queries": []}, {"queries": "x", "limit": 0}, {"queries": ["x"], "y": 1}])
 async def test_wrong_arguments_are_explained_in_a_sentence(url: str, arguments: dict[str, object]) -> None:
-    async with over_http(url) as client:
-        text, is_error = await outcome(client, "memory_recall", **arguments)
+    async with connect_over_http(url) as client:
+        text, is_error = await call_with_outcome(client, "memory_recall", **arguments)
     assert is_error
     assert text.startswith("the arguments are wrong: ")
     assert "\n" not in text
@@ -194,11 +194,11 @@ def test_any_text_is_answered_or_refused_in_a_sentence(
         memory = MemoryServices(chosen, database, TokenCounter(), system_clock)
         await memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         async with Client(
-            memory_server(MemoryTools(memory, FactChecker(None)), owner_of), raise_exceptions=True
+            create_memory_server(MemoryTools(memory, FactChecker(None)), owner_of), raise_exceptions=True
         ) as client:
             for text in hostile:
                 for tool, argument in ARGUMENTS.items():
-                    answer, is_error = await outcome(client, tool, **{argument: text})
+                    answer, is_error = await call_with_outcome(client, tool, **{argument: text})
                     assert "failed (" not in answer
                     assert is_error or tool not in ("memory_get", "search", "fetch") or json.loads(answer)
         await database.close()
@@ -246,14 +246,14 @@ async def test_mcp_packages_are_loaded_only_if_served() -> None:
 async def test_bot_process_serves_mcp_and_ends_at_a_signal(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
-    port = free_port()
+    port = find_free_port()
     environment = bot_environment(telegram, model, 1001) | {"MCP_TOKEN": TOKEN, "WEB_PORT": str(port)}
     async with forked_bot(environment, tmp_path) as process:
         telegram.user_says("/remember The lighthouse is red", chat_id=1001)
-        await telegram.wait_for(lambda: telegram.sent(1001))
-        async with over_http(f"http://127.0.0.1:{port}/mcp") as client:
+        await telegram.wait_for(lambda: telegram.list_sent(1001))
+        async with connect_over_http(f"http://127.0.0.1:{port}/mcp") as client:
             assert "red" in await call(client, "memory_recall", queries=["lighthouse"])
-            async with over_stdio() as beside:
+            async with connect_over_stdio() as beside:
                 assert "red" in await call(beside, "memory_recall", queries=["lighthouse"])
             process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(20):
@@ -264,13 +264,13 @@ async def test_bot_process_serves_mcp_and_ends_at_a_signal(
 
 
 async def test_stdio_client_that_ends_stops_its_server(tmp_path: Path) -> None:
-    async with over_stdio() as client:
+    async with connect_over_stdio() as client:
         await call(client, "memory_learn", text="The lighthouse is red")
-        assert len(_servers()) == 1
-    assert _servers() == []
+        assert len(_list_server_processes()) == 1
+    assert _list_server_processes() == []
 
 
-def _servers() -> list[str]:
+def _list_server_processes() -> list[str]:
     """Return the child processes that serve memory."""
     ours = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="utf-8").split()
     commands = [Path(f"/proc/{child}/cmdline").read_bytes() for child in ours]
@@ -280,7 +280,7 @@ def _servers() -> list[str]:
 async def test_server_killed_while_writing_leaves_a_consistent_memory(tmp_path: Path) -> None:
     learned = 0
     for written_before_the_kill in (1, 3, 6):
-        parameters = mneme_mcp()
+        parameters = build_mneme_command()
         process = await asyncio.create_subprocess_exec(
             parameters.command,
             *parameters.args,
@@ -310,6 +310,6 @@ async def test_server_killed_while_writing_leaves_a_consistent_memory(tmp_path: 
     entries, changes, names = row
     await database.close()
     assert learned <= entries == changes == names
-    async with over_stdio() as client:
+    async with connect_over_stdio() as client:
         assert "thing number 0" in await call(client, "memory_recall", queries=["Kill thing number 0"])
         assert "not confirmed" in await call(client, "memory_learn", text="After all kills")

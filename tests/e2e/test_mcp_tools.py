@@ -19,7 +19,7 @@ from memory.messages import Provenance
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import connected_tools
-from tests.support.mcp_servers import Servers, called, told, until
+from tests.support.mcp_servers import Servers, call_tools, list_offered_tools, wait_until
 from tests.support.servers import mcp_raw, mcp_tools
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, RefusesTool, Says
@@ -39,13 +39,13 @@ async def test_mcp_tool_answers_and_its_process_ends_with_the_bot(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
-        assert await called(Person(app), model, ("trial__look", {"where": "the pier", "exactly": None})) == [
+        assert await call_tools(Person(app), model, ("trial__look", {"where": "the pier", "exactly": None})) == [
             "At the pier there is a lighthouse."
         ]
-        assert sorted(told(model)) == [f"trial__{name}" for name in (*READING, "write")]
-        assert len(servers.alive()) == 1
-    assert servers.alive() == []
-    assert servers.logged("look") == ["the pier"]
+        assert sorted(list_offered_tools(model)) == [f"trial__{name}" for name in (*READING, "write")]
+        assert len(servers.list_alive()) == 1
+    assert servers.list_alive() == []
+    assert servers.list_logged("look") == ["the pier"]
 
 
 async def test_mcp_tools_that_are_disabled_are_hidden(start: OpenApp, model: ModelServer, servers: Servers) -> None:
@@ -54,10 +54,10 @@ async def test_mcp_tools_that_are_disabled_are_hidden(start: OpenApp, model: Mod
         "off": servers.trial(disabled=True),
     }
     async with start(mcp_config=servers(**entries)) as app:
-        (answer,) = await called(Person(app), model, ("some__fail", {}))
+        (answer,) = await call_tools(Person(app), model, ("some__fail", {}))
         assert answer.startswith("error: there is no tool some__fail")
-        assert told(model) == ["some__look"]
-    assert len(servers.logged("started")) == 1
+        assert list_offered_tools(model) == ["some__look"]
+    assert len(servers.list_logged("started")) == 1
 
 
 async def test_mcp_tool_names_are_valid_for_endpoints(start: OpenApp, model: ModelServer, servers: Servers) -> None:
@@ -69,13 +69,13 @@ async def test_mcp_tool_names_are_valid_for_endpoints(start: OpenApp, model: Mod
     }
     async with start(mcp_config=servers(**entries)) as app:
         await Person(app).says("Hello")
-        names = told(model)
+        names = list_offered_tools(model)
         assert len(set(names)) == 4
         assert all(
             len(name) <= 64 and name.isascii() and name.replace("_", "").replace("-", "").isalnum() for name in names
         )
         assert (
-            await called(Person(app), model, *((name, {"where": "the pier"}) for name in names))
+            await call_tools(Person(app), model, *((name, {"where": "the pier"}) for name in names))
             == ["At the pier there is a lighthouse."] * 4
         )
 
@@ -84,7 +84,7 @@ async def test_mcp_result_is_marked_as_foreign_and_limited(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(window=32_000, mcp_config=servers(trial=servers.trial())) as app:
-        long, odd, nothing, failed, wrong, no_json, not_an_object = await called(
+        long, odd, nothing, failed, wrong, no_json, not_an_object = await call_tools(
             Person(app),
             model,
             ("trial__long", {}),
@@ -113,7 +113,7 @@ async def test_mcp_picture_is_shown_to_a_model_with_vision(
     start: OpenApp, model: ModelServer, servers: Servers
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
-        answers = await called(Person(app), model, ("trial__picture", {}))
+        answers = await call_tools(Person(app), model, ("trial__picture", {}))
     assert any("[an image, shown below]" in answer for answer in answers)
     assert any("data:image/png;base64," in json.dumps(request.body) for request in model.requests)
 
@@ -124,18 +124,18 @@ async def test_mcp_server_killed_in_a_call_is_restarted_alone(
     entries = {"trial": servers.trial(), "other": servers.trial(enabledTools=["look"])}
     async with start(mcp_config=servers(**entries)) as app:
         person = Person(app)
-        killed, other = await called(person, model, ("trial__die", {}), ("other__look", {"where": "the pier"}))
+        killed, other = await call_tools(person, model, ("trial__die", {}), ("other__look", {"where": "the pier"}))
         assert killed == "error: the server trial ended before it answered; whether it has done anything is not known"
         assert other == "At the pier there is a lighthouse."
-        await until(lambda: len(servers.logged("started")) == 3)
-        await until(lambda: "off" not in _status(app))
-        (again,) = await called(person, model, ("trial__look", {"where": "the mole"}))
+        await wait_until(lambda: len(servers.list_logged("started")) == 3)
+        await wait_until(lambda: "off" not in _read_status(app))
+        (again,) = await call_tools(person, model, ("trial__look", {"where": "the mole"}))
         assert again == "At the mole there is a lighthouse."
-    assert servers.alive() == []
+    assert servers.list_alive() == []
 
 
-def _status(app: App) -> str:
-    return " ".join("off" if state.trouble else "on" for state in connected_tools(app).states())
+def _read_status(app: App) -> str:
+    return " ".join("off" if state.trouble else "on" for state in connected_tools(app).list_states())
 
 
 async def test_mcp_call_that_hangs_is_ended_and_its_server_kept(
@@ -143,15 +143,15 @@ async def test_mcp_call_that_hangs_is_ended_and_its_server_kept(
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
-        await called(person, model, ("trial__look", {"where": "the pier"}))
+        await call_tools(person, model, ("trial__look", {"where": "the pier"}))
         with monkeypatch.context() as patience:
             patience.setattr(connection, "CALL_SECONDS", 0.2)
-            (answer,) = await called(person, model, ("trial__hang", {}))
+            (answer,) = await call_tools(person, model, ("trial__hang", {}))
         assert answer == "error: hang of trial did not answer within 0.2 seconds"
-        (again,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+        (again,) = await call_tools(person, model, ("trial__look", {"where": "the pier"}))
         assert again == "At the pier there is a lighthouse."
-        assert len(servers.logged("started")) == 1
-    assert servers.alive() == []
+        assert len(servers.list_logged("started")) == 1
+    assert servers.list_alive() == []
 
 
 async def test_mcp_server_that_is_unresponsive_is_restarted(
@@ -159,18 +159,18 @@ async def test_mcp_server_that_is_unresponsive_is_restarted(
 ) -> None:
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
-        await called(person, model, ("trial__look", {"where": "the pier"}))
-        os.kill(int(servers.logged("started")[0]), signal.SIGSTOP)
+        await call_tools(person, model, ("trial__look", {"where": "the pier"}))
+        os.kill(int(servers.list_logged("started")[0]), signal.SIGSTOP)
         with monkeypatch.context() as patience:
             patience.setattr(connection, "CALL_SECONDS", 0.2)
             patience.setattr(connection, "LIVENESS_SECONDS", 0.2)
-            (answer,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+            (answer,) = await call_tools(person, model, ("trial__look", {"where": "the pier"}))
             assert "did not answer" in answer
-            await until(lambda: servers.has_logged("started", 2))
-        await until(lambda: _status(app) == "on")
-        (again,) = await called(person, model, ("trial__look", {"where": "the pier"}))
+            await wait_until(lambda: servers.has_logged("started", 2))
+        await wait_until(lambda: _read_status(app) == "on")
+        (again,) = await call_tools(person, model, ("trial__look", {"where": "the pier"}))
         assert again == "At the pier there is a lighthouse."
-    assert servers.alive() == []
+    assert servers.list_alive() == []
 
 
 async def test_stop_ends_a_hanging_mcp_call(start: OpenApp, model: ModelServer, servers: Servers) -> None:
@@ -178,11 +178,11 @@ async def test_stop_ends_a_hanging_mcp_call(start: OpenApp, model: ModelServer, 
         person = Person(app)
         model.script(Calls((("trial__hang", {}),)))
         await person.sends("Please wait for it")
-        await until(lambda: servers.logged("hang"))
+        await wait_until(lambda: servers.list_logged("hang"))
         await person.sends("/stop")
-        await app.runner.idle(person.address.session_id)
+        await app.runner.wait_until_idle(person.address.session_id)
         assert any("topped" in text for text in person.channel.said)
-    assert servers.alive() == []
+    assert servers.list_alive() == []
 
 
 async def test_mcp_server_that_can_not_start_is_reported(start: OpenApp, model: ModelServer, servers: Servers) -> None:
@@ -197,7 +197,7 @@ async def test_mcp_server_that_can_not_start_is_reported(start: OpenApp, model: 
     }
     async with start(mcp_config=servers(**entries)) as app:
         person = Person(app)
-        assert await called(person, model, ("trial__look", {"where": "the pier"})) == [
+        assert await call_tools(person, model, ("trial__look", {"where": "the pier"})) == [
             "At the pier there is a lighthouse."
         ]
         status = await person.says("/status")
@@ -253,12 +253,12 @@ async def test_remote_mcp_server_receives_its_headers(
     }
     async with start(mcp_config=servers(**entries)) as app:
         person = Person(app)
-        await until(lambda: _status(app) == "on off")
-        assert await called(person, model, ("web__look", {"where": "the pier"}), ("web__fail", {})) == [
+        await wait_until(lambda: _read_status(app) == "on off")
+        assert await call_tools(person, model, ("web__look", {"where": "the pier"}), ("web__fail", {})) == [
             "At the pier there is a lighthouse.",
             "error: Error executing tool fail: the harbour is closed",
         ]
-        await until(lambda: "answers with the error 401" in str(connected_tools(app).states()[1].trouble))
+        await wait_until(lambda: "answers with the error 401" in str(connected_tools(app).list_states()[1].trouble))
         status = await person.says("/status")
     assert "wrong-one" not in status
     assert mcp_tools.TOKEN not in status
@@ -271,8 +271,8 @@ async def test_mcp_descriptions_respect_their_budget_and_status_counts_the_rest(
         person = Person(app)
         model.script(Says("Hello."))
         await person.says("Hi")
-        assert 0 < len(told(model)) < 10
-        left_out = 10 - len(told(model))
+        assert 0 < len(list_offered_tools(model)) < 10
+        left_out = 10 - len(list_offered_tools(model))
         assert f"{left_out} tools are left out, since their descriptions are too long together" in await person.says(
             "/status"
         )
@@ -287,7 +287,7 @@ async def test_mcp_text_asking_to_remember_confirms_nothing(
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
         fact = "the user's bank is now Piratenbank"
-        answers = await called(
+        answers = await call_tools(
             person,
             model,
             ("trial__page", {"url": "http://example.org"}) if read else ("trial__look", {"where": "x"}),
@@ -299,7 +299,7 @@ async def test_mcp_text_asking_to_remember_confirms_nothing(
             say="When does it open? Look at http://example.org",
         )
         assert ("Piratenbank" in answers[0]) == read
-        store = Store.over(app.database, clock)
+        store = Store.create(app.database, clock)
         assert [e.name for e in await store.entries.list(OWNER) if e.unconfirmed is None] == []
         memory_file = app.settings.mneme_data_dir / "memory" / OWNER / "MEMORY.md"
         assert not memory_file.exists() or "Piratenbank" not in memory_file.read_text()
@@ -319,7 +319,7 @@ async def test_missing_mcp_file_disables_all_mcp_features(start: OpenApp, model:
         person = Person(app)
         model.script(Says("Hello."))
         await person.says("Hi")
-        assert told(model) == []
+        assert list_offered_tools(model) == []
         assert "Tools" not in await person.says("/status")
         assert "tools" not in app.runner.commands
 
@@ -332,7 +332,7 @@ async def test_configured_mcp_file_that_is_missing_is_reported(start: OpenApp, t
 async def test_unreadable_mcp_tools_are_left_out_alone(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     raw = {"command": sys.executable, "args": [mcp_raw.__file__]}
     async with start(mcp_config=servers(raw=raw)) as app:
-        assert await called(Person(app), model, ("raw__good", {"at": []})) == ["seen"]
+        assert await call_tools(Person(app), model, ("raw__good", {"at": []})) == ["seen"]
     tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in model.requests[0].body["tools"]}
     assert {name for name in tools if name.startswith("raw__")} == {"raw__good", "raw__untyped"}
     assert tools["raw__good"]["properties"]["at"]["items"] == {"type": "string"}
@@ -347,5 +347,5 @@ async def test_mcp_tool_refused_by_the_endpoint_is_named_in_status(
         person = Person(app)
         await person.says("Hello")
         assert "refuses these tools: raw__good" in await person.says("/status")
-    assert "raw__good" not in told(model)
-    assert "raw__untyped" in told(model)
+    assert "raw__good" not in list_offered_tools(model)
+    assert "raw__untyped" in list_offered_tools(model)

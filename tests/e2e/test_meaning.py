@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.background import BackgroundEmbedding, always_quiet
+from bot.jobs.background import BackgroundEmbedding, return_at_once
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from config.settings import LOCAL_EMBEDDER
@@ -25,7 +25,7 @@ from pipeline.embedding.embedders import EndpointEmbedder
 from pipeline.models.endpoint import Endpoint
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.figures import figures
+from tests.support.figures import parse_figures
 from tests.support.servers.embedder import Fault
 from tests.support.servers.model import ModelServer
 from tests.support.starter import run_mneme
@@ -50,14 +50,14 @@ async def hold_conversation(person: Person, said: str = SAID) -> None:
     await person.says("/new")
 
 
-async def embeds(app: App) -> BackgroundEmbedding:
+async def embed_all(app: App) -> BackgroundEmbedding:
     """Make all missing vectors."""
     assert app.jobs.embedding is not None
     await app.jobs.embedding.run_pending()
     return app.jobs.embedding
 
 
-async def shown(model: ModelServer, person: Person, question: str) -> str:
+async def ask_and_read_memories(model: ModelServer, person: Person, question: str) -> str:
     """Ask a question in a new conversation and return the context added to its request."""
     await person.says(question)
     request = model.requests[-1].added
@@ -65,7 +65,7 @@ async def shown(model: ModelServer, person: Person, question: str) -> str:
     return request
 
 
-async def kept(app: App) -> int:
+async def count_vectors(app: App) -> int:
     """Return the number of vectors."""
     return int(await app.database.value("SELECT count(*) FROM vectors WHERE length(vector) > 0"))
 
@@ -80,13 +80,13 @@ async def test_paraphrase_is_found_only_with_an_embedder(start: OpenApp, model: 
         ann, bob = Person(app), Person(app, Address("console", "bob"))
         await hold_conversation(ann)
         await hold_conversation(bob)
-        assert SAID not in await shown(model, ann, QUESTION)
+        assert SAID not in await ask_and_read_memories(model, ann, QUESTION)
         assert app.jobs.embedding is None
         assert "Found by meaning" not in await ann.says("/status")
     assert model.embedder.asked == []
     async with start(embedding_model="some-embedder") as app:
-        await embeds(app)
-        assert SAID in await shown(model, Person(app, Address("console", "bob")), QUESTION)
+        await embed_all(app)
+        assert SAID in await ask_and_read_memories(model, Person(app, Address("console", "bob")), QUESTION)
     assert set(model.embedder.models) == {"some-embedder"}
 
 
@@ -94,9 +94,9 @@ async def test_question_is_embedded_once_and_a_greeting_never(start: OpenApp, mo
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await hold_conversation(person)
-        await embeds(app)
+        await embed_all(app)
         asked = len(model.embedder.asked)
-        assert SAID in await shown(model, person, QUESTION)
+        assert SAID in await ask_and_read_memories(model, person, QUESTION)
         await person.says("Thanks!")
         assert model.embedder.asked[asked:] == [QUESTION, *BARE_QUESTIONS]
 
@@ -115,9 +115,9 @@ async def test_unrelated_messages_add_no_near_memories(start: OpenApp, model: Mo
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await hold_conversation(person)
-        await embeds(app)
-        assert SAID not in await shown(model, person, "Explain photosynthesis briefly")
-        assert SAID not in await shown(model, person, "Thanks, lovely hound weather!")
+        await embed_all(app)
+        assert SAID not in await ask_and_read_memories(model, person, "Explain photosynthesis briefly")
+        assert SAID not in await ask_and_read_memories(model, person, "Thanks, lovely hound weather!")
 
 
 @pytest.mark.parametrize("fault", [Fault.ERROR, Fault.REFUSED, Fault.GARBLED, Fault.TOO_FEW])
@@ -125,11 +125,11 @@ async def test_failing_embedder_leaves_search_by_words(start: OpenApp, model: Mo
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await hold_conversation(person)
-        await embeds(app)
+        await embed_all(app)
         model.embedder.fault = fault
-        assert SAID in await shown(model, person, BY_WORDS)
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         asked = len(model.embedder.asked)
-        assert SAID in await shown(model, person, BY_WORDS)
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         assert len(model.embedder.asked) == asked, "one that failed is left alone for a while"
 
 
@@ -137,13 +137,13 @@ async def test_hanging_embedder_delays_only_one_turn(start: OpenApp, model: Mode
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await hold_conversation(person)
-        await embeds(app)
+        await embed_all(app)
         model.embedder.fault = Fault.HANGS
         before = time.monotonic()
-        assert SAID in await shown(model, person, BY_WORDS)
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         assert time.monotonic() - before >= 1
         asked = len(model.embedder.asked)
-        assert SAID in await shown(model, person, BY_WORDS)
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         assert len(model.embedder.asked) == asked
 
 
@@ -155,8 +155,8 @@ async def test_unreachable_embedder_is_explained_in_status(start: OpenApp, model
         assert app.jobs.embedding is not None
         with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
             await app.jobs.embedding.run_pending()
-        assert SAID in await shown(model, person, BY_WORDS)
-        shown_there = figures(await person.says("/status"))["Found by meaning"]
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
+        shown_there = parse_figures(await person.says("/status"))["Found by meaning"]
         assert shown_there["texts"].startswith("0 of ")
         assert "can't be reached: check EMBEDDING_BASE_URL" in shown_there[""]
 
@@ -168,7 +168,7 @@ async def test_failed_background_embedding_is_repeated_later(start: OpenApp, mod
         await hold_conversation(person)
         background = BackgroundEmbedding(
             Embedding(Vectors(app.database), EndpointEmbedder("some-embedder", Endpoint(model.url, "key"))),
-            always_quiet,
+            return_at_once,
             0.01,
         )
         tasks = BackgroundTasks()
@@ -178,9 +178,9 @@ async def test_failed_background_embedding_is_repeated_later(start: OpenApp, mod
         messages = await app.database.value("SELECT count(*) FROM spoken")
         await model.wait_for(lambda: len(set(model.embedder.asked)) >= messages)
         await tasks.close()
-        await embeds(app)
-        assert SAID in await shown(model, person, QUESTION)
-        assert figures(await person.says("/status"))["Found by meaning"].keys() == {"model", "texts"}
+        await embed_all(app)
+        assert SAID in await ask_and_read_memories(model, person, QUESTION)
+        assert parse_figures(await person.says("/status"))["Found by meaning"].keys() == {"model", "texts"}
 
 
 async def test_refused_text_does_not_block_other_vectors(start: OpenApp, model: ModelServer) -> None:
@@ -188,45 +188,45 @@ async def test_refused_text_does_not_block_other_vectors(start: OpenApp, model: 
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await hold_conversation(person)
-        await embeds(app)
+        await embed_all(app)
         messages = await app.database.value("SELECT count(*) FROM spoken")
         ladders = await app.database.value("SELECT count(*) FROM spoken WHERE content LIKE '%ladder%'")
         assert 0 < ladders < messages
-        assert await kept(app) == messages - ladders
-        assert SAID in await shown(model, person, QUESTION)
+        assert await count_vectors(app) == messages - ladders
+        assert SAID in await ask_and_read_memories(model, person, QUESTION)
 
 
 async def test_model_change_rebuilds_vectors_and_status_shows_progress(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="first") as app:
         person = Person(app)
         await hold_conversation(person)
-        await embeds(app)
-        of = await kept(app)
+        await embed_all(app)
+        of = await count_vectors(app)
         done = {"model": "first", "texts": f"{of} of {of}"}
-        assert figures(await person.says("/status"))["Found by meaning"] == done
+        assert parse_figures(await person.says("/status"))["Found by meaning"] == done
     model.embedder.length = 128
     async with start(embedding_model="second") as app:
         person = Person(app)
         begun = {"model": "second", "texts": f"0 of {of}"}
-        assert figures(await person.says("/status"))["Found by meaning"] == begun
-        assert SAID in await shown(model, person, BY_WORDS)
-        await embeds(app)
+        assert parse_figures(await person.says("/status"))["Found by meaning"] == begun
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
+        await embed_all(app)
         assert await app.database.value("SELECT count(DISTINCT model_id) FROM vectors") == 1
-        assert SAID in await shown(model, person, QUESTION)
+        assert SAID in await ask_and_read_memories(model, person, QUESTION)
 
 
 async def test_vectors_of_wrong_length_are_discarded(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await hold_conversation(person)
-        await embeds(app)
-        before = await kept(app)
+        await embed_all(app)
+        before = await count_vectors(app)
         model.embedder.length = 8
-        assert SAID in await shown(model, person, BY_WORDS)
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         assert app.jobs.embedding is not None
         with pytest.raises(MnemeError, match="`mneme reindex`"):
             await app.jobs.embedding.run_pending()
-        assert await kept(app) == before
+        assert await count_vectors(app) == before
 
 
 async def test_forgotten_text_loses_its_vectors(start: OpenApp, model: ModelServer, tmp_path: Path) -> None:
@@ -235,13 +235,13 @@ async def test_forgotten_text_loses_its_vectors(start: OpenApp, model: ModelServ
         await hold_conversation(ann)
         await hold_conversation(bob, "We named our parrot Rio")
         await bob.says("/remember The spare key hangs in the shed")
-        await embeds(app)
-        assert SAID in await shown(model, ann, QUESTION)
-        whole = await kept(app)
+        await embed_all(app)
+        assert SAID in await ask_and_read_memories(model, ann, QUESTION)
+        whole = await count_vectors(app)
         await ann.says("/forget all confirm")
-        left = await kept(app)
+        left = await count_vectors(app)
         assert 0 < left < whole
-        assert SAID not in await shown(model, ann, QUESTION)
+        assert SAID not in await ask_and_read_memories(model, ann, QUESTION)
         await bob.says("/forget all confirm")
         rows = await app.database.rows(
             "SELECT c.owner_id FROM vectors v JOIN messages m ON m.id = v.row / 2"
@@ -255,12 +255,12 @@ async def test_changed_memory_gets_a_new_vector(start: OpenApp, model: ModelServ
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         named = (await person.says("/remember The spare key hangs in the shed")).split("**")[1]
-        await embeds(app)
+        await embed_all(app)
         assert await app.database.value(of_entries) == 1
         async with app.database.transaction() as connection:
             await connection.execute("UPDATE entries SET content = 'The spare key is with Ann'")
         assert await app.database.value(of_entries) == 0
-        await embeds(app)
+        await embed_all(app)
         assert await app.database.value(of_entries) == 1
         assert any("The spare key is with Ann" in text for text in model.embedder.asked)
         await person.says(f"/forget {named}")
@@ -271,12 +271,12 @@ async def test_retried_answer_is_not_found_by_its_first_version(start: OpenApp, 
     async with start(embedding_model="some-embedder") as app:
         person = Person(app)
         await person.says(SAID)
-        await embeds(app)
-        before = await kept(app)
+        await embed_all(app)
+        before = await count_vectors(app)
         await person.says("/retry")
-        assert await kept(app) < before
-        await embeds(app)
-        assert await kept(app) == before
+        assert await count_vectors(app) < before
+        await embed_all(app)
+        assert await count_vectors(app) == before
 
 
 async def test_vectors_are_separate_for_each_owner(start: OpenApp, model: ModelServer) -> None:
@@ -284,9 +284,9 @@ async def test_vectors_are_separate_for_each_owner(start: OpenApp, model: ModelS
         people = [Person(app, Address("console", f"chat{number}")) for number in range(3)]
         for number, person in enumerate(people):
             await hold_conversation(person, f"Some dachshund named Biscuit{number} came by this morning")
-        await embeds(app)
+        await embed_all(app)
         for number, person in enumerate(people):
-            request = await shown(model, person, QUESTION)
+            request = await ask_and_read_memories(model, person, QUESTION)
             assert f"Biscuit{number}" in request
             assert not any(f"Biscuit{other}" in request for other in range(3) if other != number)
 
@@ -294,21 +294,21 @@ async def test_vectors_are_separate_for_each_owner(start: OpenApp, model: ModelS
 async def test_dropped_vectors_are_rebuilt(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model="some-embedder") as app:
         await hold_conversation(Person(app))
-        await embeds(app)
-        assert SAID in await shown(model, Person(app), BY_WORDS)
+        await embed_all(app)
+        assert SAID in await ask_and_read_memories(model, Person(app), BY_WORDS)
         async with app.database.transaction() as connection:
             await connection.execute("DELETE FROM vectors")
-        assert SAID in await shown(model, Person(app), BY_WORDS)
-        await embeds(app)
-        assert await kept(app) == await app.database.value("SELECT count(*) FROM spoken")
-        assert SAID in await shown(model, Person(app), QUESTION)
+        assert SAID in await ask_and_read_memories(model, Person(app), BY_WORDS)
+        await embed_all(app)
+        assert await count_vectors(app) == await app.database.value("SELECT count(*) FROM spoken")
+        assert SAID in await ask_and_read_memories(model, Person(app), QUESTION)
 
 
 async def test_secret_is_not_sent_to_the_embedder(start: OpenApp, model: ModelServer) -> None:
     key = "sk-" + "a1B2c3D4e5F6g7H8" * 3
     async with start(embedding_model="some-embedder") as app:
         await Person(app).says(f"The key of the shop is {key}")
-        await embeds(app)
+        await embed_all(app)
         assert any("The key of the shop is" in text for text in model.embedder.asked)
         assert not any(key in text for text in model.embedder.asked)
 
@@ -321,7 +321,7 @@ async def test_local_embedder_without_packages_is_explained_and_nothing_sent(
     async with start(embedding_model=name) as app:
         person = Person(app)
         await hold_conversation(person)
-        assert SAID in await shown(model, person, BY_WORDS)
+        assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         assert "needs the packages no_such_package: run `make embeddings`" in await person.says("/status")
         assert model.embedder.asked == []
 
@@ -335,7 +335,7 @@ async def test_shell_recall_finds_paraphrase_or_falls_back_to_words(start: OpenA
 
     async with start(embedding_model="some-embedder") as app:
         await hold_conversation(Person(app))
-        await embeds(app)
+        await embed_all(app)
     found, said = await recall(QUESTION)
     assert (SAID in found.splitlines()[0], said) == (True, "")
     model.embedder.fault = Fault.ERROR

@@ -43,7 +43,7 @@ class Shell:
         out, err = self._capsys.readouterr()
         return int(left.value.code or 0), out, err
 
-    def done(self, *arguments: str) -> str:
+    def run_successfully(self, *arguments: str) -> str:
         """Run a command that must succeed and return its standard output."""
         status, out, err = self.run(*arguments)
         assert (status, err) == (0, "")
@@ -51,7 +51,7 @@ class Shell:
 
     def json(self, *arguments: str) -> Any:
         """Return the parsed output of a command with `--json`."""
-        return json.loads(self.done(*arguments, "--json"))
+        return json.loads(self.run_successfully(*arguments, "--json"))
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def data(tmp_path: Path) -> Path:
 
     async def fill() -> None:
         database = await Database.open(tmp_path / "data" / "mneme.db")
-        store = Store.over(database, FakeClock())
+        store = Store.create(database, FakeClock())
         await store.entries.add(THEIRS, NewEntry("The lighthouse is red", name="lighthouse"))
-        await store.exchange(await store.session("1"), "Which lighthouse is red?", "That of Odesa.")
+        await store.commit_exchange(await store.session("1"), "Which lighthouse is red?", "That of Odesa.")
         await database.close()
 
     asyncio.run(fill())
@@ -107,13 +107,15 @@ def test_memory_operations_and_undo_work(shell: Shell) -> None:
     ):
         assert shell.json("memory", "undo") == {"operation": operation, "author": "user", "names": names}
     assert shell.json("memory", "undo") is None
-    assert shell.done("memory", "undo") == "There is nothing to undo.\n"
+    assert shell.run_successfully("memory", "undo") == "There is nothing to undo.\n"
 
 
 def test_entry_is_printed_as_text_without_json(shell: Shell) -> None:
-    assert shell.done("memory", "add", "key", "at Ann's").startswith("**key**\n\nat Ann's\n\n_note, you wrote it, ")
-    assert shell.done("memory", "list") == f"{MINE}  note  key  at Ann's\n"
-    assert shell.done("memory", "undo") == "Undone: at Ann's\n"
+    assert shell.run_successfully("memory", "add", "key", "at Ann's").startswith(
+        "**key**\n\nat Ann's\n\n_note, you wrote it, "
+    )
+    assert shell.run_successfully("memory", "list") == f"{MINE}  note  key  at Ann's\n"
+    assert shell.run_successfully("memory", "undo") == "Undone: at Ann's\n"
 
 
 def test_recall_prints_objects_of_seven_fields(shell: Shell, data: Path) -> None:
@@ -135,14 +137,14 @@ def test_recall_prints_objects_of_seven_fields(shell: Shell, data: Path) -> None
 
 
 def test_recall_filters_by_owner_kind_and_limit(shell: Shell, data: Path) -> None:
-    shell.done("memory", "add", "mine", "a lighthouse")
+    shell.run_successfully("memory", "add", "mine", "a lighthouse")
     assert {hit["owner"] for hit in shell.json("recall", "lighthouse")} == {MINE, THEIRS}
     assert [hit["name"] for hit in shell.json("recall", "lighthouse", "--owner", MINE)] == ["mine"]
     assert len(shell.json("recall", "lighthouse", "--kind", "message")) == 2
     assert len(shell.json("recall", "lighthouse", "--limit", "1")) == 1
     assert shell.json("recall", "zebra") == []
     assert shell.json("recall", "\"' NOT (") == []
-    assert "[2026-02-07 12:15, note lighthouse] The lighthouse is red" in shell.done("recall", "lighthouse")
+    assert "[2026-02-07 12:15, note lighthouse] The lighthouse is red" in shell.run_successfully("recall", "lighthouse")
 
 
 def test_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
@@ -150,7 +152,7 @@ def test_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
     added = shell.json("memory", "add", "naming", "Names are in snake case", *more)
     assert (added["scope"], added["priority"], added["tags"]) == ("src/api/**", "high", ["api", "Json", "v2"])
     assert shell.json("memory", "show", "naming") == added
-    shown = shell.done("memory", "show", "naming")
+    shown = shell.run_successfully("memory", "show", "naming")
     assert shown.endswith("priority high, for src/api/**, #api, #Json, #v2_\n")
     status, _, err = shell.run("memory", "add", "x", "x", "--priority", "urgent")
     assert status == 2
@@ -160,9 +162,9 @@ def test_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
 
 
 def test_recall_filters_by_scope_and_tags(shell: Shell, data: Path) -> None:
-    shell.done("memory", "add", "one", "lighthouse one", "--scope", "src/api/**", "--tags", "Маяк,sea")
-    shell.done("memory", "add", "two", "lighthouse two", "--scope", "docs/*.md", "--tags", "sea")
-    shell.done("memory", "add", "three", "lighthouse three")
+    shell.run_successfully("memory", "add", "one", "lighthouse one", "--scope", "src/api/**", "--tags", "Маяк,sea")
+    shell.run_successfully("memory", "add", "two", "lighthouse two", "--scope", "docs/*.md", "--tags", "sea")
+    shell.run_successfully("memory", "add", "three", "lighthouse three")
 
     def found(query: str, *filters: str) -> set[str | None]:
         return {hit["name"] for hit in shell.json("recall", query, *filters)}
@@ -178,10 +180,10 @@ def test_recall_filters_by_scope_and_tags(shell: Shell, data: Path) -> None:
     assert found("lighthouse", "--tags", "land") == set()
     assert found("two", "--tags", "маяк") == set()
     assert found("lighthouse", "--tags", "sea", "--scope", "docs/a.md") == {"two"}
-    assert "lighthouse two" not in shell.done("recall", "lighthouse", "--tags", "маяк")
+    assert "lighthouse two" not in shell.run_successfully("recall", "lighthouse", "--tags", "маяк")
 
 
-def test_reading_covers_all_owners_and_writing_only_ones_own(shell: Shell, data: Path) -> None:
+def test_shell_reads_all_owners_and_writes_its_own(shell: Shell, data: Path) -> None:
     assert shell.json("memory", "show", "lighthouse")["owner"] == THEIRS
     assert [entry["owner"] for entry in shell.json("memory", "list")] == [THEIRS]
     assert shell.json("memory", "list", "--owner", MINE) == []
@@ -246,9 +248,9 @@ def test_wrong_configuration_exits_with_2(shell: Shell, monkeypatch: pytest.Monk
 
 
 def test_help_is_available_in_the_usual_ways(shell: Shell) -> None:
-    assert shell.done("-h") == shell.done("--help")
-    assert "Upkeep" in shell.done("help")
-    assert "Usage" in shell.done("memory", "-h")
+    assert shell.run_successfully("-h") == shell.run_successfully("--help")
+    assert "Upkeep" in shell.run_successfully("help")
+    assert "Usage" in shell.run_successfully("memory", "-h")
 
 
 def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -261,31 +263,33 @@ def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
 def test_each_command_has_a_help_text(shell: Shell, command: str) -> None:
-    assert "Usage" in shell.done(command, "--help")
+    assert "Usage" in shell.run_successfully(command, "--help")
 
 
 def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:
-    file = str(exports.chatgpt(tmp_path, 20))
+    file = str(exports.write_chatgpt(tmp_path, 20))
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
-    assert shell.done("import", file, "--dry-run") == f"{what} Nothing was written.\n"
+    assert shell.run_successfully("import", file, "--dry-run") == f"{what} Nothing was written.\n"
     assert "number7" not in shell.run("recall", "number7")[1]
-    assert shell.done("import", file).startswith(f"{what}\n`mneme memory undo --owner console:local`, or /undo")
-    assert "number7" in shell.done("recall", "number7")
-    assert shell.done("import", file) == "Imported from ChatGPT: nothing new.\nAlready there: 2.\n"
-    shell.done("memory", "undo", "--owner", "console:local")
+    assert shell.run_successfully("import", file).startswith(
+        f"{what}\n`mneme memory undo --owner console:local`, or /undo"
+    )
+    assert "number7" in shell.run_successfully("recall", "number7")
+    assert shell.run_successfully("import", file) == "Imported from ChatGPT: nothing new.\nAlready there: 2.\n"
+    shell.run_successfully("memory", "undo", "--owner", "console:local")
     assert "number7" not in shell.run("recall", "number7")[1]
-    assert "leave out --dry-run" in shell.run("import", _own_export(shell), "--dry-run")[2]
+    assert "leave out --dry-run" in shell.run("import", _export_own(shell), "--dry-run")[2]
 
 
-def _own_export(shell: Shell) -> str:
-    shell.done("export", "own")
+def _export_own(shell: Shell) -> str:
+    shell.run_successfully("export", "own")
     return "own"
 
 
 def test_export_can_be_imported_elsewhere(
     shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "rows and the Markdown files are in one" in shell.done("export", "one")
+    assert "rows and the Markdown files are in one" in shell.run_successfully("export", "one")
     assert "is not empty: name a new folder" in shell.run("export", "one")[2]
     assert "This installation is not empty" in shell.run("import", "one")[2]
     before = shell.json("recall", "lighthouse")
@@ -293,25 +297,25 @@ def test_export_can_be_imported_elsewhere(
     # Reading leaves a new installation empty.
     shell.json("memory", "undo")
     shell.run("memory", "show", "nobody")
-    assert "were imported from one" in shell.done("import", "one")
+    assert "were imported from one" in shell.run_successfully("import", "one")
     assert shell.json("recall", "lighthouse") == before
-    shell.done("export", "two")
+    shell.run_successfully("export", "two")
     for path in (tmp_path / "one" / "rows").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / "rows" / path.name).read_bytes()
 
 
 def test_export_of_one_owner_contains_no_other(shell: Shell, data: Path, tmp_path: Path) -> None:
-    shell.done("memory", "add", "mine", "a lighthouse")
-    shell.done("export", "one", "--owner", MINE)
+    shell.run_successfully("memory", "add", "mine", "a lighthouse")
+    shell.run_successfully("export", "one", "--owner", MINE)
     assert "a lighthouse" in (tmp_path / "one" / "entries" / MINE / "note.md").read_text()
     assert "telegram" not in "".join(path.read_text() for path in (tmp_path / "one" / "rows").iterdir())
 
 
 def test_reindex_and_migrate_keep_the_memory(shell: Shell, data: Path) -> None:
     before = shell.json("recall", "lighthouse")
-    assert shell.done("reindex") == "The search index was made anew.\n"
+    assert shell.run_successfully("reindex") == "The search index was made anew.\n"
     assert shell.json("recall", "lighthouse") == before
-    assert shell.done("migrate").startswith(f"{data / 'mneme.db'} has format ")
+    assert shell.run_successfully("migrate").startswith(f"{data / 'mneme.db'} has format ")
 
 
 async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
@@ -334,10 +338,12 @@ async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
 
 
 def test_recall_by_name_or_alias_lists_the_entry_first(shell: Shell) -> None:
-    shell.done("memory", "add", "wifi", "The guests use Kolibri")
-    shell.done("memory", "alias", "wifi", "network")
+    shell.run_successfully("memory", "add", "wifi", "The guests use Kolibri")
+    shell.run_successfully("memory", "alias", "wifi", "network")
     for number in range(3):
-        shell.done("memory", "add", f"note {number}", "The network is down, the network is up, network, wifi")
+        shell.run_successfully(
+            "memory", "add", f"note {number}", "The network is down, the network is up, network, wifi"
+        )
     assert shell.json("recall", "network")[0]["name"] == "wifi"
     assert shell.json("recall", "WiFi")[0]["name"] == "wifi"
 
@@ -366,15 +372,15 @@ def test_empty_result_is_reported(shell: Shell) -> None:
 def test_scores_are_rounded_and_sorted(shell: Shell, data: Path) -> None:
     for hit in shell.json("recall", "red lighthouse"):
         assert len(f"{hit['score']}".replace(".", "").partition("e")[0].strip("0")) <= 3
-    shares = [int(line.partition("%")[0]) for line in shell.done("recall", "red lighthouse").splitlines()]
+    shares = [int(line.partition("%")[0]) for line in shell.run_successfully("recall", "red lighthouse").splitlines()]
     assert shares[0] == 100
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] > 0
 
 
 def test_version_and_help_are_printed(shell: Shell) -> None:
-    assert re.fullmatch(r"mneme \d+\.\d+\.\d+\n", shell.done("--version"))
-    text = shell.done("--help")
+    assert re.fullmatch(r"mneme \d+\.\d+\.\d+\n", shell.run_successfully("--version"))
+    text = shell.run_successfully("--help")
     places = [text.index(word) for word in ("Talk", "chat", "Memory", "recall", "Upkeep", "backup")]
     assert places == sorted(places)
     assert 'mneme chat -m "' in text
@@ -389,7 +395,7 @@ def test_24_members_are_listed_and_revoked_from_the_shell(shell: Shell, tmp_path
 
     assert shell.run("members", "list") == (0, "", "Nobody has claimed the bot.\n")
     asyncio.run(claim())
-    assert shell.done("members", "list") == "12345  since 2026-02-07 12:15 UTC\n"
-    assert "12345 is let in no longer" in shell.done("members", "revoke", "12345")
+    assert shell.run_successfully("members", "list") == "12345  since 2026-02-07 12:15 UTC\n"
+    assert "12345 is let in no longer" in shell.run_successfully("members", "revoke", "12345")
     status, _, said = shell.run("members", "revoke", "12345")
     assert (status, said.strip()) == (1, "mneme: 12345 has not claimed the bot: `mneme members list` shows who has.")

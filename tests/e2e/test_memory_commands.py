@@ -154,7 +154,7 @@ async def test_topics_of_one_chat_share_their_memory(app: App) -> None:
 async def test_entry_named_like_a_kind_is_shown_in_quotes(
     app: App, person: Person, clock: FakeClock, name: str
 ) -> None:
-    await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name=name))
+    await Store.create(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name=name))
     answer = await person.says(f"/memory {name}")
     assert f'There is also an entry called {name}: /memory "{name}" shows it.' in answer
     assert "Of that very name\n\n_note, you wrote it" in await person.says(f'/memory "{name}"')
@@ -162,13 +162,13 @@ async def test_entry_named_like_a_kind_is_shown_in_quotes(
 
 
 async def test_entry_named_like_a_missing_page_is_shown(app: App, person: Person, clock: FakeClock) -> None:
-    await Store.over(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name="note 2"))
+    await Store.create(app.database, clock).entries.add("console:local", NewEntry("Of that very name", name="note 2"))
     assert (await person.says("/memory note 2")).startswith("**note 2**")
     assert "There is no page 3 of note" in await person.says("/memory note 3")
 
 
 async def test_entry_named_all_is_forgotten_in_quotes(app: App, person: Person, clock: FakeClock) -> None:
-    entries = Store.over(app.database, clock).entries
+    entries = Store.create(app.database, clock).entries
     await entries.add("console:local", NewEntry("Of that very name", name="all"))
     await entries.add("console:local", NewEntry("Another", name="other"))
     assert 'There is also an entry called all: /forget "all" deletes only that.' in await person.says("/forget all")
@@ -177,11 +177,11 @@ async def test_entry_named_all_is_forgotten_in_quotes(app: App, person: Person, 
 
 
 async def test_name_containing_quotes_is_found(app: App, person: Person, clock: FakeClock) -> None:
-    await Store.over(app.database, clock).entries.add(
+    await Store.create(app.database, clock).entries.add(
         "console:local", NewEntry("Of that very name", name='the "old" key')
     )
     assert "Of that very name" in await person.says('/memory the "old" key')
-    await Store.over(app.database, clock).entries.add("console:local", NewEntry("A title", name='"Old key"'))
+    await Store.create(app.database, clock).entries.add("console:local", NewEntry("A title", name='"Old key"'))
     assert "A title" in await person.says('/memory "old key"')
 
 

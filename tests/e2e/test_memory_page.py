@@ -16,17 +16,17 @@ from playwright.async_api import Page
 from pydantic import HttpUrl
 
 from bot.kernel import App
-from bot.web import host_header
+from bot.web import build_host_header
 from bot.web.page.access import COOKIE, OneTimeLink, Visitor
 from bot.web.page.data import PageData
-from bot.web.page.server import page_app
+from bot.web.page.server import build_page_app
 from bot.web.server import HOST, serve_web
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
-from tests.support.memory_clients import free_port
-from tests.support.mini_apps import enter, mini_app, signed
+from tests.support.memory_clients import find_free_port
+from tests.support.mini_apps import enter, mini_app, sign_init_data
 from tests.support.serving import ANN, STRANGER, Serve
 
 CHROMIUM = shutil.which("chromium")
@@ -36,15 +36,15 @@ in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: 
 @contextlib.asynccontextmanager
 async def served(app: App, person: Person, language: str = "en") -> AsyncIterator[tuple[str, OneTimeLink]]:
     """Serve a person's page and yield its address and link."""
-    port = free_port()
+    port = find_free_port()
     session = await app.sessions.get_or_create(person.address)
     link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock), language), f"{HOST}:{port}")
-    async with serve_web(page_app(link), port):
+    async with serve_web(build_page_app(link), port):
         yield f"http://{HOST}:{port}", link
 
 
 @contextlib.asynccontextmanager
-async def let_in(app: App, person: Person) -> AsyncIterator[httpx.AsyncClient]:
+async def open_client(app: App, person: Person) -> AsyncIterator[httpx.AsyncClient]:
     """Yield an HTTP client that has opened the link."""
     async with (
         served(app, person) as (url, link),
@@ -114,7 +114,7 @@ async def test_page_searches_edits_confirms_and_undoes_in_a_browser(app: App, pe
         await page.get_by_role("button", name="To confirm (1)").click()
         await page.locator("article", has_text="chess").get_by_role("button", name="Right").click()
         await page.locator(".flag").wait_for(state="detached")
-        assert await app.memory.entries.unconfirmed(person.address.owner) == []
+        assert await app.memory.entries.list_unconfirmed(person.address.owner) == []
         # Forget, and undo at once.
         await page.get_by_role("button", name="All", exact=True).click()
         await page.locator("article", has_text="Bob's").get_by_role("button", name="Forget").click()
@@ -124,7 +124,7 @@ async def test_page_searches_edits_confirms_and_undoes_in_a_browser(app: App, pe
         await page.get_by_role("button", name="Changes").click()
         await page.locator("article", has_text="chess").first.get_by_role("button", name="Undo").click()
         await page.get_by_role("status").get_by_text("chess").wait_for()
-        assert len(await app.memory.entries.unconfirmed(person.address.owner)) == 1
+        assert len(await app.memory.entries.list_unconfirmed(person.address.owner)) == 1
 
 
 @in_browser
@@ -146,7 +146,7 @@ async def test_page_changes_the_notes_file_after_a_review(app: App, person: Pers
 
 @in_browser
 async def test_page_imports_a_file_with_report_and_undo(app: App, person: Person, tmp_path: Path) -> None:
-    file = exports.chatgpt(tmp_path, 20)
+    file = exports.write_chatgpt(tmp_path, 20)
     async with served(app, person) as (url, link), browsing(url, link, width=1100) as page:
         await page.get_by_role("button", name="Import").click()
         await page.locator("input[type=file]").set_input_files(file)
@@ -174,7 +174,7 @@ async def test_link_admits_one_browser_once(app: App, person: Person) -> None:
 
 async def test_other_site_can_neither_read_nor_change(app: App, person: Person) -> None:
     await add_memories(app, person)
-    async with let_in(app, person) as client:
+    async with open_client(app, person) as client:
         entry = (await client.get("/api/entries")).json()["entries"][0]["id"]
         without = await client.post(f"/api/entries/{entry}/forget", headers={"x-mneme": ""})
         elsewhere = await client.get("/api/entries", headers={"host": "rebound.example"})
@@ -188,13 +188,13 @@ async def test_other_site_can_neither_read_nor_change(app: App, person: Person) 
 async def test_data_of_another_owner_is_not_found(app: App, person: Person) -> None:
     other = await app.memory.entries.add("console:other", NewEntry("A secret of somebody else"))
     await person.says("Hello")
-    async with let_in(app, person) as client:
+    async with open_client(app, person) as client:
         for path in (f"entries/{other.id}", "conversations/999"):
             assert (await client.get(f"/api/{path}")).status_code == 409
         for path in ("edit", "confirm", "forget"):
             answer = await client.post(f"/api/entries/{other.id}/{path}", json={"content": "mine"})
             assert answer.status_code == 409
-        change = await app.memory.undo.newest_of(other)
+        change = await app.memory.undo.find_newest(other)
         assert (await client.post(f"/api/changes/{change}/undo")).json()["text"] == "That was undone already."
         assert (await client.get("/api/search", params={"q": "secret"})).json() == {"found": []}
     assert (await app.memory.entries.get("console:other", f"#{other.id}")).content == "A secret of somebody else"
@@ -203,7 +203,7 @@ async def test_data_of_another_owner_is_not_found(app: App, person: Person) -> N
 async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     await app.memory.long_term.append(person.address.owner, "- a line alone", Author.USER)
-    async with let_in(app, person) as client:
+    async with open_client(app, person) as client:
         answer = await client.get("/api/changes")
     assert answer.status_code == 200
     changes = answer.json()["changes"]
@@ -213,7 +213,7 @@ async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Per
 
 async def test_changed_file_is_not_overwritten(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
-    async with let_in(app, person) as client:
+    async with open_client(app, person) as client:
         answer = await client.post("/api/file", json={"before": "- something else", "after": "- mine"})
         assert answer.status_code == 409
         assert "MEMORY.md was changed meanwhile" in answer.json()["error"]
@@ -224,7 +224,7 @@ async def test_changed_file_is_not_overwritten(app: App, person: Person) -> None
 async def test_page_shows_the_last_answer_and_monthly_counts(app: App, person: Person) -> None:
     await add_memories(app, person)
     await person.says("Who keeps bees?")
-    async with let_in(app, person) as client:
+    async with open_client(app, person) as client:
         last = (await client.get("/api/last")).json()
         assert any("bees" in (memory["content"] or "") for memory in last["memories"])
         assert last["tokens"] > 0
@@ -242,7 +242,7 @@ async def test_mini_app_shows_the_users_own_memory(serve: Serve) -> None:
         policy = page.headers["content-security-policy"]
         assert "script-src 'self' https://telegram.org;" in policy
         assert "frame-ancestors https://web.telegram.org" in policy
-        entered = await client.post("enter", content=signed(ANN, app.clock()))
+        entered = await client.post("enter", content=sign_init_data(ANN, app.clock()))
         shown = {"x-mneme": entered.json()["session"]}
         entries = (await client.get("api/entries", headers=shown)).json()["entries"]
         assert [entry["content"] for entry in entries] == ["The boat is called Seagull."]
@@ -251,17 +251,17 @@ async def test_mini_app_shows_the_users_own_memory(serve: Serve) -> None:
 async def test_mini_app_admits_nobody_else(serve: Serve) -> None:
     async with mini_app(serve) as (app, client):
         now = app.clock()
-        good = signed(ANN, now)
+        good = sign_init_data(ANN, now)
         assert (await client.post("enter", content=good)).status_code == 200
         refused = [
             good,  # Used before.
-            signed(STRANGER, now),
-            signed(ANN, now - timedelta(hours=2)),
-            signed(ANN, now + timedelta(hours=1)),
-            signed(ANN, now, token="7654321:another-bot"),
-            signed(STRANGER, now, user=json.dumps({"id": ANN})),
-            signed(ANN, now - timedelta(hours=2), auth_date=str(int(now.timestamp()))),
-            signed(ANN, now, signature="other"),
+            sign_init_data(STRANGER, now),
+            sign_init_data(ANN, now - timedelta(hours=2)),
+            sign_init_data(ANN, now + timedelta(hours=1)),
+            sign_init_data(ANN, now, token="7654321:another-bot"),
+            sign_init_data(STRANGER, now, user=json.dumps({"id": ANN})),
+            sign_init_data(ANN, now - timedelta(hours=2), auth_date=str(int(now.timestamp()))),
+            sign_init_data(ANN, now, signature="other"),
             "",
             "hash=x",
             "user=%7B%7D&hash=x&auth_date=999999999999999999",
@@ -276,7 +276,7 @@ async def test_mini_app_shows_nothing_to_a_revoked_user(serve: Serve) -> None:
     async with mini_app(serve) as (app, client):
         access = AccessList(app.database, "telegram", app.clock)
         await access.let_in(STRANGER)
-        entered = await client.post("enter", content=signed(STRANGER, app.clock()))
+        entered = await client.post("enter", content=sign_init_data(STRANGER, app.clock()))
         shown = {"x-mneme": entered.json()["session"]}
         assert (await client.get("api/overview", headers=shown)).status_code == 200
         await access.refuse(STRANGER)
@@ -343,7 +343,7 @@ def write_differently(data: str) -> list[str]:
 
 async def test_signed_data_written_differently_is_taken_once(serve: Serve) -> None:
     async with mini_app(serve) as (app, client):
-        data = signed(ANN, app.clock())
+        data = sign_init_data(ANN, app.clock())
         assert (await client.post("enter", content=data)).status_code == 200
         for other in write_differently(data):
             assert (await client.post("enter", content=other)).status_code == 403, other
@@ -355,7 +355,7 @@ async def test_signed_data_written_differently_is_taken_once(serve: Serve) -> No
 )
 async def test_signed_data_without_an_id_is_refused(serve: Serve, user: str) -> None:
     async with mini_app(serve) as (app, client):
-        assert (await client.post("enter", content=signed(ANN, app.clock(), user_json=user))).status_code == 403
+        assert (await client.post("enter", content=sign_init_data(ANN, app.clock(), user_json=user))).status_code == 403
 
 
 async def test_guest_does_not_end_the_passes_of_others(serve: Serve) -> None:
@@ -364,7 +364,7 @@ async def test_guest_does_not_end_the_passes_of_others(serve: Serve) -> None:
         mine = await enter(app, client)
         theirs = []
         for number in range(40):
-            data = signed(STRANGER, app.clock() + timedelta(seconds=number))
+            data = sign_init_data(STRANGER, app.clock() + timedelta(seconds=number))
             theirs.append({"x-mneme": (await client.post("enter", content=data)).json()["session"]})
         assert (await client.get("api/overview", headers=mine)).status_code == 200
         statuses = [(await client.get("api/overview", headers=shown)).status_code for shown in theirs]
@@ -401,4 +401,4 @@ async def test_pass_ends_when_a_membership_is_revoked_and_claimed_again(serve: S
     ],
 )
 def test_host_header_omits_the_default_port(url: str, host: str) -> None:
-    assert host_header(HttpUrl(url)) == host
+    assert build_host_header(HttpUrl(url)) == host

@@ -72,22 +72,22 @@ def serve(start: OpenApp, telegram: BotApiServer, port: int, own_logging: None) 
     return served
 
 
-async def page(url: str) -> httpx.Response:
+async def fetch_page(url: str) -> httpx.Response:
     async with httpx.AsyncClient(timeout=20) as client:
         return await client.get(url)
 
 
-async def health_becomes(status: int, url: str) -> str:
+async def wait_for_health(status: int, url: str) -> str:
     """Wait until /healthz has this status and return its text."""
     async with asyncio.timeout(20):
-        while (answer := await page(f"{url}/healthz")).status_code != status:
+        while (answer := await fetch_page(f"{url}/healthz")).status_code != status:
             pass
     return answer.text
 
 
 async def read_metrics(url: str) -> dict[str, float]:
     """Return the samples by name and labels, as Prometheus writes them."""
-    text = (await page(f"{url}/metrics")).text
+    text = (await fetch_page(f"{url}/metrics")).text
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in lines}
 
@@ -99,8 +99,8 @@ async def test_metrics_count_turns_systems_and_tokens(
     async with serve() as (app, url):
         for count, text in enumerate(("one", "two", "/remember The hive is in Poltava"), start=1):
             telegram.user_says(text, chat_id=ANN)
-            await telegram.wait_for(lambda count=count: len(telegram.sent(ANN)) == count)  # type: ignore[misc]
-            await app.runner.idle(f"telegram:{ANN}")
+            await telegram.wait_for(lambda count=count: len(telegram.list_sent(ANN)) == count)  # type: ignore[misc]
+            await app.runner.wait_until_idle(f"telegram:{ANN}")
         async with asyncio.timeout(20):  # Sent messages are settled a moment later.
             while (found := await read_metrics(url))["mneme_outbox_length"]:
                 pass
@@ -120,10 +120,10 @@ async def test_metrics_count_turns_systems_and_tokens(
 
 async def test_metrics_of_priced_model_count_its_cost(start: OpenApp, model: ModelServer) -> None:
     metrics = Metrics(lambda use: use.cost_usd)
-    metrics.tokens_used(TokenUse("dear", "turn", 1_000, 10, cost_usd=0.25))
-    metrics.tokens_used(TokenUse("unknown", "turn", 1_000, 10))
+    metrics.count_tokens(TokenUse("dear", "turn", 1_000, 10, cost_usd=0.25))
+    metrics.count_tokens(TokenUse("unknown", "turn", 1_000, 10))
     async with start() as app:
-        page = (await metrics.page(app.database, app.health, app.runner.queues)).decode()
+        page = (await metrics.render(app.database, app.health, app.runner.queues)).decode()
     assert 'mneme_cost_dollars_total{model="dear",purpose="turn"} 0.25' in page
     assert 'mneme_cost_dollars_total{model="unknown"' not in page
 
@@ -135,18 +135,18 @@ async def test_metrics_count_waiting_messages_and_failures(
     model.script(held)
     async with serve() as (app, url):
         telegram.user_says("one", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await telegram.wait_for(lambda: telegram.list_drafts(ANN))
         telegram.user_says("two", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(f"telegram:{ANN}") == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(f"telegram:{ANN}") == 1)
         found = await read_metrics(url)
         assert (found["mneme_sessions_running"], found["mneme_queue_length"], found["mneme_inbox_length"]) == (1, 1, 2)
         telegram.fault("sendMessage", stall=True)
         held.release.set()
-        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+        await telegram.wait_for(lambda: telegram.list_calls("sendMessage"))
         assert (await read_metrics(url))["mneme_outbox_length"] >= 1
         telegram.fault("getUpdates", error_code=409)
         telegram.user_says("three", chat_id=ANN)
-        await telegram.wait_for(lambda: any(call.error_code == 409 for call in telegram.calls_to("getUpdates")))
+        await telegram.wait_for(lambda: any(call.error_code == 409 for call in telegram.list_calls("getUpdates")))
         async with asyncio.timeout(20):
             while 'mneme_errors_total{logger="bot.telegram.sources"}' not in await read_metrics(url):
                 pass  # Polling is a way to wait.
@@ -154,15 +154,15 @@ async def test_metrics_count_waiting_messages_and_failures(
 
 async def test_health_is_200_or_503_with_the_reason(serve: Observed, telegram: BotApiServer) -> None:
     async with serve() as (app, url):
-        assert (await page(f"{url}/healthz")).status_code == 200
+        assert (await fetch_page(f"{url}/healthz")).status_code == 200
         await telegram.stop()
-        assert (await health_becomes(503, url)).startswith("polling does not work: ")
+        assert (await wait_for_health(503, url)).startswith("polling does not work: ")
         await telegram.start()
-        assert await health_becomes(200, url) == "ok\n"
+        assert await wait_for_health(200, url) == "ok\n"
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE jobs RENAME TO elsewhere")
-        assert (await page(f"{url}/healthz")).status_code == 503
-        assert (await page(f"{url}/anything")).status_code == 404
+        assert (await fetch_page(f"{url}/healthz")).status_code == 503
+        assert (await fetch_page(f"{url}/anything")).status_code == 404
 
 
 async def test_port_in_use_is_one_sentence(start: OpenApp, port: int) -> None:

@@ -69,14 +69,14 @@ class Bodies:
         yield f"data: {json.dumps({'choices': [{'delta': {'content': text}, 'finish_reason': 'stop'}]})}\n\n".encode()
 
 
-def contents(body: dict[str, Any]) -> str:
+def read_contents(body: dict[str, Any]) -> str:
     return json.dumps(body["messages"], ensure_ascii=False)
 
 
 @pytest.mark.parametrize("provider", TOO_LONG)
 async def test_too_long_request_is_sent_again_shorter(start: OpenApp, model: ModelServer, provider: str) -> None:
     long_one = "word " * 400
-    model.personality = Bodies(lambda body: TOO_LONG[provider] if len(contents(body)) > 9_000 else None)  # type: ignore[assignment]
+    model.personality = Bodies(lambda body: TOO_LONG[provider] if len(read_contents(body)) > 9_000 else None)  # type: ignore[assignment]
     model.otherwise = lambda _: Says("Fine.")
     async with start() as app:
         person = Person(app)
@@ -111,15 +111,15 @@ async def test_filtered_history_does_not_poison_the_conversation(
     async with start() as app:
         person = Person(app)
         await person.says(f"Is {POISON} any good?")
-        model.otherwise = lambda request: refusal if POISON in contents(request.body) else Says("Still fine.")
+        model.otherwise = lambda request: refusal if POISON in read_contents(request.body) else Says("Still fine.")
         assert await person.says("How are you today?") == "Still fine."
-    assert "You are Mneme" in contents(model.requests[-1].body)
+    assert "You are Mneme" in read_contents(model.requests[-1].body)
     assert "tools" in model.requests[-1].body
 
 
 async def test_filtered_message_is_kept_out_from_then_on(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda request: (
-        Fails(400, "content policy") if POISON in contents(request.body) else Says("Fine.")
+        Fails(400, "content policy") if POISON in read_contents(request.body) else Says("Fine.")
     )
     async with start() as app:
         person = Person(app)
@@ -131,14 +131,14 @@ async def test_filtered_message_is_kept_out_from_then_on(start: OpenApp, model: 
         assert len(model.requests) == asked + 1  # Nothing was retried.
         await person.says("/new")
         await person.says("What about the forbidden recipe in the kitchen?".replace(POISON, "forbidden kitchen recipe"))
-    assert all(POISON not in contents(request.body) for request in model.requests[asked:])
+    assert all(POISON not in read_contents(request.body) for request in model.requests[asked:])
 
 
 async def test_filtered_part_is_consolidated_without_it(start: OpenApp, model: ModelServer, tmp_path: Path) -> None:
     model.otherwise = lambda _: Says("I see.")
     fact = NOTHING_LEARNED.replace("They talked.", "They spoke of hives.")
     model.consolidation = lambda request: (
-        Fails(400, "Content Exists Risk") if POISON in contents(request.body) else Says(fact)
+        Fails(400, "Content Exists Risk") if POISON in read_contents(request.body) else Says(fact)
     )
     async with start() as app:
         person = Person(app)
@@ -148,7 +148,7 @@ async def test_filtered_part_is_consolidated_without_it(start: OpenApp, model: M
     history = next((tmp_path / "data" / "memory").rglob("HISTORY.md")).read_text(encoding="utf-8")
     assert "They spoke of hives." in history
     assert POISON not in history
-    read = [contents(r.body) for r in model.consolidations if POISON not in contents(r.body)]
+    read = [read_contents(r.body) for r in model.consolidations if POISON not in read_contents(r.body)]
     assert any("I keep bees" in text for text in read)
     assert any("I live in Poltava" in text for text in read)
 
@@ -174,18 +174,18 @@ TOOLS = tuple(
 )
 
 
-def model_at(server: ModelServer) -> OpenAIModel:
+def create_model(server: ModelServer) -> OpenAIModel:
     async def connect() -> Endpoint:
         return Endpoint(server.url, "key")
 
     return OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
 
 
-def hello() -> ModelRequest:
+def create_request() -> ModelRequest:
     return ModelRequest([Message(Role.USER, "Hello", FakeClock()())], tools=TOOLS)
 
 
-def names(body: dict[str, Any]) -> list[str]:
+def list_tool_names(body: dict[str, Any]) -> list[str]:
     return [tool["function"]["name"] for tool in body.get("tools", [])]
 
 
@@ -208,20 +208,20 @@ def names(body: dict[str, Any]) -> list[str]:
     ids=["param", "anthropic", "name", "gemini", "no words", "detail"],
 )
 async def test_bad_tool_is_left_out_alone_and_remembered(model: ModelServer, said: object) -> None:
-    model.personality = Bodies(lambda body: (400, said) if "third" in names(body) else None)  # type: ignore[assignment]
-    client = model_at(model)
-    assert (await client.complete(hello())).text == "You said: Hello"
+    model.personality = Bodies(lambda body: (400, said) if "third" in list_tool_names(body) else None)  # type: ignore[assignment]
+    client = create_model(model)
+    assert (await client.complete(create_request())).text == "You said: Hello"
     refused = len(model.refused)
-    assert (await client.complete(hello())).text == "You said: Hello"
+    assert (await client.complete(create_request())).text == "You said: Hello"
     await client.close()
     assert len(model.refused) == refused
-    assert names(model.requests[-1].body) == ["first", "second", "fourth"]
+    assert list_tool_names(model.requests[-1].body) == ["first", "second", "fourth"]
 
 
 async def test_server_without_tools_is_recognised_without_words(model: ModelServer) -> None:
     model.personality = Bodies(lambda body: (400, "no") if "tools" in body else None)  # type: ignore[assignment]
-    client = model_at(model)
-    answer = await client.complete(hello())
+    client = create_model(model)
+    answer = await client.complete(create_request())
     await client.close()
     assert (answer.text, answer.without_tools) == ("You said: Hello", True)
 
@@ -246,7 +246,7 @@ async def test_starting_server_is_waited_for(start: OpenApp) -> None:
         await person.sends("Hello")
         await person.sees_wait("waiting for the model, which is being loaded")
         async with server:
-            await app.runner.idle(person.address.session_id)
+            await app.runner.wait_until_idle(person.address.session_id)
     assert person.channel.said == ["You said: Hello"]
 
 
@@ -260,7 +260,7 @@ async def test_thinking_that_uses_all_tokens_gets_more_room_once(model: ModelSer
         )
 
     model.otherwise = think
-    client = model_at(model)
+    client = create_model(model)
     for _ in range(2):
         message = Message(Role.USER, "Hello", FakeClock()())
         answer = await client.complete(ModelRequest([message], max_output_tokens=100))
@@ -273,7 +273,7 @@ async def test_thinking_up_to_the_servers_own_limit_gets_more_room(model: ModelS
     usage = {"prompt_tokens": 9, "completion_tokens": 128}
     thought = {"choices": [{"delta": {"reasoning_content": "Hm."}, "finish_reason": "length"}], "usage": usage}
     model.script(Streams((thought,)), Says("Hi"))
-    client = model_at(model)
+    client = create_model(model)
     answer = await client.complete(ModelRequest([Message(Role.USER, "Hello", FakeClock()())]))
     await client.close()
     assert answer.text == "Hi"
@@ -313,8 +313,8 @@ async def test_thinking_is_never_shown_stored_or_sent(start: OpenApp, model: Mod
 
 async def test_stream_without_finish_reason_ends_with_done(model: ModelServer) -> None:
     model.script(Streams(({"choices": [{"delta": {"content": "Hi"}}]},)))
-    client = model_at(model)
-    answer = await client.complete(hello())
+    client = create_model(model)
+    answer = await client.complete(create_request())
     await client.close()
     assert (answer.text, answer.finish) == ("Hi", Finish.STOP)
 
@@ -333,7 +333,7 @@ async def test_keep_alive_comments_are_signs_of_life(model: ModelServer, monkeyp
         return Endpoint(model.url, "key")
 
     client = OpenAIModel("scripted", ModelWindow(8_000, 1_000), connect, timeout=20)
-    assert (await client.complete(hello())).text == "You said: Hello"
+    assert (await client.complete(create_request())).text == "You said: Hello"
     await client.close()
 
 
@@ -356,5 +356,5 @@ async def test_message_from_before_a_restart_waits_for_the_server(
         clock.forward(seconds=-60)
         await person.sends("Hello")
         clock.forward(seconds=60)
-        await app.runner.idle(person.address.session_id)
+        await app.runner.wait_until_idle(person.address.session_id)
     assert person.channel.said == ["Here I am."]

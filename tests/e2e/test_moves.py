@@ -11,11 +11,11 @@ from bot.kernel import App
 from memory.access import AccessList
 from memory.log.sessions import Address, Session
 from tests.support.fakes import FakeClock
-from tests.support.reminding import is_set, memory_of
+from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, STRANGER, Serve, labels, press, texts
+from tests.support.serving import ANN, STRANGER, Serve, list_labels, list_texts, press
 
 OLD, NEW = -5005, -1005005
 BOTH = f"{ANN},{OLD}"
@@ -30,7 +30,7 @@ def send_to_group(telegram: BotApiServer, text: str, chat: int) -> None:
 
 async def wait_for_answer(telegram: BotApiServer, text: str, chat: int) -> None:
     """Wait for a message of the bot that contains the text."""
-    await telegram.wait_for(lambda: any(text in one for one in texts(telegram, chat)))
+    await telegram.wait_for(lambda: any(text in one for one in list_texts(telegram, chat)))
 
 
 async def wait_until_received(telegram: BotApiServer) -> None:
@@ -61,29 +61,29 @@ async def test_29_group_migration_keeps_everything_stored(
         await wait_for_answer(telegram, "Noted", OLD)
         send_to_group(telegram, "/remember We meet on Thursdays", OLD)
         await wait_for_answer(telegram, "Remembered", OLD)
-        await app.runner.idle(OF_OLD.session_id)
-        await is_set(app, "stand-up", "2026-02-07T13:00", session=OF_OLD.session_id)
+        await app.runner.wait_until_idle(OF_OLD.session_id)
+        await add_reminder(app, "stand-up", "2026-02-07T13:00", session=OF_OLD.session_id)
         telegram.group_becomes(OLD, NEW, told)
         await wait_until_received(telegram)
         send_to_group(telegram, "when do we meet?", NEW)
         await wait_for_answer(telegram, "You said: Ann: when do we meet?", NEW)
-        await app.runner.idle(OF_NEW.session_id)
+        await app.runner.wait_until_idle(OF_NEW.session_id)
         assert await count_rows_naming(app, OF_OLD) == {}
         assert await app.database.value("SELECT count(*) FROM reminders WHERE session_id = ?", (OF_NEW.owner,)) == 1
-        assert "the spare key is at Ann's" in await memory_of(app).long_term.read(OF_NEW.owner)
-        assert (await memory_of(app).entries.list(OF_NEW.owner, "note"))[0].content == "We meet on Thursdays"
-        assert (await app.sessions.transcript(OF_NEW.session_id)).messages[0].content.endswith("key is at Ann's")
+        assert "the spare key is at Ann's" in await get_memory(app).long_term.read(OF_NEW.owner)
+        assert (await get_memory(app).entries.list(OF_NEW.owner, "note"))[0].content == "We meet on Thursdays"
+        assert (await app.sessions.read_transcript(OF_NEW.session_id)).messages[0].content.endswith("key is at Ann's")
     asked = model.requests[-1]
     assert any("spare key" in said for said in asked.said[:-1]), "the conversation goes on"
     assert not list(tmp_path.rglob(OF_OLD.owner))
-    assert [str(OLD) in text and str(NEW) in text and "TELEGRAM_ALLOWED_IDS" in text for text in texts(telegram)] == [
-        True
-    ]
+    assert [
+        str(OLD) in text and str(NEW) in text and "TELEGRAM_ALLOWED_IDS" in text for text in list_texts(telegram)
+    ] == [True]
     async with serve(telegram_allowed_ids=BOTH) as app:  # The settings still name the former id.
         send_to_group(telegram, "and where?", NEW)
         await wait_for_answer(telegram, "You said: Ann: and where?", NEW)
         assert await count_rows_naming(app, OF_OLD) == {}
-    assert len(texts(telegram)) == 1
+    assert len(list_texts(telegram)) == 1
 
 
 async def test_29_owner_with_new_id_in_settings_is_not_notified(serve: Serve, telegram: BotApiServer) -> None:
@@ -93,7 +93,7 @@ async def test_29_owner_with_new_id_in_settings_is_not_notified(serve: Serve, te
         telegram.group_becomes(OLD, NEW)
         send_to_group(telegram, "hello again", NEW)
         await wait_for_answer(telegram, "You said: Ann: hello again", NEW)
-    assert texts(telegram) == []
+    assert list_texts(telegram) == []
 
 
 async def test_29_group_is_notified_if_no_owner_can_be(serve: Serve, telegram: BotApiServer) -> None:
@@ -117,13 +117,13 @@ async def test_29_turn_running_during_migration_is_answered_once(
         await wait_until_received(telegram)
         telegram.group_becomes(OLD, NEW)
         await wait_for_answer(telegram, "and another one", NEW)
-        await app.runner.idle(OF_NEW.session_id)
+        await app.runner.wait_until_idle(OF_NEW.session_id)
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
         assert await count_rows_naming(app, OF_OLD) == {}
     # In one turn, or in two if the second message came after the first had restarted.
     asked = [said for said in model.requests[-1].said if said.startswith("Ann:")]
     assert asked == ["Ann: a long question", "Ann: and another one"]
-    shown = [message.text for message in telegram.sent(NEW)]
+    shown = [message.text for message in telegram.list_sent(NEW)]
     assert len(set(shown)) == len(shown)
 
 
@@ -149,9 +149,9 @@ async def test_29_message_being_queued_during_migration_is_answered(
         await wait_for_answer(telegram, "a new id", ANN)
         moved.set()
         await wait_for_answer(telegram, "You said: Ann: and where?", NEW)
-        await app.runner.idle(OF_NEW.session_id)
+        await app.runner.wait_until_idle(OF_NEW.session_id)
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
-    assert len(telegram.sent(NEW)) == 1
+    assert len(telegram.list_sent(NEW)) == 1
 
 
 async def test_29_reply_refused_by_the_old_id_arrives_at_new(
@@ -167,12 +167,12 @@ async def test_29_reply_refused_by_the_old_id_arrives_at_new(
         telegram.group_becomes(OLD, NEW, told=())
         held.release.set()
         await wait_for_answer(telegram, "thinking", NEW)
-        await app.runner.idle(OF_OLD.session_id)
+        await app.runner.wait_until_idle(OF_OLD.session_id)
         send_to_group(telegram, "again", NEW)
         await wait_for_answer(telegram, "You said: Ann: again", NEW)
         assert await count_rows_naming(app, OF_OLD) == {}
         assert await app.database.value("SELECT count(*) FROM outbox WHERE state = 'given up'") == 0
-    assert len(texts(telegram)) == 1
+    assert len(list_texts(telegram)) == 1
 
 
 async def test_29_inbox_and_buttons_migrate(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
@@ -191,7 +191,7 @@ async def test_29_inbox_and_buttons_migrate(serve: Serve, telegram: BotApiServer
         send_to_group(telegram, "go on", NEW)
         await wait_for_answer(telegram, "go on", NEW)
         assert model.requests[-1].said[-2:] == ["Ann: another one", "Ann: go on"]
-        assert labels(telegram, OLD) == ["Undo", "Edit"]
+        assert list_labels(telegram, OLD) == ["Undo", "Edit"]
         press(telegram, "Undo", OLD, ANN)
         await wait_for_answer(telegram, "Undone: We meet on Thursdays", NEW)
         assert await app.database.value("SELECT count(*) FROM entries") == 0
@@ -203,13 +203,13 @@ async def test_29_migration_that_can_not_be_stored_is_made_later(
     async with serve(telegram_allowed_ids=BOTH) as app:
         send_to_group(telegram, "Remember that the spare key is at Ann's", OLD)
         await wait_for_answer(telegram, "Noted", OLD)
-        await app.runner.idle(OF_OLD.session_id)
+        await app.runner.wait_until_idle(OF_OLD.session_id)
         async with app.database.transaction() as connection:
             await connection.execute(
                 "CREATE TRIGGER full BEFORE INSERT ON moves BEGIN SELECT RAISE(ABORT, 'full'); END"
             )
         telegram.group_becomes(OLD, NEW)
-        await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) > 4)
+        await telegram.wait_for(lambda: len(telegram.list_calls("getUpdates")) > 4)
         assert await count_rows_naming(app, OF_NEW) == {}
         async with app.database.transaction() as connection:
             await connection.execute("DROP TRIGGER full")

@@ -15,7 +15,7 @@ from memory.mail.pruning import Pruning
 from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.reminding import memory_of
+from tests.support.reminding import get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
 from tests.support.servers.telegram import BotApiServer
@@ -25,7 +25,7 @@ from tests.support.tool_use import OWNER
 async def add_fact(app: App, content: str, until: str | None = None, *, trusted: bool = True, name: str = "it") -> None:
     ends = datetime.fromisoformat(until).replace(tzinfo=UTC) if until else None
     new = NewEntry(content, name=name, kind=Kind.FACT, trusted=trusted, valid_until=ends)
-    await memory_of(app).entries.add(OWNER, new)
+    await get_memory(app).entries.add(OWNER, new)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ async def test_near_date_is_offered_once_and_one_a_day(
         assert await near.offer() == 0
 
 
-def judging(**texts: str | None) -> Callable[[ChatRequest], Reply]:
+def create_judge(**texts: str | None) -> Callable[[ChatRequest], Reply]:
     """Return a judge that offers each memory with a word among `texts` with that text, or with no text if None."""
 
     def answer(chat: ChatRequest) -> Reply:
@@ -107,25 +107,27 @@ def judging(**texts: str | None) -> Callable[[ChatRequest], Reply]:
     return answer
 
 
-async def learned(app: App, content: str, until: str | None = None, kind: Kind = Kind.FACT, quote: str = "") -> None:
+async def store_as_model(
+    app: App, content: str, until: str | None = None, kind: Kind = Kind.FACT, quote: str = ""
+) -> None:
     """Store a memory in the words of a model, as a consolidation does."""
     ends = datetime.fromisoformat(until).replace(tzinfo=UTC) if until else None
     async with app.memory.ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
         await change.add(NewEntry(content, kind=kind, valid_until=ends, quote=quote or None))
 
 
-async def offered(app: App) -> list[str]:
+async def list_offered(app: App) -> list[str]:
     """Return the texts of the reminders that are offered."""
     return [row["text"] for row in await app.database.rows("SELECT text FROM reminders ORDER BY id")]
 
 
 async def test_offer_uses_the_words_of_the_judge(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Says("Fine.")
-    model.second_look = judging(passport="Your passport expires on 1 March 2026: renew it.")
+    model.second_look = create_judge(passport="Your passport expires on 1 March 2026: renew it.")
     async with start() as app:
         person = Person(app)
         await person.says("hello")
-        await learned(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
+        await store_as_model(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
         await app.memory.near_dates.offer()
         said = await person.says("hello")
     assert "of: Your passport expires on 1 March 2026: renew it." in said
@@ -150,31 +152,33 @@ async def test_offer_uses_the_words_of_the_judge(start: OpenApp, model: ModelSer
 async def test_offer_without_a_usable_judgement_is_not_made(start: OpenApp, model: ModelServer, answer: Reply) -> None:
     async with start() as app:
         await Person(app).says("hello")
-        await learned(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
+        await store_as_model(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
         model.second_look = lambda _: answer
         assert await app.memory.near_dates.offer() == 0
-        assert await offered(app) == []
+        assert await list_offered(app) == []
 
 
 async def test_offer_quotes_the_user_if_the_judge_gives_no_text(start: OpenApp, model: ModelServer) -> None:
-    model.second_look = judging(passport=None)
+    model.second_look = create_judge(passport=None)
     async with start() as app:
         await Person(app).says("hello")
         quote = "my passport runs out on 1 March"
-        await learned(app, "The user's passport is valid until 2026-03-01.", "2026-03-01", quote=quote)
+        await store_as_model(app, "The user's passport is valid until 2026-03-01.", "2026-03-01", quote=quote)
         await app.memory.near_dates.offer()
-        assert await offered(app) == [quote]
+        assert await list_offered(app) == [quote]
 
 
 async def test_offer_takes_the_nearest_date_that_is_worth_one(start: OpenApp, model: ModelServer) -> None:
-    model.second_look = judging(passport="Your passport expires on 1 March 2026.", birthday="Anna's birthday: 2 March.")
+    model.second_look = create_judge(
+        passport="Your passport expires on 1 March 2026.", birthday="Anna's birthday: 2 March."
+    )
     async with start() as app:
         await Person(app).says("hello")
-        await learned(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
-        await learned(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
-        await learned(app, "Anna's birthday is on 2 March.", kind=Kind.DECISION)
+        await store_as_model(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
+        await store_as_model(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
+        await store_as_model(app, "Anna's birthday is on 2 March.", kind=Kind.DECISION)
         assert [await app.memory.near_dates.offer() for _ in range(3)] == [1, 1, 0]
-        assert await offered(app) == ["Your passport expires on 1 March 2026.", "Anna's birthday: 2 March."]
+        assert await list_offered(app) == ["Your passport expires on 1 March 2026.", "Anna's birthday: 2 March."]
         looks = len(model.second_looks)
         assert await app.memory.near_dates.offer() == 0
         assert len(model.second_looks) == looks  # A declined date is not checked again.
@@ -185,7 +189,7 @@ async def test_judge_of_offers_gets_the_day_and_the_language(start: OpenApp, mod
         person = Person(app)
         await person.says("/language de")
         await person.says("hello")
-        await learned(app, "Anna's birthday is on 2 March.")
+        await store_as_model(app, "Anna's birthday is on 2 March.")
         await app.memory.near_dates.offer()
     prompt = str(model.second_looks[-1].messages[0]["content"])
     assert "Today is Saturday 2026-02-07" in prompt
@@ -194,11 +198,13 @@ async def test_judge_of_offers_gets_the_day_and_the_language(start: OpenApp, mod
 
 
 async def test_offers_run_once_a_day_also_after_a_restart(start: OpenApp, clock: FakeClock) -> None:
-    from bot.jobs.scheduled import DateOffers
+    from bot.jobs.scheduled import DateOfferJob
 
     async with start() as app:
-        memory = memory_of(app)
-        offers = [DateOffers(app.memory.near_dates, memory.jobs, memory.notices_of.tells, clock) for _ in range(2)]
+        memory = get_memory(app)
+        offers = [
+            DateOfferJob(app.memory.near_dates, memory.jobs, memory.notices_of.is_enabled, clock) for _ in range(2)
+        ]
         assert [await offers[0].run_if_due() for _ in range(3)] == [True, False, False]
         assert not await offers[1].run_if_due()
         clock.forward(days=1)

@@ -18,11 +18,11 @@ async def test_notices_are_ordered_and_separate_for_each_owner(database: Databas
     for number in range(MAX_NOTICES_PER_REPLY + 2):
         await notices.add("telegram:1", Notice(f"line {number}"))
     await notices.add("telegram:2", Notice("another's"))
-    assert [one.line.text for one in await notices.waiting("telegram:1")] == [
+    assert [one.line.text for one in await notices.list_waiting("telegram:1")] == [
         f"line {n}" for n in range(MAX_NOTICES_PER_REPLY)
     ]
-    assert [one.line.text for one in await notices.waiting("telegram:2")] == ["another's"]
-    assert await notices.waiting("telegram:3") == []
+    assert [one.line.text for one in await notices.list_waiting("telegram:2")] == ["another's"]
+    assert await notices.list_waiting("telegram:3") == []
 
 
 async def test_notices_over_the_limit_are_shown_with_the_next_reply(app: App, model: ModelServer) -> None:
@@ -52,7 +52,7 @@ async def test_notice_is_shown_by_failed_turns_but_not_commands(app: App, model:
     assert "told once" not in await Person(app).says("/status")
     model.script(Fails(404))
     assert (await Person(app).says("Hello")).endswith("\n\n_told once_")
-    assert await PendingNotices(app.database).waiting("console:local") == []
+    assert await PendingNotices(app.database).list_waiting("console:local") == []
 
 
 async def test_forget_all_deletes_pending_notices(start: OpenApp) -> None:

@@ -12,7 +12,7 @@ from memory.mail.mailbox import Mailbox
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_params import JsonObject
-from tests.support.serving import ANN, GROUP, Serve, texts
+from tests.support.serving import ANN, GROUP, Serve, list_texts
 
 HUGE = 2**63
 DEEP: JsonObject = {}
@@ -40,7 +40,9 @@ async def test_unstorable_update_is_skipped_and_its_neighbours_answered(
             telegram.user_says("before", chat_id=ANN)
             telegram.spoil(telegram.user_says("xyzzy", chat_id=ANN), *spoiled)
             telegram.user_says("after", chat_id=ANN)
-            await telegram.wait_for(lambda: "You said: after" in texts(telegram) and not telegram.pending_update_ids)
+            await telegram.wait_for(
+                lambda: "You said: after" in list_texts(telegram) and not telegram.pending_update_ids
+            )
             assert {"before", "after"} <= set(model.requests[-1].said)
             assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
     assert "xyzzy" not in str(logs)
@@ -51,28 +53,28 @@ async def test_text_with_a_lone_surrogate_is_answered(serve: Serve, telegram: Bo
         telegram.user_says("a \ud83d b", chat_id=ANN, first_name="\udc00")
         telegram.user_says("@mneme_test_bot \udfff", chat_id=ANN)
         await telegram.wait_for(lambda: len(model.requests) > 0 and not telegram.pending_update_ids)
-        await telegram.wait_for(lambda: "\ufffd" in " ".join(texts(telegram)))
+        await telegram.wait_for(lambda: "\ufffd" in " ".join(list_texts(telegram)))
 
 
 async def test_update_id_over_64_bits_is_confirmed_and_hides_none(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.fault("getUpdates", error_code=500)
         telegram.renumber(telegram.user_says("hello", chat_id=ANN), HUGE)
-        await telegram.wait_for(lambda: "I couldn't read your last message" in " ".join(texts(telegram)))
+        await telegram.wait_for(lambda: "I couldn't read your last message" in " ".join(list_texts(telegram)))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         telegram.user_says("after", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: after" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: after" in list_texts(telegram))
         assert await app.database.value("SELECT count(*) FROM set_aside") == 0
-    assert len(telegram.sent(ANN)) == 2
+    assert len(telegram.list_sent(ANN)) == 2
 
 
-def body(*updates: JsonObject, depth: int) -> bytes:
+def create_body(*updates: JsonObject, depth: int) -> bytes:
     """Return a response to a poll with a first update that is nested too deep to parse."""
     written = json.dumps({"ok": True, "result": list(updates)}).encode()
     return written.replace(b'"deep"', b"[" * depth + b"]" * depth, 1)
 
 
-def message(number: int, text: str, **fields: object) -> JsonObject:
+def create_message(number: int, text: str, **fields: object) -> JsonObject:
     """Return an update with a message from Ann."""
     person = {"id": ANN, "is_bot": False, "first_name": "Ann"}
     chat = {"id": ANN, "type": "private", "first_name": "Ann"}
@@ -81,19 +83,19 @@ def message(number: int, text: str, **fields: object) -> JsonObject:
 
 
 async def test_unreadable_poll_is_read_one_by_one(serve: Serve, telegram: BotApiServer) -> None:
-    deep, good = message(5, "xyzzy", x="deep"), message(6, "after")
+    deep, good = create_message(5, "xyzzy", x="deep"), create_message(6, "after")
     telegram.register_chat(ANN)
     with capture_logs() as logs:
         async with serve():
-            telegram.fault("getUpdates", body=body(deep, good, depth=100_000))
-            telegram.fault("getUpdates", body=body(deep, depth=100_000))
-            telegram.fault("getUpdates", body=body(good, depth=0))
+            telegram.fault("getUpdates", body=create_body(deep, good, depth=100_000))
+            telegram.fault("getUpdates", body=create_body(deep, depth=100_000))
+            telegram.fault("getUpdates", body=create_body(good, depth=0))
             telegram.user_says("before", chat_id=ANN)
-            await telegram.wait_for(lambda: "You said: after" in texts(telegram))
-            polls = [call.params for call in telegram.calls_to("getUpdates")]
+            await telegram.wait_for(lambda: "You said: after" in list_texts(telegram))
+            polls = [call.params for call in telegram.list_calls("getUpdates")]
     assert [poll["limit"] for poll in polls].count(1) == 1
     assert {6, 7} <= {poll.get("offset") for poll in polls}
-    assert "I couldn't read your last message" in " ".join(texts(telegram))
+    assert "I couldn't read your last message" in " ".join(list_texts(telegram))
     assert "xyzzy" not in str(logs)
 
 
@@ -112,14 +114,14 @@ async def test_update_refused_by_the_inbox_does_not_block_others(
     async with serve(ready=False):
         for text in ("before", "poison", "after"):
             telegram.user_says(text, chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: after" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: after" in list_texts(telegram))
         assert model.requests[-1].said == ["before", "after"]
-        await telegram.wait_for(lambda: "I couldn't read" in " ".join(texts(telegram)))
+        await telegram.wait_for(lambda: "I couldn't read" in " ".join(list_texts(telegram)))
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
 
 
 def test_unserialisable_update_keeps_its_chat() -> None:
-    update = message(7, "hello")
+    update = create_message(7, "hello")
     update["message"]["x"] = 10**5000
     kept = RawUpdate.from_json(update)
     assert (kept.id, json.loads(kept.payload)["message"]["chat"]) == (7, {"id": ANN, "type": "private"})
@@ -146,14 +148,14 @@ async def test_unreadable_confirmation_is_in_doubt_once(serve: Serve, telegram: 
     async with serve() as app:
         telegram.fault("sendMessage", body=reply, applied=True, times=None)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         telegram.user_says("next", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 4)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 4)
         telegram.clear_faults()
         telegram.user_says("last", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: last" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: last" in list_texts(telegram))
         states = await app.database.rows("SELECT DISTINCT state FROM outbox WHERE text <> 'You said: last'")
-    assert texts(telegram) == ["You said: hello"] * 2 + ["You said: next"] * 2 + ["You said: last"]
+    assert list_texts(telegram) == ["You said: hello"] * 2 + ["You said: next"] * 2 + ["You said: last"]
     assert [row["state"] for row in states] == ["sent"]
 
 
@@ -161,10 +163,10 @@ async def test_single_unreadable_confirmation_ends_with_the_next(serve: Serve, t
     async with serve():
         telegram.fault("sendMessage", body=b"{", applied=True)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         telegram.user_says("next", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: next" in texts(telegram))
-    assert len(telegram.sent(ANN)) == 3
+        await telegram.wait_for(lambda: "You said: next" in list_texts(telegram))
+    assert len(telegram.list_sent(ANN)) == 3
 
 
 # One message in several updates.
@@ -178,21 +180,21 @@ async def test_message_in_three_updates_is_answered_once(
         first = telegram.user_says("hello", chat_id=ANN)
         for _ in range(2):
             if not together:
-                await telegram.wait_for(lambda: telegram.sent(ANN))
+                await telegram.wait_for(lambda: telegram.list_sent(ANN))
             telegram.delivers_again(first)
         telegram.user_says("next", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: next" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: next" in list_texts(telegram))
     assert model.requests[-1].said.count("hello") == 1
-    assert len(telegram.sent(ANN)) == len(model.requests)
+    assert len(telegram.list_sent(ANN)) == len(model.requests)
 
 
 async def test_edit_is_not_treated_as_a_repeated_message(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         first = telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-        telegram.user_says("hello there", chat_id=ANN, edit_of=telegram.message_id_of(first))
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    assert "before you edited it" in texts(telegram)[1]
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+        telegram.user_says("hello there", chat_id=ANN, edit_of=telegram.find_message_id(first))
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
+    assert "before you edited it" in list_texts(telegram)[1]
 
 
 # Anonymous senders.
@@ -214,9 +216,9 @@ async def test_anonymous_sender_is_answered_with_an_explanation_only(
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
         for text in ("nice weather", "/undo@mneme_test_bot", "@mneme_test_bot hello"):
             telegram.user_says(text, chat_id=GROUP, user_id=ANN, chat_type="supergroup", fields=fields)
-        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_calls("sendMessage")) == 2)
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
-    told = [call.params["text"] for call in telegram.calls_to("sendMessage")]
+    told = [call.params["text"] for call in telegram.list_calls("sendMessage")]
     assert all(text.startswith("You write in the name of a group or a channel") for text in told)
     assert model.requests == []
 
@@ -226,5 +228,5 @@ async def test_bot_in_a_group_gets_no_answer(serve: Serve, telegram: BotApiServe
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("@mneme_test_bot hi", chat_id=GROUP, user_id=99, chat_type="supergroup", fields=other)
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-    assert [call.params["chat_id"] for call in telegram.calls_to("sendMessage")] == [ANN]
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+    assert [call.params["chat_id"] for call in telegram.list_calls("sendMessage")] == [ANN]

@@ -12,7 +12,7 @@ from telegram.error import RetryAfter
 
 from bot.telegram import sources as token_module
 from bot.telegram.calls import MAX_FLOOD_PAUSE_SECONDS, to_send_failure
-from bot.telegram.service import run_telegram, telegram_bot
+from bot.telegram.service import create_bot, run_telegram
 from bot.telegram.sources import MIN_REPORTED_SECONDS, PERMANENT_REFUSAL_SECONDS, TokenWatch
 from config.errors import ConfigurationError
 from config.settings import Settings
@@ -20,7 +20,7 @@ from memory.runtime.menu_cache import MenuCache
 from memory.store.database import Database
 from tests.conftest import OpenApp
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, Serve, texts
+from tests.support.serving import ANN, Serve, list_texts
 
 ROOT = Path(__file__).parents[2]
 OUTAGES: dict[str, dict[str, Any]] = {
@@ -59,16 +59,16 @@ async def test_bot_recovers_after_any_outage_without_a_restart(
     serve: Serve, telegram: BotApiServer, outage: dict[str, Any]
 ) -> None:
     async with serve() as app:
-        polls = len(telegram.calls_to("getUpdates"))
+        polls = len(telegram.list_calls("getUpdates"))
         telegram.fault("*", times=None, **outage)
         telegram.user_says("hello", chat_id=ANN)  # Ends the poll that began earlier.
-        await telegram.wait_for(lambda: len(telegram.calls_to("getUpdates")) >= polls + 3)
-        assert await app.health.trouble() is not None
+        await telegram.wait_for(lambda: len(telegram.list_calls("getUpdates")) >= polls + 3)
+        assert await app.health.find_trouble() is not None
         telegram.user_says("are you there?", chat_id=ANN)
         telegram.clear_faults()
-        await telegram.wait_for(lambda: "are you there?" in " ".join(texts(telegram)), timeout=15)
+        await telegram.wait_for(lambda: "are you there?" in " ".join(list_texts(telegram)), timeout=15)
         await telegram.wait_for(lambda: telegram.polled)
-        assert await app.health.trouble() is None
+        assert await app.health.find_trouble() is None
 
 
 async def test_start_during_an_outage_waits_for_its_end(
@@ -79,17 +79,17 @@ async def test_start_during_an_outage_waits_for_its_end(
     telegram.fault("*", times=2, **outage)
     async with serve(ready=False):
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: hello" in list_texts(telegram))
 
 
 async def test_reply_held_by_an_outage_arrives_seconds_after_it(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.fault("sendMessage", error_code=200, html=True, times=None)
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.calls_to("sendMessage")) == 3)
+        await telegram.wait_for(lambda: len(telegram.list_calls("sendMessage")) == 3)
         telegram.clear_faults()
-        await telegram.wait_for(lambda: telegram.sent(ANN), timeout=15)
-    assert texts(telegram) == ["You said: hello"]
+        await telegram.wait_for(lambda: telegram.list_sent(ANN), timeout=15)
+    assert list_texts(telegram) == ["You said: hello"]
 
 
 @pytest.mark.parametrize("code", [404, 401])
@@ -168,10 +168,10 @@ async def test_owner_is_told_in_the_chat_of_a_refused_token(
         telegram.user_says("hello", chat_id=ANN)
         # An answer to earlier updates may still be on its way, so the refusals go on until the bot has noticed them.
         await telegram.wait_for(lambda: app.health.updates.trouble is not None)
-        assert "token" in str(await app.health.trouble())
+        assert "token" in str(await app.health.find_trouble())
         telegram.clear_faults()
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    assert any("Telegram refused my token" in text for text in texts(telegram))
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
+    assert any("Telegram refused my token" in text for text in list_texts(telegram))
 
 
 async def test_log_and_status_show_neither_token_nor_whole_pages(serve: Serve, telegram: BotApiServer) -> None:
@@ -182,7 +182,7 @@ async def test_log_and_status_show_neither_token_nor_whole_pages(serve: Serve, t
     with capture_logs() as logs:
         async with serve(ready=False) as app:
             await telegram.wait_for(lambda: telegram.polled)
-            assert await app.health.trouble() is None
+            assert await app.health.find_trouble() is None
     assert telegram.TOKEN not in str(logs)
     assert all(len(str(entry)) < 500 for entry in logs)
 
@@ -201,5 +201,5 @@ async def test_local_bot_api_server_bypasses_the_proxy(telegram: BotApiServer, m
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     settings = Settings.model_validate({"telegram_bot_token": telegram.TOKEN, "telegram_api_url": telegram.url})
-    async with telegram_bot(settings) as bot:
+    async with create_bot(settings) as bot:
         assert bot.username == "mneme_test_bot"

@@ -23,12 +23,12 @@ async def learn(app: App, content: str, **other: object) -> None:
         await app.memory.view.add(change, await change.add(new))
 
 
-def extracts(text: str, fact: str, **other: object) -> Says:
+def create_extraction(text: str, fact: str, **other: object) -> Says:
     listed = [{"subject": "something", "fact": fact, "message": 1, "quote": text} | other]
     return Says(json.dumps({"history_entry": "They talked.", "facts": listed}))
 
 
-def system(request: ChatRequest) -> str:
+def read_system_message(request: ChatRequest) -> str:
     return str(request.messages[0]["content"])
 
 
@@ -37,7 +37,7 @@ async def test_extracted_vital_fact_is_in_every_later_prompt(
     start: OpenApp, model: ModelServer, clock: FakeClock, nature: Nature
 ) -> None:
     text = "Penicillin brings me out in hives."
-    model.consolidation = lambda _: extracts(text, "The user is allergic to penicillin.", nature=nature)
+    model.consolidation = lambda _: create_extraction(text, "The user is allergic to penicillin.", nature=nature)
     async with start(memory_max_size=1024) as app:
         person = Person(app)
         await person.says(text)
@@ -48,7 +48,7 @@ async def test_extracted_vital_fact_is_in_every_later_prompt(
         await app.memory.weekly.run(OWNER)
         clock.forward(days=10)
         await person.says("Good morning")
-    assert ("allergic to penicillin" in system(model.requests[-1])) is (nature is Nature.VITAL)
+    assert ("allergic to penicillin" in read_system_message(model.requests[-1])) is (nature is Nature.VITAL)
 
 
 async def test_ended_state_leaves_the_prompt_on_its_day(
@@ -56,10 +56,10 @@ async def test_ended_state_leaves_the_prompt_on_its_day(
 ) -> None:
     await learn(app, "On sick leave until Friday", valid_until=clock.now.replace(hour=23, minute=59))
     await person.says("Hello")
-    assert "On sick leave" in system(model.requests[-1])
+    assert "On sick leave" in read_system_message(model.requests[-1])
     clock.forward(days=1)
     await person.says("Hello again")
-    assert "On sick leave" not in system(model.requests[-1])
+    assert "On sick leave" not in read_system_message(model.requests[-1])
 
 
 async def test_vital_line_deleted_by_a_person_is_not_shown(
@@ -69,7 +69,7 @@ async def test_vital_line_deleted_by_a_person_is_not_shown(
     await app.memory.long_term.rewrite(OWNER, "- Lives in Kyiv\n", "- eggs\n")
     clock.forward(days=1)
     await person.says("Hello")
-    assert "- Lives in Kyiv" not in system(model.requests[-1]).splitlines()
+    assert "- Lives in Kyiv" not in read_system_message(model.requests[-1]).splitlines()
 
 
 async def test_request_to_remember_keeps_the_prompt_prefix(
@@ -80,16 +80,16 @@ async def test_request_to_remember_keeps_the_prompt_prefix(
     await person.says("Good morning, how are you?")
     await person.says("Remember that the spare key is with Olga.")
     await person.says("And what else is new?")
-    assert len({system(request) for request in model.requests}) == 1
+    assert len({read_system_message(request) for request in model.requests}) == 1
     await person.says("/new")
     await person.says("Hello again, my friend.")
-    shown = system(model.requests[-1])
+    shown = read_system_message(model.requests[-1])
     assert "## Learned This Week\n- the spare key is with Olga" in shown
     assert shown.index("- Lives in Kyiv") < shown.index("## Learned This Week")
     clock.forward(days=7)
     await person.says("Good morning to you.")
-    assert "## Learned This Week" not in system(model.requests[-1])
-    assert "the spare key is with Olga" in system(model.requests[-1])
+    assert "## Learned This Week" not in read_system_message(model.requests[-1])
+    assert "the spare key is with Olga" in read_system_message(model.requests[-1])
 
 
 async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
@@ -102,7 +102,7 @@ async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model:
                 said += [await person.says(text)]
             said += [await person.says("/new")]
             clock.forward(days=1)
-        page = await app.memory.ledger.page(OWNER)
+        page = await app.memory.ledger.read_page(OWNER)
         stored = await app.database.value("SELECT count(*) FROM entries WHERE kind = 'note' AND deleted_at IS NULL")
     assert stored == sum("Noted: box" in text for text in said) == 12 * 8
     assert not any("too long" in text for text in said)

@@ -22,7 +22,7 @@ def plain(start: OpenApp) -> OpenApp:
     return functools.partial(start, llm_model="qwen2.5-coder-1.5b", timezone="UTC")
 
 
-async def offered(app: App) -> list[tuple[str, str, str]]:
+async def read_reminders(app: App) -> list[tuple[str, str, str]]:
     """Return state, text and time of all reminders."""
     rows = await app.database.rows("SELECT state, text, next_at FROM reminders ORDER BY id")
     return [(row["state"], row["text"], row["next_at"]) for row in rows]
@@ -51,9 +51,9 @@ async def test_plain_reminder_is_offered_and_set_by_one_tap(
         answer = await person.says(message)
         assert "call Ann" in answer
         assert "/remind_1" in answer
-        assert await offered(app) == [("offered", "call Ann", f"{moment}:00.000Z")]
+        assert await read_reminders(app) == [("offered", "call Ann", f"{moment}:00.000Z")]
         await person.says("/remind_1")
-        assert await offered(app) == [("waiting", "call Ann", f"{moment}:00.000Z")]
+        assert await read_reminders(app) == [("waiting", "call Ann", f"{moment}:00.000Z")]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ async def test_unclear_request_is_asked_about_without_a_promise(
         model.script(reply, reply, reply)
         answer = await Person(app).says("Remind me to call Ann")
         assert answer.startswith("I could not tell when to remind you")
-        assert await offered(app) == []
+        assert await read_reminders(app) == []
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_reminder_without_an_answering_model_says_why(
     async with plain(llm_timeout=1) as app:
         answer = await Person(app).says("Remind me tomorrow at 9 to call Ann")
         assert reason in answer
-        assert await offered(app) == []
+        assert await read_reminders(app) == []
 
 
 async def test_question_with_similar_words_is_answered(plain: OpenApp, model: ModelServer) -> None:
@@ -123,7 +123,7 @@ async def test_broken_promise_becomes_an_offer(start: OpenApp, model: ModelServe
         answer = await Person(app).says("Remind me tomorrow at 9 to call Ann")
         assert PROMISE not in answer
         assert "Shall I remind you" in answer
-        assert [text for _, text, _ in await offered(app)] == ["call Ann"]
+        assert [text for _, text, _ in await read_reminders(app)] == ["call Ann"]
 
 
 @pytest.mark.parametrize("reading", [read(what="call Ann"), Says("no JSON"), Fails(400)])
@@ -150,6 +150,6 @@ async def test_server_that_refuses_tools_makes_no_promise(start: OpenApp, model:
         assert "Shall I remind you" in await person.says("Remind me tomorrow at 9 to call Ann")
         model.script(read(what="call Bob", day="2026-02-09", hour="09:00"))
         assert "Shall I remind you" in await person.says("Remind me on Monday at 9 to call Bob")
-        assert [text for _, text, _ in await offered(app)] == ["call Ann", "call Bob"]
+        assert [text for _, text, _ in await read_reminders(app)] == ["call Ann", "call Bob"]
         assert "can't use tools here" in await person.says("How are you?")
         assert await person.says("How are you?") == "You said: How are you?"

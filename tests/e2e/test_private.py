@@ -7,44 +7,44 @@ from pathlib import Path
 
 from bot.kernel import App
 from memory.store.database import Database
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import document
-from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, texts
+from tests.support.servers.telegram_files import create_document
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
 from tests.support.talk import Store
 
 WORD = "quetzal"
 MINE = f"telegram:{ANN}"
 
 
-def files_containing(folder: Path, word: str = WORD) -> list[str]:
+def find_files_containing(folder: Path, word: str = WORD) -> list[str]:
     """Return the names of the files in a folder that contain a word, ignoring case."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if word.encode() in path.read_bytes().lower()]
 
 
-async def says(telegram: BotApiServer, app: App, text: str, chat_id: int = ANN, **more: object) -> str:
+async def say(telegram: BotApiServer, app: App, text: str, chat_id: int = ANN, **more: object) -> str:
     """Send a message and return the bot's answer."""
-    before = len(telegram.sent(chat_id))
+    before = len(telegram.list_sent(chat_id))
     telegram.user_says(text, chat_id=chat_id, **more)  # type: ignore[arg-type]  # The keyword arguments of user_says.
-    await telegram.wait_for(lambda: len(telegram.sent(chat_id)) > before)
+    await telegram.wait_for(lambda: len(telegram.list_sent(chat_id)) > before)
     await wait_until_settled(app)
-    return texts(telegram, chat_id)[-1]
+    return list_texts(telegram, chat_id)[-1]
 
 
 async def wait_until_settled(app: App) -> None:
     """Wait until all messages are processed and all answers are settled."""
-    for lane in app.runner.queues.all():
+    for lane in app.runner.queues.list_all():
         if lane.worker is not None:
             await lane.worker
 
 
-async def until(database: Database, sql: str) -> None:
+async def wait_until(database: Database, sql: str) -> None:
     """Wait until a query returns true."""
     async with asyncio.timeout(20):
         while not await database.value(sql):  # noqa: ASYNC110  # There is no event to wait for.
@@ -53,13 +53,13 @@ async def until(database: Database, sql: str) -> None:
 
 async def wait_until_sent(app: App) -> None:
     """Wait until the outbox has marked everything as sent."""
-    for database in app.database.private.databases():
-        await until(database, "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting')")
+    for database in app.database.private.list_databases():
+        await wait_until(database, "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE state = 'waiting')")
 
 
 async def snapshot_memory(app: App) -> tuple[object, ...]:
     """Return everything in memory."""
-    store = Store.over(app.database, app.clock)  # type: ignore[arg-type]  # Tests use a fake clock.
+    store = Store.create(app.database, app.clock)  # type: ignore[arg-type]  # Tests use a fake clock.
     entries = [
         (e.name, e.content, e.kind, e.reinforcement_count, e.superseded_by) for e in await store.entries.list(MINE)
     ]
@@ -76,20 +76,20 @@ async def test_private_talk_reads_memory_and_writes_no_file(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        await says(telegram, app, "/remember The boat Nimrod lies in Odesa")
-        await says(telegram, app, "Good morning, today I paint the fence")
+        await say(telegram, app, "/remember The boat Nimrod lies in Odesa")
+        await say(telegram, app, "Good morning, today I paint the fence")
         before = await snapshot_memory(app)
-        assert "private from here on" in await says(telegram, app, "/private")
+        assert "private from here on" in await say(telegram, app, "/private")
         model.script(Says(f"Aha, {WORD} soup. And Nimrod lies in Odesa."))
-        await says(telegram, app, f"I prefer {WORD} soup in the boat Nimrod")
+        await say(telegram, app, f"I prefer {WORD} soup in the boat Nimrod")
         request = model.requests[-1]
         assert "The boat Nimrod lies in Odesa" in request.added
         assert any("paint the fence" in said for said in request.said)
         assert "nothing of this talk is kept" in request.added
         # By request, capture, tool call, file and failure.
-        assert "Not noted" in await says(telegram, app, f"Remember that the {WORD} is in the attic")
-        assert "Nothing is kept" in await says(telegram, app, f"/remember {WORD} lessons are on Mondays")
-        assert WORD not in await says(telegram, app, "/recall soup")
+        assert "Not noted" in await say(telegram, app, f"Remember that the {WORD} is in the attic")
+        assert "Nothing is kept" in await say(telegram, app, f"/remember {WORD} lessons are on Mondays")
+        assert WORD not in await say(telegram, app, "/recall soup")
         model.script(
             Calls((("note_add", {"name": WORD, "content": f"a {WORD} in the garden"}),)),
             Calls((("reminder_set", {"text": f"feed the {WORD}", "when": "2026-03-01T09:00"}),)),
@@ -97,85 +97,87 @@ async def test_private_talk_reads_memory_and_writes_no_file(
             Calls((("memory_recall", {"queries": ["boat Nimrod"]}),)),
             Says("I can't keep that here."),
         )
-        await says(telegram, app, f"Note the {WORD} and remind me of it")
+        await say(telegram, app, f"Note the {WORD} and remind me of it")
         refused = [str(one.last) for one in model.requests[-4:-1]]
         assert all("/new first" in text for text in refused)
         assert "The boat Nimrod" in str(model.requests[-1].last)
-        telegram.user_says(chat_id=ANN, sends=document(f"{WORD}.csv", f"bird\n{WORD}\n", "text/csv"), caption="What?")
-        await telegram.wait_for(lambda: "What?" in texts(telegram)[-1])
+        telegram.user_says(
+            chat_id=ANN, sends=create_document(f"{WORD}.csv", f"bird\n{WORD}\n", "text/csv"), caption="What?"
+        )
+        await telegram.wait_for(lambda: "What?" in list_texts(telegram)[-1])
         model.script(Fails(500), Fails(500), Fails(500), Fails(500))
-        await says(telegram, app, f"Does a {WORD} fail?")
+        await say(telegram, app, f"Does a {WORD} fail?")
         telegram.user_says(f"And the {WORD} again", chat_id=ANN)
-        await telegram.wait_for(lambda: "again" in texts(telegram)[-1])
-        await says(telegram, app, "/retry")
-        assert "Nothing of this talk is kept" in await says(telegram, app, "/status")
+        await telegram.wait_for(lambda: "again" in list_texts(telegram)[-1])
+        await say(telegram, app, "/retry")
+        assert "Nothing of this talk is kept" in await say(telegram, app, "/status")
         assert await snapshot_memory(app) == before
         # The messages before it leave the model's view too. They are consolidated later.
-        assert "until /new. Kept as they are: 2." in await says(telegram, app, "/compact 2")
-        await says(telegram, app, f"One more {WORD}")
+        assert "until /new. Kept as they are: 2." in await say(telegram, app, "/compact 2")
+        await say(telegram, app, f"One more {WORD}")
         assert WORD in model.requests[-1].prompt
         assert WORD not in str(await snapshot_memory(app))
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
 
-        assert "all of it is gone" in await says(telegram, app, "/new")
+        assert "all of it is gone" in await say(telegram, app, "/new")
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
         # Messages before it are stored and consolidated as usual.
         spoken = await app.database.rows("SELECT content FROM spoken ORDER BY id")
         assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
         assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
-        await says(telegram, app, "I prefer tea from the samovar")
-        await app.jobs.capture.idle()
+        await say(telegram, app, "I prefer tea from the samovar")
+        await app.jobs.capture.wait_until_idle()
         assert any("samovar" in entry[1] for entry in (await snapshot_memory(app))[0])  # type: ignore[attr-defined]
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
-    assert files_containing(tmp_path) == []
+    assert find_files_containing(tmp_path) == []
 
 
 async def test_private_talk_explains_itself_and_its_button_ends_it(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        assert "/private" in await says(telegram, app, "/help")
-        await says(telegram, app, "/private")
-        assert "private already" in await says(telegram, app, "/private")
-        await says(telegram, app, f"My {WORD} is ill")
+        assert "/private" in await say(telegram, app, "/help")
+        await say(telegram, app, "/private")
+        assert "private already" in await say(telegram, app, "/private")
+        await say(telegram, app, f"My {WORD} is ill")
         press(telegram, "End and delete it")
-        await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "is gone" in list_texts(telegram)[-1])
         await wait_until_settled(app)
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
-        assert "Private" not in await says(telegram, app, "/status")
+        assert find_files_containing(tmp_path) == []
+        assert "Private" not in await say(telegram, app, "/status")
 
 
 async def test_restart_deletes_the_private_talk_and_stays_private(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        await says(telegram, app, "The fence is green")
-        await says(telegram, app, "/private")
-        await says(telegram, app, f"My {WORD} is called Rex")
+        await say(telegram, app, "The fence is green")
+        await say(telegram, app, "/private")
+        await say(telegram, app, f"My {WORD} is called Rex")
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
     async with serve() as app:
-        assert "private talk is gone" in await says(telegram, app, f"I always prefer the {WORD} to the parrot")
+        assert "private talk is gone" in await say(telegram, app, f"I always prefer the {WORD} to the parrot")
         said = model.requests[-1].said
         assert any("fence is green" in text for text in said)
         assert not any("called Rex" in text for text in said)
-        assert "is gone" not in await says(telegram, app, f"And what of the {WORD}?")
+        assert "is gone" not in await say(telegram, app, f"And what of the {WORD}?")
         assert any("to the parrot" in text for text in model.requests[-1].said)
         assert (await snapshot_memory(app))[0] == []
-        assert WORD not in await says(telegram, app, "/recall parrot")
-        await says(telegram, app, "/new")
+        assert WORD not in await say(telegram, app, "/recall parrot")
+        await say(telegram, app, "/new")
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
 
 
 async def begin_private_behind_a_turn(telegram: BotApiServer, model: ModelServer) -> None:
     """Send /private while an answer is being written, so that it waits."""
     model.script(Holds("It takes a while"))
     telegram.user_says("Tell me of the fence", chat_id=ANN)
-    await telegram.wait_for(lambda: telegram.drafts(ANN))
+    await telegram.wait_for(lambda: telegram.list_drafts(ANN))
     telegram.user_says("/private", chat_id=ANN)
 
 
@@ -185,16 +187,16 @@ async def test_messages_after_a_waiting_private_are_in_no_file(
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
-        assert files_containing(tmp_path) == []
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 2)
+        assert find_files_containing(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
+        await telegram.wait_for(lambda: any("2 waiting" in text for text in list_texts(telegram)))
         telegram.user_says("Go on", chat_id=ANN)
-        await telegram.wait_for(lambda: any("You said: Go on" in text for text in texts(telegram)))
+        await telegram.wait_for(lambda: any("You said: Go on" in text for text in list_texts(telegram)))
         await wait_until_sent(app)
-        assert any("private from here on" in text for text in texts(telegram))
+        assert any("private from here on" in text for text in list_texts(telegram))
         assert any(WORD in said for said in model.requests[-1].said)
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
 
 
 async def test_waiting_private_is_not_lost_by_another_answer(
@@ -202,15 +204,15 @@ async def test_waiting_private_is_not_lost_by_another_answer(
 ) -> None:
     async with serve() as app:
         await begin_private_behind_a_turn(telegram, model)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 1)
         telegram.user_says("/status", chat_id=ANN)  # Answered while the turn runs.
-        await telegram.wait_for(lambda: texts(telegram))
+        await telegram.wait_for(lambda: list_texts(telegram))
         telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 2)
-        assert files_containing(tmp_path) == []
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 2)
+        assert find_files_containing(tmp_path) == []
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: any("2 waiting" in text for text in texts(telegram)))
-    assert files_containing(tmp_path) == []
+        await telegram.wait_for(lambda: any("2 waiting" in text for text in list_texts(telegram)))
+    assert find_files_containing(tmp_path) == []
 
 
 async def test_group_topic_is_private_alone_and_for_managers_only(
@@ -222,49 +224,49 @@ async def test_group_topic_is_private_alone_and_for_managers_only(
     telegram.owns(ANN, GROUP)
 
     async def in_topic(app: App, topic: int, text: str, user: int = ANN) -> str:
-        return await says(
+        return await say(
             telegram, app, f"@mneme_test_bot {text}", GROUP, user_id=user, chat_type="supergroup", thread_id=topic
         )
 
     async with serve(telegram_allowed_ids=str(GROUP)) as app:
-        guest = await says(
+        guest = await say(
             telegram, app, "/private@mneme_test_bot", GROUP, user_id=STRANGER, chat_type="supergroup", thread_id=7
         )
         assert "administrators" in guest
-        await says(telegram, app, "/private@mneme_test_bot", GROUP, user_id=ANN, chat_type="supergroup", thread_id=7)
+        await say(telegram, app, "/private@mneme_test_bot", GROUP, user_id=ANN, chat_type="supergroup", thread_id=7)
         model.script(Calls((("memory_recall", {"queries": ["parrot"]}),)), Says("No."))
         await in_topic(app, 7, f"The {WORD} is dearer than the parrot")
         await in_topic(app, 8, "The parrot is called Coco")
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
         spoken = [row["content"] for row in await app.database.rows("SELECT content FROM spoken WHERE role = 'user'")]
         assert spoken == ["The parrot is called Coco"]
-        await says(telegram, app, "/new@mneme_test_bot", GROUP, user_id=ANN, chat_type="supergroup", thread_id=7)
+        await say(telegram, app, "/new@mneme_test_bot", GROUP, user_id=ANN, chat_type="supergroup", thread_id=7)
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
-        assert files_containing(tmp_path, "coco") != []
+        assert find_files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path, "coco") != []
 
 
 async def test_document_is_searched_in_its_private_talk_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     pages = "\n".join([f"Line {number} of a report that says little" for number in range(2_000)])
-    report = document("report.txt", f"{pages}\nThe {WORD} costs 4,312 euros.\n", "text/plain")
+    report = create_document("report.txt", f"{pages}\nThe {WORD} costs 4,312 euros.\n", "text/plain")
     async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}", memory_scope="shared") as app:
-        await says(telegram, app, "/private")
+        await say(telegram, app, "/private")
         model.script(
             Calls((("document_search", {"query": f"what does the {WORD} cost"}),)),
             Says("4,312 euros."),
         )
         telegram.user_says(chat_id=ANN, sends=report, caption="What is dear?")
-        await telegram.wait_for(lambda: "4,312" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "4,312" in list_texts(telegram)[-1])
         assert "4,312 euros" in str(model.requests[-1].last)
         for call in (("document_search", {"query": "euros"}), ("document_read", {"document": 1, "part": 1})):
             model.script(Calls((call,)), Says("Nothing."))
-            await says(telegram, app, "And mine?", STRANGER)
+            await say(telegram, app, "And mine?", STRANGER)
             assert "4,312" not in str(model.requests[-1].last)
-        await says(telegram, app, "/new")
+        await say(telegram, app, "/new")
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
         assert await app.database.value("SELECT count(*) FROM media") == 0
         await app.database.write("INSERT INTO search_parts (search_parts) VALUES ('integrity-check')")
 
@@ -274,58 +276,58 @@ async def test_late_confirmation_and_late_edit_leave_nothing(
 ) -> None:
     confirmed = asyncio.Event()
     async with serve() as app:
-        await says(telegram, app, "/private")
+        await say(telegram, app, "/private")
         await wait_until_sent(app)
         telegram.fault("sendMessage", late=confirmed)
         update = telegram.user_says(f"My {WORD} is called Rex", chat_id=ANN)
-        await telegram.wait_for(lambda: "called Rex" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "called Rex" in list_texts(telegram)[-1])
         telegram.user_says("/new", chat_id=ANN)
-        await until(app.database, "SELECT NOT private FROM sessions")
+        await wait_until(app.database, "SELECT NOT private FROM sessions")
         confirmed.set()
-        await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "is gone" in list_texts(telegram)[-1])
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
-        telegram.user_says(f"My {WORD} is called Tom", chat_id=ANN, edit_of=telegram.message_id_of(update))
-        await telegram.wait_for(lambda: "before you edited it" in texts(telegram)[-1])
+        assert find_files_containing(tmp_path) == []
+        telegram.user_says(f"My {WORD} is called Tom", chat_id=ANN, edit_of=telegram.find_message_id(update))
+        await telegram.wait_for(lambda: "before you edited it" in list_texts(telegram)[-1])
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
 
 
 async def test_message_held_by_stop_is_not_answered_after_the_talk(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        await says(telegram, app, "/private")
+        await say(telegram, app, "/private")
         model.script(Holds(f"The {WORD} is"))
         telegram.user_says(f"What is a {WORD}?", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await telegram.wait_for(lambda: telegram.list_drafts(ANN))
         telegram.user_says(f"And a second {WORD}", chat_id=ANN)
-        await telegram.wait_for(lambda: app.runner.queues.waiting(MINE) == 1)
+        await telegram.wait_for(lambda: app.runner.queues.count_waiting(MINE) == 1)
         telegram.user_says("/stop", chat_id=ANN)
-        await telegram.wait_for(lambda: any("Stopped" in text for text in texts(telegram)))
+        await telegram.wait_for(lambda: any("Stopped" in text for text in list_texts(telegram)))
         await wait_until_settled(app)
-        await says(telegram, app, "/new")
+        await say(telegram, app, "/new")
         await wait_until_sent(app)
-        assert files_containing(tmp_path) == []
-        await says(telegram, app, "Good morning")
+        assert find_files_containing(tmp_path) == []
+        await say(telegram, app, "Good morning")
         assert model.requests[-1].said == ["Good morning"]
     async with serve() as app:
-        await says(telegram, app, "Good night")
-    assert not any(WORD in text for text in texts(telegram)[-2:])
+        await say(telegram, app, "Good night")
+    assert not any(WORD in text for text in list_texts(telegram)[-2:])
 
 
 async def test_retry_leaves_messages_before_the_talk_unchanged(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
-        await says(telegram, app, "The fence is green")
-        await says(telegram, app, "/private")
-        assert "Nothing was said since /private" in await says(telegram, app, "/retry")
-        await says(telegram, app, "And the door?")
+        await say(telegram, app, "The fence is green")
+        await say(telegram, app, "/private")
+        assert "Nothing was said since /private" in await say(telegram, app, "/retry")
+        await say(telegram, app, "And the door?")
         model.script(Says("Blue."))
-        assert await says(telegram, app, "/retry") == "Blue."
+        assert await say(telegram, app, "/retry") == "Blue."
         assert [said.split("\n")[0] for said in model.requests[-1].said][-1] == "And the door?"
-        await says(telegram, app, "/new")
+        await say(telegram, app, "/new")
         kept = [row["content"] for row in await app.database.rows("SELECT content FROM messages ORDER BY id")]
     assert kept == ["The fence is green", "You said: The fence is green"]
 
@@ -342,7 +344,7 @@ async def test_long_private_talk_is_compacted_and_its_summary_deleted(
         assert "[Conversation summary]" in model.requests[-1].system()
         assert await app.database.value("SELECT count(*) FROM entries") == 0
         await person.says("/new")
-        assert files_containing(tmp_path) == []
+        assert find_files_containing(tmp_path) == []
         assert await app.database.value("SELECT count(*) FROM messages") == 2
 
 
@@ -352,7 +354,7 @@ async def test_undo_in_a_private_talk_reverts_an_earlier_change(person: Person, 
     await person.says(f"The {WORD} sings")
     assert "spare key" in await person.says("/undo")
     assert "Nothing" not in await person.says("/new")
-    assert files_containing(tmp_path) == []
+    assert find_files_containing(tmp_path) == []
     assert "spare key" not in await person.says("/recall key")
 
 
@@ -360,18 +362,20 @@ async def test_export_contains_nothing_of_a_private_talk(
     serve: Serve, telegram: BotApiServer, tmp_path: Path, clock: FakeClock
 ) -> None:
     async with serve() as app:
-        await says(telegram, app, "The fence is green")
-        await says(telegram, app, "/private")
-        telegram.user_says(chat_id=ANN, sends=document(f"{WORD}.csv", f"bird\n{WORD}\n", "text/csv"), caption="What?")
-        await telegram.wait_for(lambda: "What?" in texts(telegram)[-1])
+        await say(telegram, app, "The fence is green")
+        await say(telegram, app, "/private")
+        telegram.user_says(
+            chat_id=ANN, sends=create_document(f"{WORD}.csv", f"bird\n{WORD}\n", "text/csv"), caption="What?"
+        )
+        await telegram.wait_for(lambda: "What?" in list_texts(telegram)[-1])
         for number in range(4):
-            await says(telegram, app, f"The {WORD} {number} sings")
-        await says(telegram, app, "/compact 2")
+            await say(telegram, app, f"The {WORD} {number} sings")
+        await say(telegram, app, "/compact 2")
         for owner in (None, MINE):
             folder = tmp_path / f"export {owner}"
-            await Portable(app.database, app.settings.mneme_data_dir / "memory").export(folder, owner)
-            assert files_containing(folder) == []
-            assert files_containing(folder, "fence") != []
+            await Exporter(app.database, app.settings.mneme_data_dir / "memory").export(folder, owner)
+            assert find_files_containing(folder) == []
+            assert find_files_containing(folder, "fence") != []
             empty = await Database.open(tmp_path / f"restored {owner}" / "mneme.db", clock=clock)
             await Importer(empty, tmp_path / f"restored {owner}" / "memory").run(folder)
             assert not await empty.value("SELECT max(private) FROM sessions")
@@ -381,7 +385,7 @@ async def test_export_contains_nothing_of_a_private_talk(
 
 async def test_notice_due_in_a_private_talk_is_sent_afterwards(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
-        await says(telegram, app, "/private")
+        await say(telegram, app, "/private")
         await app.database.write(
             "INSERT INTO owners (name) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM owners WHERE name = ?)", (MINE, MINE)
         )
@@ -390,7 +394,7 @@ async def test_notice_due_in_a_private_talk_is_sent_afterwards(serve: Serve, tel
             """ '[[{"label": "Undo", "text": "/undo_1"}]]', '2026-02-07' FROM owners WHERE name = ?""",
             (MINE,),
         )
-        assert "Learned" not in await says(telegram, app, "Hello")
-        await says(telegram, app, "/new")
-        assert "Learned" in await says(telegram, app, "Hello again")
-    assert "Undo" in labels(telegram)
+        assert "Learned" not in await say(telegram, app, "Hello")
+        await say(telegram, app, "/new")
+        assert "Learned" in await say(telegram, app, "Hello again")
+    assert "Undo" in list_labels(telegram)

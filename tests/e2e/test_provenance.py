@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from bot.kernel import App
-from memory.messages import Provenance, worst
+from memory.messages import Provenance, find_least_trusted
 from memory.store.entry import TYPED_KINDS, Author, Kind, NewEntry
 from tests.support.attacks import INJECTED, KNOWN, OBEYS
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Holds, Says
 from tests.support.talk import Store
-from tests.support.tool_use import CITING, OWNER, entries, use
+from tests.support.tool_use import CITING, OWNER, call_tools, read_entries
 
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
     """Return the services on the App's database."""
-    return Store.over(app.database, clock)
+    return Store.create(app.database, clock)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ class Forwarder:
         self.clock = clock
         self.cites = cites
 
-    async def forwards(self) -> None:
+    async def forward(self) -> None:
         await self.person.says(INJECTED, Provenance.FORWARDED)
 
     async def in_the_same_turn(self) -> tuple[str, list[str]]:
@@ -66,40 +66,40 @@ class Forwarder:
         await self.person.sends("What does this say?")
         before = len(self.model.requests)
         hold.release.set()
-        await self.person.app.runner.idle(self.person.address.session_id)
+        await self.person.app.runner.wait_until_idle(self.person.address.session_id)
         return self.model.requests[before].prompt, [str(r.last) for r in self.model.requests[before + 1 :]]
 
     async def in_the_same_conversation(self) -> tuple[str, list[str]]:
-        await self.forwards()
-        return await self.asks("What did that say?")
+        await self.forward()
+        return await self.ask("What did that say?")
 
     async def recalled_in_a_new_one(self) -> tuple[str, list[str]]:
-        await self.forwards()
+        await self.forward()
         await self.person.says("/new")
         self.clock.forward(days=30)
-        return await self.asks("Tell me about the zanzibar rule again please")
+        return await self.ask("Tell me about the zanzibar rule again please")
 
     async def recalled_from_an_answer_that_quotes_it(self) -> tuple[str, list[str]]:
-        await self.forwards()
+        await self.forward()
         self.model.script(Says(f"It says: {INJECTED}"))
         await self.person.says("Read it out to me, the second half of it")
         await self.person.says("/new")
         self.clock.forward(days=30)
-        return await self.asks("Which words were in the second half of it, read out?")
+        return await self.ask("Which words were in the second half of it, read out?")
 
     async def summarised(self) -> tuple[str, list[str]]:
-        await self.forwards()
+        await self.forward()
         await self.person.says("Nice weather today")
         self.model.script(Says(f"The user wants this: {INJECTED}"))
         assert "Summarised" in await self.person.says("/compact 1")
-        return await self.asks("And now?")
+        return await self.ask("And now?")
 
     async def summarised_twice(self) -> tuple[str, list[str]]:
         await self.summarised_once_more()
-        return await self.asks("And now?")
+        return await self.ask("And now?")
 
     async def summarised_once_more(self) -> None:
-        await self.forwards()
+        await self.forward()
         for number in range(2):
             await self.person.says(f"Nice weather today {number}")
             self.model.script(Says(f"The user wants this: {INJECTED}"))
@@ -109,11 +109,11 @@ class Forwarder:
         await self.summarised_once_more()
         await self.person.says("/new")
         self.clock.forward(days=30)
-        return await self.asks("Which zanzibar rule does the user want?")
+        return await self.ask("Which zanzibar rule does the user want?")
 
-    async def asks(self, text: str) -> tuple[str, list[str]]:
+    async def ask(self, text: str) -> tuple[str, list[str]]:
         before = len(self.model.requests)
-        answers = await use(self.person, self.model, *OBEYS, say=text, quote=text if self.cites else "")
+        answers = await call_tools(self.person, self.model, *OBEYS, say=text, quote=text if self.cites else "")
         return self.model.requests[before].prompt, answers
 
 
@@ -168,7 +168,7 @@ async def test_foreign_text_is_never_in_a_system_message(
     await person.says("/compact 1")
     for days in (0, 1, 30):
         await person.says("And what else is new?")
-        await use(person, model, ("history_search", {"query": "travel"}), say="Look it up")
+        await call_tools(person, model, ("history_search", {"query": "travel"}), say="Look it up")
         await person.says("/new")
         clock.forward(days=days)
         await person.says("Good morning")
@@ -209,7 +209,7 @@ async def test_tools_citing_typed_words_work_despite_foreign_text(
     if days:
         await person.says("/new")
         clock.forward(days=days)
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("memory_recall", {"query": "example"}),
@@ -227,7 +227,7 @@ async def test_tools_without_a_citation_need_approval(
     person: Person, model: ModelServer, store: Store, long_term: Path
 ) -> None:
     before = await store.entries.list(OWNER)
-    answers = await use(person, model, *LASTING, say="Tell me about colours", quote="")
+    answers = await call_tools(person, model, *LASTING, say="Tell me about colours", quote="")
     assert all("not confirmed" in answer for answer in answers), answers
     waiting = [e for e in await store.entries.list(OWNER) if e.unconfirmed is not None]
     assert [e for e in await store.entries.list(OWNER) if e.unconfirmed is None] == before
@@ -240,7 +240,7 @@ async def test_tools_without_a_citation_need_approval(
     for entry in sorted(waiting, key=lambda one: one.id):
         assert "Confirmed" in await person.says(f"/confirm_{entry.id}")
     assert long_term.read_text() == "- Lives in Kyiv\n- Blue is the colour\n"
-    found = await entries(store)
+    found = await read_entries(store)
     assert found["plan"].content == "Paint the fence blue"
     assert "deploy" not in found
     assert {e.unconfirmed for e in found.values()} == {None}
@@ -248,7 +248,7 @@ async def test_tools_without_a_citation_need_approval(
     await person.says("And now?")
     assert "Answers are to be short" in str(model.requests[-1].messages[0]["content"])
     assert "Restored" in await person.says("/undo")
-    assert "deploy" in await entries(store)
+    assert "deploy" in await read_entries(store)
 
 
 async def test_unchecked_tool_write_is_checked_later(
@@ -256,7 +256,7 @@ async def test_unchecked_tool_write_is_checked_later(
 ) -> None:
     model.second_look = lambda _: Says("no answer")
     call = ("memory_learn", {"fact": "The user likes blue"})
-    answers = await use(person, model, call, say="I like blue things")
+    answers = await call_tools(person, model, call, say="I like blue things")
     assert "not confirmed yet: it is checked later" in answers[0]
     model.second_look = lambda _: Says(json.dumps({"1": {"verdict": "follows"}}))
     assert await app.jobs.consolidation.review()
@@ -267,7 +267,7 @@ async def test_fact_typed_word_for_word_needs_no_second_look(person: Person, mod
     model.second_look = lambda _: Says("no answer")
     say = "I like blue things. What about you?"
     call = ("memory_learn", {"fact": "I like blue things.", "quote": "I like blue things."})
-    assert (await use(person, model, call, say=say))[0].startswith("saved the fact")
+    assert (await call_tools(person, model, call, say=say))[0].startswith("saved the fact")
     assert {e.unconfirmed for e in await store.entries.list(OWNER)} == {None}
 
 
@@ -315,7 +315,7 @@ async def test_summary_of_foreign_text_is_marked_as_data(person: Person, model: 
 
 
 def test_worst_provenance_of_several_wins() -> None:
-    assert worst([]) is Provenance.TYPED
-    assert worst([None, Provenance.TYPED]) is Provenance.TYPED
-    assert worst([Provenance.TYPED, Provenance.FILE, None, Provenance.WEB]) is Provenance.WEB
-    assert not worst([None]).is_foreign
+    assert find_least_trusted([]) is Provenance.TYPED
+    assert find_least_trusted([None, Provenance.TYPED]) is Provenance.TYPED
+    assert find_least_trusted([Provenance.TYPED, Provenance.FILE, None, Provenance.WEB]) is Provenance.WEB
+    assert not find_least_trusted([None]).is_foreign

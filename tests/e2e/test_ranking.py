@@ -45,7 +45,7 @@ EXCHANGES = (
 @pytest.fixture
 def store(database: Database, clock: FakeClock) -> Store:
     """Return the services on a fresh database."""
-    return Store.over(database, clock)
+    return Store.create(database, clock)
 
 
 @pytest.fixture
@@ -59,20 +59,22 @@ async def session(store: Store) -> Session:
     return await store.session()
 
 
-async def relevant(store: Store, recall: Recall, session: Session, question: str) -> str:
-    visible = await store.sessions.transcript(session.id)
+async def find_relevant(store: Store, recall: Recall, session: Session, question: str) -> str:
+    visible = await store.sessions.read_transcript(session.id)
     found = await recall.find(question, session.owner, visible)
-    return (await recall.relevant(found, visible, 1_200)).text
+    return (await recall.format_relevant(found, visible, 1_200)).text
 
 
 async def test_answer_is_ranked_above_messages_with_only_its_words(
     store: Store, recall: Recall, session: Session
 ) -> None:
     for number in range(5):
-        await store.exchange(session, f"The lighthouse has a garden {number}", "It does.")
-    await store.turn(session, user("Who keeps the lighthouse?"), assistant("That is old Taras Bulba from Odesa."))
+        await store.commit_exchange(session, f"The lighthouse has a garden {number}", "It does.")
+    await store.commit_turn(
+        session, user("Who keeps the lighthouse?"), assistant("That is old Taras Bulba from Odesa.")
+    )
     await store.sessions.clear_messages(session.id)
-    hits = await recall.hits("who is the one that keeps the lighthouse", session.owner, Filter([MESSAGE_KIND]), 2)
+    hits = await recall.find_hits("who is the one that keeps the lighthouse", session.owner, Filter([MESSAGE_KIND]), 2)
     assert "Taras" in " ".join(hit.content for hit in hits)
 
 
@@ -80,9 +82,9 @@ async def test_answer_is_ranked_above_messages_with_only_its_words(
 async def test_pronouns_in_private_chat_mean_user_and_assistant(
     store: Store, recall: Recall, session: Session, question: str, first: str
 ) -> None:
-    await store.turn(session, user("I cooked borscht"), assistant("You can cook, borscht is not easy"))
+    await store.commit_turn(session, user("I cooked borscht"), assistant("You can cook, borscht is not easy"))
     await store.sessions.clear_messages(session.id)
-    hits = await recall.hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
+    hits = await recall.find_hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
     assert hits[0].content.startswith(first)
 
 
@@ -93,8 +95,8 @@ async def test_group_message_of_the_named_speaker_is_ranked_first(
     store: Store, recall: Recall, session: Session, question: str, speaker: str
 ) -> None:
     for name, text in (("Taras", "I swim, schwimmt at noon"), ("Olena", "I swim, schwimmt at noon too")):
-        await store.turn(session, Message(Role.USER, text, store.clock(), speaker=name))
-    hits = await recall.hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
+        await store.commit_turn(session, Message(Role.USER, text, store.clock(), speaker=name))
+    hits = await recall.find_hits(question, session.owner, Filter([MESSAGE_KIND]), 2)
     assert hits[0].source == speaker
 
 
@@ -104,11 +106,11 @@ async def test_near_meaning_precedes_a_single_matching_word(
 ) -> None:
     told = "Some dachshund named Biscuit came by this morning"
     for said in ("The household waste goes out on Friday", told, *(said for said, _ in EXCHANGES)):
-        await store.turn(session, user(said))
+        await store.commit_turn(session, user(said))
     meanings = {"dachshund": "dog", "hound": "dog", "собакой": "dog", "named": "name", "addressed": "name"}
     vectors = await embed_missing(database, Search(database), MeaningEmbedder(meanings))
     recall = Recall(Search(database), database, TokenCounter(), in_utc, Ranker(database, vectors))
-    hits = await recall.hits(question, session.owner, Filter(kinds=[MESSAGE_KIND]), 3)
+    hits = await recall.find_hits(question, session.owner, Filter(kinds=[MESSAGE_KIND]), 3)
     assert hits[0].content == told
 
 
@@ -117,9 +119,9 @@ async def test_number_far_back_in_a_long_text_is_shown_whole(
     store: Store, recall: Recall, session: Session, number: str
 ) -> None:
     text = f"{'blah ' * 300}locker{'blah ' * 20}the number {number} is the one {'blah ' * 300}"
-    await store.exchange(session, text, "Noted.")
+    await store.commit_exchange(session, text, "Noted.")
     await store.sessions.clear_messages(session.id)
-    line = await relevant(store, recall, session, f"what is {number} for?")
+    line = await find_relevant(store, recall, session, f"what is {number} for?")
     assert number in line
     assert len(line) < MAX_EXCERPT_CHARS + 100
 
@@ -129,10 +131,10 @@ async def test_relevant_memory_fills_the_token_budget(
     store: Store, recall: Recall, session: Session, number: int
 ) -> None:
     for lamp in range(number):
-        await store.exchange(session, f"Lamp {lamp} of the lighthouse is broken, the keeper says", "I see.")
+        await store.commit_exchange(session, f"Lamp {lamp} of the lighthouse is broken, the keeper says", "I see.")
     await store.sessions.clear_messages(session.id)
-    text = await relevant(store, recall, session, "Which lamps of the lighthouse are broken?")
-    assert len(text.splitlines()) == 1 + number or 1_100 < TokenCounter().text(text) <= 1_200
+    text = await find_relevant(store, recall, session, "Which lamps of the lighthouse are broken?")
+    assert len(text.splitlines()) == 1 + number or 1_100 < TokenCounter().count(text) <= 1_200
 
 
 @pytest.mark.parametrize(("kind", "most"), [("off_topic", 0.25), ("small_talk", 0.1), ("small_talk_held", 0.1)])
@@ -140,10 +142,10 @@ async def test_unrelated_message_recalls_little(
     store: Store, recall: Recall, session: Session, kind: str, most: float
 ) -> None:
     for asked, answered in EXCHANGES:
-        await store.exchange(session, asked, answered)
+        await store.commit_exchange(session, asked, answered)
         await store.sessions.clear_messages(session.id)
     messages = [message for some in UNRELATED[kind].values() for message in some]
-    shown = [message for message in messages if await relevant(store, recall, session, message)]
+    shown = [message for message in messages if await find_relevant(store, recall, session, message)]
     assert len(shown) <= most * len(messages), shown
 
 
@@ -166,16 +168,18 @@ async def test_related_question_recalls_its_answer(
     store: Store, recall: Recall, session: Session, question: str, answer: str
 ) -> None:
     for asked, answered in EXCHANGES:
-        await store.exchange(session, asked, answered)
+        await store.commit_exchange(session, asked, answered)
         await store.sessions.clear_messages(session.id)
-    assert answer in await relevant(store, recall, session, question)
+    assert answer in await find_relevant(store, recall, session, question)
 
 
 async def test_notes_in_twelve_languages_are_recalled(store: Store, recall: Recall, session: Session) -> None:
     notes, questions = read_notes()
     for number, note in enumerate(notes):
         await store.entries.add(session.owner, NewEntry(note, name=f"n{number}"))
-    missed = [text for _, text, note in questions if notes[note] not in await relevant(store, recall, session, text)]
+    missed = [
+        text for _, text, note in questions if notes[note] not in await find_relevant(store, recall, session, text)
+    ]
     assert len(missed) <= len(questions) // 20, missed
 
 
@@ -191,5 +195,5 @@ async def test_notes_in_twelve_languages_are_recalled(store: Store, recall: Reca
     ],
 )
 def test_query_terms_match_other_word_forms(question: str, text: str, terms: int) -> None:
-    assert len(QueryTerms(question).term_counts(text)) == terms
-    assert len(QueryTerms(question).positions(text)) == terms
+    assert len(QueryTerms(question).count_terms(text)) == terms
+    assert len(QueryTerms(question).find_positions(text)) == terms

@@ -14,13 +14,13 @@ from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.talk import Store, assistant, user
-from tests.support.tool_use import OWNER, use
+from tests.support.tool_use import OWNER, call_tools
 
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
     """Return the services on the App's database."""
-    return Store.over(app.database, clock)
+    return Store.create(app.database, clock)
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def recall(**arguments: object) -> tuple[str, object]:
 async def add_trips(store: Store, session: Session, clock: FakeClock, *cities: str) -> None:
     """Add a conversation for each city, one day apart, the first today."""
     for city in cities:
-        await store.exchange(session, f"I visited {city} at last", "How was it?")
-        await store.exchange(session, "It was lovely and the food was good", "I am glad.")
+        await store.commit_exchange(session, f"I visited {city} at last", "How was it?")
+        await store.commit_exchange(session, "It was lovely and the food was good", "I am glad.")
         await store.sessions.clear_messages(session.id)
         clock.forward(days=1)
 
@@ -47,10 +47,12 @@ async def add_trips(store: Store, session: Session, clock: FakeClock, *cities: s
 async def test_recall_of_several_queries_merges_the_best_of_each(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
-    await store.exchange(session, "The lighthouse is white", "I see.")
-    await store.exchange(session, "My boat is called Kolibri", "A nice name.")
+    await store.commit_exchange(session, "The lighthouse is white", "I see.")
+    await store.commit_exchange(session, "My boat is called Kolibri", "A nice name.")
     await store.sessions.clear_messages(session.id)
-    (answer,) = await use(person, model, recall(queries=["lighthouse colour", "name of the boat", "white lighthouse"]))
+    (answer,) = await call_tools(
+        person, model, recall(queries=["lighthouse colour", "name of the boat", "white lighthouse"])
+    )
     lines = answer.splitlines()
     assert "The lighthouse is white" in lines[0]
     assert "Kolibri" in lines[1]
@@ -70,9 +72,9 @@ async def test_recall_of_several_queries_merges_the_best_of_each(
 async def test_recall_accepts_the_argument_styles_of_models(
     person: Person, model: ModelServer, store: Store, session: Session, arguments: dict[str, object]
 ) -> None:
-    await store.exchange(session, "The lighthouse is white", "I see.")
+    await store.commit_exchange(session, "The lighthouse is white", "I see.")
     await store.sessions.clear_messages(session.id)
-    (answer,) = await use(person, model, ("memory_recall", arguments))
+    (answer,) = await call_tools(person, model, ("memory_recall", arguments))
     assert answer == ("- [2026-02-07 12:15, conversation, message 1] User: The lighthouse is white | Assistant: I see.")
 
 
@@ -103,7 +105,7 @@ async def test_recall_accepts_the_argument_styles_of_models(
 async def test_recall_with_impossible_arguments_returns_one_sentence(
     person: Person, model: ModelServer, arguments: object, answer: str
 ) -> None:
-    (said,) = await use(person, model, ("memory_recall", arguments))
+    (said,) = await call_tools(person, model, ("memory_recall", arguments))
     assert said.startswith(answer)
     assert "\n" not in said
 
@@ -113,7 +115,7 @@ async def test_recall_of_every_mention_groups_by_day_and_counts(
 ) -> None:
     await add_trips(store, session, clock, "Rome", "Oslo", "Lviv")
     await store.entries.add(OWNER, NewEntry("visited cities: Rome", name="cities", kind=Kind.FACT))
-    (answer,) = await use(person, model, recall(queries="visited", every=True))
+    (answer,) = await call_tools(person, model, recall(queries="visited", every=True))
     assert answer.splitlines()[0] == "4 with all words of a query, 0 more with some of them:"
     assert sorted(answer.split("\n[")[1:]) == [
         "2026-02-07, conversation]\n- 12:15, message 1: User: I visited Rome at last",
@@ -127,7 +129,7 @@ async def test_recall_of_every_mention_lists_complete_matches_first(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
     await add_trips(store, session, clock, "Rome", "Oslo")
-    (answer,) = await use(person, model, recall(queries=["visited Oslo", "food"], every=True))
+    (answer,) = await call_tools(person, model, recall(queries=["visited Oslo", "food"], every=True))
     head, whole, some = re.split("\nThese hold .*:\n", answer)
     assert head == "3 with all words of a query, 1 more with some of them:"
     assert [city for city in ("Oslo", "Rome") if city in whole] == ["Oslo"]
@@ -146,10 +148,10 @@ async def test_recall_of_every_mention_lists_complete_matches_first(
 async def test_mentions_are_found_in_other_forms_and_scripts(
     person: Person, model: ModelServer, store: Store, session: Session, said: str, subject: str
 ) -> None:
-    await store.exchange(session, said, "…")
+    await store.commit_exchange(session, said, "…")
     await store.sessions.clear_messages(session.id)
     question = {"Theaters": "Wie oft waren wir in den Theatern?"}.get(subject, subject)
-    (answer,) = await use(person, model, recall(queries=[question], every=True))
+    (answer,) = await call_tools(person, model, recall(queries=[question], every=True))
     assert said in answer
 
 
@@ -157,15 +159,15 @@ async def test_pages_of_mentions_are_complete_and_count_the_rest(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
     for number in range(130):
-        await store.exchange(session, f"I ran {number} kilometres along the river and back home", "Well done!")
+        await store.commit_exchange(session, f"I ran {number} kilometres along the river and back home", "Well done!")
         if number % 7 == 0:
             await store.sessions.clear_messages(session.id)
             clock.forward(days=1)
     seen: list[int] = []
     page, left = 1, 130
     while left:
-        (answer,) = await use(person, model, recall(queries=["ran"], every=True, page=page, tokens=500))
-        assert TokenCounter().text(answer) <= 500
+        (answer,) = await call_tools(person, model, recall(queries=["ran"], every=True, page=page, tokens=500))
+        assert TokenCounter().count(answer) <= 500
         assert answer.startswith("130 with all words of a query")
         seen += [int(number) for number in re.findall(r"ran (\d+) kilo", answer)]
         more = re.search(r"\n\((\d+) more: page=(\d+)\)$", answer)
@@ -173,7 +175,7 @@ async def test_pages_of_mentions_are_complete_and_count_the_rest(
         assert left == 130 - len(seen)
         page += 1
     assert sorted(seen) == list(range(130))
-    (answer,) = await use(person, model, recall(queries=["ran"], every=True, page=page, tokens=500))
+    (answer,) = await call_tools(person, model, recall(queries=["ran"], every=True, page=page, tokens=500))
     assert answer == f"error: there is no page {page}: {page - 1} is the last"
 
 
@@ -184,8 +186,8 @@ async def test_pages_of_a_search_are_contiguous(
         await store.entries.add(OWNER, NewEntry(f"lighthouse {number} stands on the cliff", name=f"n{number}"))
     seen: list[str] = []
     for page in range(1, 20):
-        (answer,) = await use(person, model, recall(queries="lighthouse", page=page, tokens=100))
-        assert TokenCounter().text(answer) <= 100
+        (answer,) = await call_tools(person, model, recall(queries="lighthouse", page=page, tokens=100))
+        assert TokenCounter().count(answer) <= 100
         if answer.startswith("error: there is no page"):
             break
         seen += re.findall(r"note (n\d+)\]", answer)
@@ -195,12 +197,12 @@ async def test_pages_of_a_search_are_contiguous(
 async def test_recall_omits_and_counts_passages_quoted_in_the_request(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
-    await store.exchange(session, "The lighthouse is white", "I see.")
+    await store.commit_exchange(session, "The lighthouse is white", "I see.")
     await store.sessions.clear_messages(session.id)
-    await store.exchange(session, "My boat is called Kolibri", "A nice name.")
+    await store.commit_exchange(session, "My boat is called Kolibri", "A nice name.")
     await store.sessions.clear_messages(session.id)
     queries = ["lighthouse", "my boat"]
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         recall(queries=queries[:1]),
@@ -221,9 +223,9 @@ async def test_partially_quoted_message_is_recalled_again(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     said = f"The lighthouse is white. {'Seagulls everywhere. ' * 20}The keeper is called Marek."
-    await store.exchange(session, said, "I see.")
+    await store.commit_exchange(session, said, "I see.")
     await store.sessions.clear_messages(session.id)
-    (answer,) = await use(person, model, recall(queries="keeper Marek"), say="What colour is the lighthouse?")
+    (answer,) = await call_tools(person, model, recall(queries="keeper Marek"), say="What colour is the lighthouse?")
     assert "The keeper is called Marek." in answer
 
 
@@ -231,10 +233,10 @@ async def test_pages_without_quoted_passages_are_contiguous(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
     for number in range(24):
-        await store.exchange(session, f"Lighthouse {number} stands on the {'rocky ' * 40}cliff", "I see.")
+        await store.commit_exchange(session, f"Lighthouse {number} stands on the {'rocky ' * 40}cliff", "I see.")
     await store.sessions.clear_messages(session.id)
     calls = [recall(queries="lighthouse cliff", page=page, tokens=300) for page in range(1, 6)]
-    answers = await use(person, model, *calls, say="Which lighthouse stands on the cliff?")
+    answers = await call_tools(person, model, *calls, say="Which lighthouse stands on the cliff?")
     quoted = {int(number) for number in re.findall(r"Lighthouse (\d+) ", str(model.requests[-1].messages[1]))}
     left_out = int(answers[0].removeprefix("(").partition(" quoted to you already)\n")[0])
     seen: list[int] = []
@@ -253,7 +255,7 @@ async def test_time_range_limits_a_search_or_lists_all_messages(
     person: Person, model: ModelServer, store: Store, session: Session, clock: FakeClock
 ) -> None:
     await add_trips(store, session, clock, "Rome", "Oslo", "Lviv")
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         recall(queries="visited", since="2026-02-08", until="2026-02-08"),
@@ -273,9 +275,9 @@ async def test_recall_around_a_message_shows_its_neighbours(
 ) -> None:
     await add_trips(store, session, clock, "Rome")
     for number in range(40):
-        await store.exchange(session, f"question {number}", f"answer {number}")
+        await store.commit_exchange(session, f"question {number}", f"answer {number}")
     await store.sessions.clear_messages(session.id)
-    answers = await use(
+    answers = await call_tools(
         person, model, recall(around=1), recall(around="25", tokens=150), recall(around=84, tokens=2000)
     )
     assert answers[0].splitlines() == [
@@ -289,24 +291,24 @@ async def test_recall_around_a_message_shows_its_neighbours(
     assert 25 in numbers
     assert answers[1].splitlines()[0] == f"(more was said before: around={numbers[0]})"
     assert answers[1].splitlines()[-1] == f"(more was said after: around={numbers[-1]})"
-    assert TokenCounter().text(answers[1]) <= 150
+    assert TokenCounter().count(answers[1]) <= 150
     assert "after" not in answers[2].splitlines()[-1]
 
 
 async def test_message_longer_than_the_budget_is_cut(
     person: Person, model: ModelServer, store: Store, session: Session
 ) -> None:
-    await store.exchange(session, "lighthouse " * 2000, "I see.")
+    await store.commit_exchange(session, "lighthouse " * 2000, "I see.")
     await store.sessions.clear_messages(session.id)
-    (answer,) = await use(person, model, recall(around=1, tokens=100))
-    assert 50 < TokenCounter().text(answer) <= 100
+    (answer,) = await call_tools(person, model, recall(around=1, tokens=100))
+    assert 50 < TokenCounter().count(answer) <= 100
     assert answer.startswith("- [2026-02-07 12:15, message 1] User: lighthouse lighthouse")
 
 
 async def test_messages_of_other_owners_can_not_be_read(person: Person, model: ModelServer, store: Store) -> None:
     other = await store.session("other")
-    await store.exchange(other, "the lighthouse is white", "I see.")
-    answers = await use(
+    await store.commit_exchange(other, "the lighthouse is white", "I see.")
+    answers = await call_tools(
         person,
         model,
         recall(around=1),
@@ -322,10 +324,12 @@ async def test_foreign_passage_is_marked_and_blocks_confirmation(
     person: Person, model: ModelServer, store: Store, session: Session, arguments: dict[str, object]
 ) -> None:
     forwarded = Message(Role.USER, "the lighthouse is white", store.clock(), provenance=Provenance.FORWARDED)
-    await store.turn(session, forwarded, assistant("I see.", store.clock()))
-    await store.turn(session, user("Fine", store.clock()), assistant("Good.", store.clock()))
+    await store.commit_turn(session, forwarded, assistant("I see.", store.clock()))
+    await store.commit_turn(session, user("Fine", store.clock()), assistant("Good.", store.clock()))
     await store.sessions.clear_messages(session.id)
-    answers = await use(person, model, ("memory_recall", arguments), ("memory_learn", {"fact": "A white lighthouse"}))
+    answers = await call_tools(
+        person, model, ("memory_recall", arguments), ("memory_learn", {"fact": "A white lighthouse"})
+    )
     assert "User [forwarded]: the lighthouse is white" in answers[0]
     assert "not confirmed" in answers[1]
 

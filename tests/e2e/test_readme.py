@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import setting_names
+from config.settings import list_setting_names
 from tests.conftest import OpenApp
 from tests.support.servers.model import ModelServer
 
@@ -66,7 +66,7 @@ async def test_documented_slash_commands_are_complete(start: OpenApp) -> None:
 def test_documented_settings_exist() -> None:
     named = set(re.findall(r"`([A-Z][A-Z0-9]*_[A-Z_]+)`", FOR_USERS))
     assert len(named) > 30
-    assert named <= set(setting_names())
+    assert named <= set(list_setting_names())
 
 
 def test_ci_runs_the_documented_command() -> None:

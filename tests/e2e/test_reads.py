@@ -14,7 +14,7 @@ MAX_READS = 13
 MAX_READS_OF_SHORT_MESSAGE = 17
 
 
-class Reads:
+class ReadCounter:
     """Counts the statements of an App's reading connection, without those of triggers."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Reads:
         return "\n".join(self.statements)
 
 
-async def remembers_much(person: Person) -> None:
+async def add_many_memories(person: Person) -> None:
     """Add typed memories, notes, an ended conversation, and one with a summary."""
     for number in range(20):
         await person.says(f"/remember The boat number {number} lies in the harbour")
@@ -55,16 +55,16 @@ async def remembers_much(person: Person) -> None:
     ],
 )
 async def test_plain_turn_reads_the_database_a_few_times(person: Person, app: App, question: str, most: int) -> None:
-    await remembers_much(person)
-    reads = Reads()
+    await add_many_memories(person)
+    reads = ReadCounter()
     await reads.begin(app)
     assert await person.says(question)
     assert 0 < len(reads.statements) <= most, str(reads)
 
 
 async def test_conversation_and_index_are_read_once_per_turn(person: Person, app: App) -> None:
-    await remembers_much(person)
-    reads = Reads()
+    await add_many_memories(person)
+    reads = ReadCounter()
     await reads.begin(app)
     await person.says("Where is the harbour of the green boat?")
     assert sum("LEFT JOIN markers" in statement for statement in reads.statements) == 1, str(reads)

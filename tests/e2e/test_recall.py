@@ -30,7 +30,7 @@ PLENTY = 10_000
 @pytest.fixture
 def store(database: Database, clock: FakeClock) -> Store:
     """Return the services on a fresh database."""
-    return Store.over(database, clock)
+    return Store.create(database, clock)
 
 
 @pytest.fixture
@@ -44,19 +44,21 @@ async def session(store: Store) -> Session:
     return await store.session()
 
 
-async def relevant(store: Store, recall: Recall, session: Session, question: str, tokens: int = PLENTY) -> list[str]:
-    visible = await store.sessions.transcript(session.id)
+async def find_relevant(
+    store: Store, recall: Recall, session: Session, question: str, tokens: int = PLENTY
+) -> list[str]:
+    visible = await store.sessions.read_transcript(session.id)
     found = await recall.find(question, session.owner, visible)
-    return (await recall.relevant(found, visible, tokens)).text.splitlines()
+    return (await recall.format_relevant(found, visible, tokens)).text.splitlines()
 
 
 async def add_earlier_exchange(store: Store, session: Session, asked: str, answered: str = "I see.") -> None:
     """Add an exchange of a conversation that has ended."""
-    await store.exchange(session, asked, answered)
+    await store.commit_exchange(session, asked, answered)
     await store.sessions.clear_messages(session.id)
 
 
-def relevant_memory(request: str) -> str:
+def extract_relevant_memory(request: str) -> str:
     """Return the part of a request with relevant memory."""
     return request.partition("# Relevant Memory\n")[2].partition("\n\nNow: ")[0]
 
@@ -65,17 +67,17 @@ async def test_single_common_word_is_not_relevant(store: Store, recall: Recall, 
     for other in ("The kettle is broken", "Some gravel arrived", "One curtain looks old"):
         await add_earlier_exchange(store, session, other)
     await add_earlier_exchange(store, session, "Could you explain this carpet pattern again?")
-    assert await relevant(store, recall, session, "Explain photosynthesis and respiration") == []
-    assert await relevant(store, recall, session, "Explain the carpet pattern") != []
+    assert await find_relevant(store, recall, session, "Explain photosynthesis and respiration") == []
+    assert await find_relevant(store, recall, session, "Explain the carpet pattern") != []
 
 
 async def test_statement_shows_only_memories_on_the_same_subject(
     store: Store, recall: Recall, session: Session
 ) -> None:
     await add_earlier_exchange(store, session, "That was a lovely concert in the garden yesterday")
-    assert await relevant(store, recall, session, "What a lovely evening with friends, so much laughing") == []
-    assert await relevant(store, recall, session, "The concert was really so lovely") != []
-    assert await relevant(store, recall, session, "Which concert?") != []
+    assert await find_relevant(store, recall, session, "What a lovely evening with friends, so much laughing") == []
+    assert await find_relevant(store, recall, session, "The concert was really so lovely") != []
+    assert await find_relevant(store, recall, session, "Which concert?") != []
 
 
 async def test_exchange_before_new_is_in_the_request_with_its_date(
@@ -83,12 +85,12 @@ async def test_exchange_before_new_is_in_the_request_with_its_date(
 ) -> None:
     model.script(Says("I will keep that in mind."))
     await person.says("The number of the locker at the station was 4711")
-    assert relevant_memory(model.requests[-1].system()) == ""
+    assert extract_relevant_memory(model.requests[-1].system()) == ""
     await person.says("/new")
     clock.forward(days=20)
     await person.says("What is the number of my locker?")
     request = model.requests[-1]
-    assert relevant_memory(request.system()).splitlines()[-1] == (
+    assert extract_relevant_memory(request.system()).splitlines()[-1] == (
         "- [2026-02-07 12:15, conversation] User: The number of the locker at the station was 4711"
         " | Assistant: I will keep that in mind."
     )
@@ -120,7 +122,7 @@ async def test_question_among_other_sentences_is_answered_from_memory(
     await person.says("The number of the locker at the station was 4711")
     await person.says("/new")
     await person.says(message)
-    assert "was 4711" in relevant_memory(model.requests[-1].system())
+    assert "was 4711" in extract_relevant_memory(model.requests[-1].system())
     assert model.requests[-1].last == message
 
 
@@ -147,14 +149,14 @@ async def test_question_in_speech_without_punctuation_is_answered_from_memory(
     await add_earlier_exchange(store, session, said)
     for other in ("The kettle is broken", "Some gravel arrived", "One curtain looks old"):
         await add_earlier_exchange(store, session, other)
-    assert "4711" in " ".join(await relevant(store, recall, session, message))
+    assert "4711" in " ".join(await find_relevant(store, recall, session, message))
 
 
 async def test_statement_with_a_common_word_shows_nothing(person: Person, model: ModelServer) -> None:
     await person.says("The number of the locker at the station was 4711")
     await person.says("/new")
     await person.says(" ".join((*TALK, "Then I stood at the station.")))
-    assert relevant_memory(model.requests[-1].system()) == ""
+    assert extract_relevant_memory(model.requests[-1].system()) == ""
 
 
 async def test_two_questions_in_a_message_share_the_budget(store: Store, recall: Recall, session: Session) -> None:
@@ -162,7 +164,7 @@ async def test_two_questions_in_a_message_share_the_budget(store: Store, recall:
         await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
         await add_earlier_exchange(store, session, f"The suitcase number {number} is lost")
     both = f"{TALK[0]} Which lighthouses are white? {TALK[1]} Which suitcases are lost?"
-    lines = await relevant(store, recall, session, both, tokens=400)
+    lines = await find_relevant(store, recall, session, both, tokens=400)
     found = [sum(word in line for line in lines) for word in ("lighthouse", "suitcase")]
     assert sum(found) == len(lines) > 10
     assert abs(found[0] - found[1]) <= 1
@@ -173,8 +175,10 @@ async def test_question_without_hits_leaves_its_budget_to_the_other(
 ) -> None:
     for number in range(10, 40):
         await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
-    alone = await relevant(store, recall, session, "Which lighthouses are white?", tokens=400)
-    both = await relevant(store, recall, session, "Which lighthouses are white? Who won the cup in 1998?", tokens=400)
+    alone = await find_relevant(store, recall, session, "Which lighthouses are white?", tokens=400)
+    both = await find_relevant(
+        store, recall, session, "Which lighthouses are white? Who won the cup in 1998?", tokens=400
+    )
     assert sorted(both) == sorted(alone)
 
 
@@ -183,7 +187,9 @@ async def test_question_is_searched_together_with_the_sentence_before(
 ) -> None:
     for name in ("Taras", "Marco", "Nadia", "Pavlo"):
         await add_earlier_exchange(store, session, f"The birthday of my cousin {name} is in {name}tember")
-    lines = await relevant(store, recall, session, "My cousin Nadia comes to visit. When is the birthday?", tokens=60)
+    lines = await find_relevant(
+        store, recall, session, "My cousin Nadia comes to visit. When is the birthday?", tokens=60
+    )
     assert "Nadiatember" in " ".join(lines)
 
 
@@ -193,7 +199,7 @@ async def test_question_of_two_sentences_among_others_is_searched_whole(
     for name in ("Taras", "Marco", "Nadia", "Pavlo"):
         await add_earlier_exchange(store, session, f"The birthday of my cousin {name} is in {name}tember")
     message = " ".join((*TALK, "You remember my cousin Nadia? When is the birthday?", *TALK))
-    assert "Nadiatember" in (await relevant(store, recall, session, message, tokens=120))[0]
+    assert "Nadiatember" in (await find_relevant(store, recall, session, message, tokens=120))[0]
 
 
 @pytest.mark.parametrize(
@@ -208,19 +214,19 @@ async def test_short_question_is_searched_with_the_exchange_before_it(
     store: Store, recall: Recall, session: Session, said: str, before: str, message: str
 ) -> None:
     await add_earlier_exchange(store, session, said)
-    assert await relevant(store, recall, session, message) == []
-    await store.exchange(session, before, "Yes, why not.")
-    assert said in " ".join(await relevant(store, recall, session, message))
+    assert await find_relevant(store, recall, session, message) == []
+    await store.commit_exchange(session, before, "Yes, why not.")
+    assert said in " ".join(await find_relevant(store, recall, session, message))
     for other in ("Thanks!", "How are you?", "What is the capital of Australia?"):
-        assert await relevant(store, recall, session, other) == []
+        assert await find_relevant(store, recall, session, other) == []
 
 
 async def test_short_question_is_searched_with_the_answer_before_it(
     store: Store, recall: Recall, session: Session
 ) -> None:
     await add_earlier_exchange(store, session, "Mary keeps bees on the roof of the library")
-    await store.exchange(session, "Who is the sister of Ann?", "Her sister is Mary, who keeps bees.")
-    assert "library" in " ".join(await relevant(store, recall, session, "And where?"))
+    await store.commit_exchange(session, "Who is the sister of Ann?", "Her sister is Mary, who keeps bees.")
+    assert "library" in " ".join(await find_relevant(store, recall, session, "And where?"))
 
 
 async def test_relevant_memory_is_not_kept_in_history(person: Person, model: ModelServer) -> None:
@@ -228,8 +234,8 @@ async def test_relevant_memory_is_not_kept_in_history(person: Person, model: Mod
     await person.says("/new")
     await person.says("Which locker?")
     await person.says("Tell me about penguins")
-    assert relevant_memory(model.requests[-2].system()) != ""
-    assert relevant_memory(model.requests[-1].system()) == ""
+    assert extract_relevant_memory(model.requests[-2].system()) != ""
+    assert extract_relevant_memory(model.requests[-1].system()) == ""
 
 
 async def test_recall_is_off_without_memory(start: OpenApp, model: ModelServer) -> None:
@@ -238,15 +244,15 @@ async def test_recall_is_off_without_memory(start: OpenApp, model: ModelServer) 
         await person.says("The number of the locker was 4711")
         await person.says("/new")
         await person.says("Which locker?")
-    assert relevant_memory(model.requests[-1].system()) == ""
+    assert extract_relevant_memory(model.requests[-1].system()) == ""
 
 
 async def test_messages_of_the_current_conversation_are_not_recalled(
     store: Store, recall: Recall, session: Session
 ) -> None:
     await add_earlier_exchange(store, session, "The lighthouse is white")
-    await store.exchange(session, "The lighthouse is red now", "Noted.")
-    lines = await relevant(store, recall, session, "What colour is the lighthouse?")
+    await store.commit_exchange(session, "The lighthouse is red now", "Noted.")
+    lines = await find_relevant(store, recall, session, "What colour is the lighthouse?")
     assert len(lines) == 1
     assert "white" in lines[0]
 
@@ -256,8 +262,8 @@ async def test_long_conversation_does_not_hide_an_earlier_one(store: Store, reca
         store, session, "The lighthouse of Odesa is white, the keeper told me, and has 112 steps"
     )
     for number in range(40):
-        await store.exchange(session, f"lighthouse {number}", f"lighthouse answer {number}")
-    lines = await relevant(store, recall, session, "lighthouse")
+        await store.commit_exchange(session, f"lighthouse {number}", f"lighthouse answer {number}")
+    lines = await find_relevant(store, recall, session, "lighthouse")
     assert len(lines) == 1
     assert "112 steps" in lines[0]
 
@@ -265,7 +271,7 @@ async def test_long_conversation_does_not_hide_an_earlier_one(store: Store, reca
 async def test_compacted_messages_are_recalled(store: Store, recall: Recall, session: Session) -> None:
     await add_earlier_exchange(store, session, "The lighthouse is white")
     archive = await store.archive(session.owner, "We spoke of the lighthouse keeper.", "lighthouse keeper")
-    lines = await relevant(store, recall, session, "lighthouse")
+    lines = await find_relevant(store, recall, session, "lighthouse")
     assert f"- [2026-02-07 14:15, archive {archive.name}] We spoke of the lighthouse keeper." in lines
     assert "- [2026-02-07 14:15, conversation] User: The lighthouse is white | Assistant: I see." in lines
 
@@ -275,13 +281,13 @@ async def test_greetings_and_acknowledgements_search_nothing(
     store: Store, recall: Recall, session: Session, question: str
 ) -> None:
     await add_earlier_exchange(store, session, "Thanks a lot for the lighthouse, good morning, спасибо и доброе утро")
-    assert await relevant(store, recall, session, question) == []
+    assert await find_relevant(store, recall, session, question) == []
 
 
 async def test_greetings_and_acknowledgements_are_not_shown(store: Store, recall: Recall, session: Session) -> None:
-    await store.turn(session, user("ok thanks", store.clock()))
+    await store.commit_turn(session, user("ok thanks", store.clock()))
     await add_earlier_exchange(store, session, "The lighthouse is closed, thanks to the storm")
-    lines = await relevant(store, recall, session, "Why thanks and ok to the lighthouse?")
+    lines = await find_relevant(store, recall, session, "Why thanks and ok to the lighthouse?")
     assert [line for line in lines if "ok thanks" in line] == []
     assert len(lines) == 1
 
@@ -289,7 +295,7 @@ async def test_greetings_and_acknowledgements_are_not_shown(store: Store, recall
 async def test_recall_shows_notes_archives_and_episodes_only(store: Store, recall: Recall, session: Session) -> None:
     for kind in (Kind.NOTE, Kind.ARCHIVE, Kind.EPISODE, Kind.FACT, Kind.POLICY):
         await store.entries.add(session.owner, NewEntry("the lighthouse", name=f"the {kind}", kind=kind))
-    lines = await relevant(store, recall, session, "lighthouse")
+    lines = await find_relevant(store, recall, session, "lighthouse")
     assert sorted(line.partition("]")[0] for line in lines) == [
         f"- [2026-02-07 14:15, {kind} the {kind}" for kind in ("archive", "episode", "note")
     ]
@@ -303,53 +309,53 @@ async def test_superseded_and_archived_entries_are_not_shown(store: Store, recal
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", ids[:2])
         await connection.execute("UPDATE entries SET archived_at = created_at WHERE id = ?", ids[2:])
-    assert [line[-3:] for line in await relevant(store, recall, session, "lighthouse")] == ["now"]
+    assert [line[-3:] for line in await find_relevant(store, recall, session, "lighthouse")] == ["now"]
 
 
 async def test_memory_of_other_owners_is_never_shown(store: Store, recall: Recall, session: Session) -> None:
     other = await store.session("2")
     await add_earlier_exchange(store, other, "The lighthouse is white")
     await store.entries.add(other.owner, NewEntry("lighthouse"))
-    assert await relevant(store, recall, session, "lighthouse") == []
+    assert await find_relevant(store, recall, session, "lighthouse") == []
 
 
 async def test_budget_is_filled_with_whole_lines(store: Store, recall: Recall, session: Session) -> None:
     for number in range(10, 40):
         await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
-    everything = await relevant(store, recall, session, "lighthouse")
+    everything = await find_relevant(store, recall, session, "lighthouse")
     assert len(everything) == 30
-    cost = TokenCounter().text(everything[0]) + 1
-    assert await relevant(store, recall, session, "lighthouse", tokens=cost - 1) == []
+    cost = TokenCounter().count(everything[0]) + 1
+    assert await find_relevant(store, recall, session, "lighthouse", tokens=cost - 1) == []
     for lines in (1, 3):
-        assert await relevant(store, recall, session, "lighthouse", tokens=cost * lines) == everything[:lines]
+        assert await find_relevant(store, recall, session, "lighthouse", tokens=cost * lines) == everything[:lines]
 
 
 async def test_messages_of_one_conversation_and_day_are_shown_in_order(
     store: Store, recall: Recall, session: Session, clock: FakeClock
 ) -> None:
-    await store.exchange(session, "The lighthouse has 112 steps", "That is many.")
+    await store.commit_exchange(session, "The lighthouse has 112 steps", "That is many.")
     clock.forward(minutes=5)
-    await store.exchange(session, "The keeper of the white lighthouse is called Taras", "I see.")
+    await store.commit_exchange(session, "The keeper of the white lighthouse is called Taras", "I see.")
     clock.forward(days=1)
-    await store.exchange(session, "The lighthouse was closed", "A pity.")
+    await store.commit_exchange(session, "The lighthouse was closed", "A pity.")
     await store.sessions.clear_messages(session.id)
-    lines = await relevant(store, recall, session, "Who is the keeper of the white lighthouse?")
+    lines = await find_relevant(store, recall, session, "Who is the keeper of the white lighthouse?")
     assert lines == [
         "- [2026-02-07, conversation]",
         "  14:15 User: The lighthouse has 112 steps | Assistant: That is many.",
         "  14:20 User: The keeper of the white lighthouse is called Taras | Assistant: I see.",
         "- [2026-02-08 14:20, conversation] User: The lighthouse was closed | Assistant: A pity.",
     ]
-    cost = TokenCounter().text("\n".join(lines)) + 2
-    assert await relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost) == lines
-    fewer = await relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost - 1)
+    cost = TokenCounter().count("\n".join(lines)) + 2
+    assert await find_relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost) == lines
+    fewer = await find_relevant(store, recall, session, "Who is the keeper of the white lighthouse?", cost - 1)
     assert len(fewer) < len(lines)
 
 
 async def test_conversations_of_one_day_are_shown_separately(store: Store, recall: Recall, session: Session) -> None:
     for number in range(2):
         await add_earlier_exchange(store, session, f"The lighthouse number {number} is white")
-    lines = await relevant(store, recall, session, "lighthouse")
+    lines = await find_relevant(store, recall, session, "lighthouse")
     assert [line.partition("]")[0] for line in lines] == ["- [2026-02-07 14:15, conversation"] * 2
 
 
@@ -357,37 +363,37 @@ async def test_weak_hit_is_not_shown_next_to_a_strong_one(store: Store, recall: 
     for _ in range(20):
         await add_earlier_exchange(store, session, "something about the weather")
     await add_earlier_exchange(store, session, "zebra giraffe okapi", "weather")
-    lines = await relevant(store, recall, session, "zebra giraffe okapi weather")
+    lines = await find_relevant(store, recall, session, "zebra giraffe okapi weather")
     assert len(lines) == 1
 
 
 async def test_exchange_is_shown_once_and_whole(store: Store, recall: Recall, session: Session) -> None:
-    await store.turn(
+    await store.commit_turn(
         session, user("the lighthouse"), user("is it white?"), calls("1"), result("1", "lighthouse"), assistant("Yes.")
     )
     await store.sessions.clear_messages(session.id)
-    lines = await relevant(store, recall, session, "white lighthouse")
+    lines = await find_relevant(store, recall, session, "white lighthouse")
     assert lines == ["- [2026-02-07 14:00, conversation] User: the lighthouse | User: is it white? | Assistant: Yes."]
 
 
 async def test_group_speakers_are_named(store: Store, recall: Recall, session: Session) -> None:
-    await store.turn(session, Message(Role.USER, "I like the lighthouse", store.clock(), speaker="Olena"))
+    await store.commit_turn(session, Message(Role.USER, "I like the lighthouse", store.clock(), speaker="Olena"))
     await store.sessions.clear_messages(session.id)
-    assert "Olena: I like the lighthouse" in (await relevant(store, recall, session, "lighthouse"))[0]
+    assert "Olena: I like the lighthouse" in (await find_relevant(store, recall, session, "lighthouse"))[0]
 
 
 async def test_long_text_shows_the_matching_part(store: Store, recall: Recall, session: Session) -> None:
     text = "blah " * 1000 + "the lighthouse keeper is called Taras, " + "blah " * 1000
     await add_earlier_exchange(store, session, text)
     await store.entries.add(session.owner, NewEntry(text, name="long"))
-    for line in await relevant(store, recall, session, "Who keeps the lighthouse? The keeper of lighthouses"):
+    for line in await find_relevant(store, recall, session, "Who keeps the lighthouse? The keeper of lighthouses"):
         assert "the lighthouse keeper is called Taras" in line
         assert len(line) < MAX_EXCERPT_CHARS + 100
 
 
 async def test_long_text_without_a_match_shows_its_beginning(store: Store, recall: Recall, session: Session) -> None:
     await add_earlier_exchange(store, session, "lighthouse", f"First words {'blah ' * 1000}")
-    line = (await relevant(store, recall, session, "lighthouse"))[0]
+    line = (await find_relevant(store, recall, session, "lighthouse"))[0]
     assert "Assistant: First words blah" in line
     assert line.endswith("…")
 
@@ -405,7 +411,7 @@ async def test_sentence_of_an_entry_and_a_message_is_quoted_once(
 ) -> None:
     await store.entries.add(session.owner, NewEntry("The lighthouse has a green door", name="door"))
     await add_earlier_exchange(store, session, "The lighthouse has a green door. Its keeper is Ivan.", "Noted.")
-    text = "\n".join(await relevant(store, recall, session, "What about the lighthouse door and its keeper?"))
+    text = "\n".join(await find_relevant(store, recall, session, "What about the lighthouse door and its keeper?"))
     assert text.count("green door") == 1
     assert "Its keeper is Ivan." in text
 
@@ -420,7 +426,7 @@ async def test_quoted_message_is_not_recalled_again(app: App, person: Person, mo
     )
     model.script(Says("A green one."))
     await app.runner.submit(arrival)
-    await app.runner.idle(person.address.session_id)
+    await app.runner.wait_until_idle(person.address.session_id)
     added = model.requests[-1].added
     assert added.partition("Now: ")[0].count("has a green door") == 1
 
@@ -430,7 +436,7 @@ async def test_memory_is_not_repeated_next_to_its_source_message(app: App, perso
     await person.says("Remember that the lighthouse of Odesa has a green door")
     async with app.database.transaction() as connection:
         await connection.execute("UPDATE entries SET line = NULL")
-    (app.memory.files.folder(person.address.owner) / "MEMORY.md").write_text("")
+    (app.memory.files.get_folder(person.address.owner) / "MEMORY.md").write_text("")
     await person.says("/new")
     await person.says("Which door has the lighthouse of Odesa?")
     assert model.requests[-1].added.partition("Now: ")[0].count("has a green door") == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app import open_app
-from bot.console.console import chat_once, console_address
+from bot.console.console import chat_once, create_console_address
 from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.conftest import OpenApp
@@ -107,7 +107,7 @@ async def test_retry_answers_the_message_once_a_model_is_back(
 
 async def test_shell_message_without_a_model_exits_with_1(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     async with open_app(Settings(), clock) as app:
-        assert await chat_once(app, console_address("local"), "Where do I live?") == 1
+        assert await chat_once(app, create_console_address("local"), "Where do I live?") == 1
     assert capsys.readouterr().err.startswith("The weights of qwen2.5-coder-1.5b are not at ")
 
 

@@ -9,12 +9,12 @@ from memory.mail.pruning import Pruning
 from memory.messages import Provenance
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.reminding import CHAT, is_set
+from tests.support.reminding import CHAT, add_reminder
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Reply, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve
-from tests.support.tool_use import OWNER, use
+from tests.support.tool_use import OWNER, call_tools
 
 # The answers of the tools.
 
@@ -22,7 +22,7 @@ from tests.support.tool_use import OWNER, use
 async def test_set_returns_day_and_hour_in_the_chats_zone(start: OpenApp, model: ModelServer) -> None:
     async with start(timezone="Europe/Kyiv") as app:
         person = Person(app)
-        assert await use(
+        assert await call_tools(
             person,
             model,
             ("reminder_set", {"text": "call  Ann", "when": "2026-02-09T09:00"}),
@@ -67,15 +67,15 @@ async def test_set_returns_day_and_hour_in_the_chats_zone(start: OpenApp, model:
 async def test_invalid_call_is_answered_in_one_sentence(
     person: Person, model: ModelServer, name: str, arguments: object, answer: str
 ) -> None:
-    (said,) = await use(person, model, (name, arguments))
+    (said,) = await call_tools(person, model, (name, arguments))
     assert said.startswith(answer)
     assert "\n" not in said
 
 
 async def test_number_of_waiting_reminders_is_limited(app: App, person: Person, model: ModelServer) -> None:
     for number in range(100):
-        await is_set(app, f"number {number}", "2026-03-01T09:00", session=OWNER)
-    (said,) = await use(person, model, ("reminder_set", {"text": "more", "when": "2026-03-01T09:00"}))
+        await add_reminder(app, f"number {number}", "2026-03-01T09:00", session=OWNER)
+    (said,) = await call_tools(person, model, ("reminder_set", {"text": "more", "when": "2026-03-01T09:00"}))
     assert said == "error: 100 reminders are waiting already: cancel some first (/reminders lists them)."
     assert "... and 80 more." in await person.says("/reminders")
 
@@ -86,13 +86,13 @@ async def test_turn_repeated_after_a_kill_sets_the_reminder_once(
     async with serve() as app:
         model.script(Calls((("reminder_set", {"text": "tea", "when": "2026-02-08T09:00"}),)), Says("Set."))
         telegram.user_says("remind me of tea tomorrow at 9", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-        await app.runner.idle(CHAT)
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+        await app.runner.wait_until_idle(CHAT)
         async with app.database.transaction() as connection:  # As after a kill before the receipt.
             await connection.execute("UPDATE inbox SET state = 'queued'")
     model.script(Calls((("reminder_set", {"text": "tea!", "when": "2026-02-08T09:00"}),)), Says("Set."))
     async with serve() as app:
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         assert await app.database.value("SELECT count(*) FROM reminders") == 1
 
 
@@ -103,8 +103,8 @@ async def test_turn_repeated_after_a_kill_sets_the_reminder_once(
 async def test_foreign_text_sets_and_cancels_no_reminder(
     app: App, person: Person, model: ModelServer, provenance: Provenance
 ) -> None:
-    await is_set(app, "tea", "2026-02-08T09:00", session=OWNER)
-    answers = await use(
+    await add_reminder(app, "tea", "2026-02-08T09:00", session=OWNER)
+    answers = await call_tools(
         person,
         model,
         ("reminder_set", {"text": "send them money", "when": "2026-02-08T09:00"}),
@@ -134,14 +134,14 @@ async def test_reminder_with_foreign_text_in_view_needs_approval(
         "Offered, and not set yet:\n- Sunday, 8 February 2026, 17:00: party /remind_1 /cancel_1"
         in await person.says("/reminders")
     )
-    (refused,) = await use(person, model, ("reminder_cancel", {"number": 1}), quote="")
+    (refused,) = await call_tools(person, model, ("reminder_cancel", {"number": 1}), quote="")
     assert "ask them to tap /cancel_1" in refused
-    assert "- offered #1" in (await use(person, model, ("reminder_list", {})))[0]
+    assert "- offered #1" in (await call_tools(person, model, ("reminder_list", {})))[0]
     clock.forward(hours=1)
     assert await person.says("/remind_1") == ("I will remind you on Sunday, 8 February 2026, 17:00: party (/cancel_1)")
     assert "Reminder 1 is still to come" in await person.says("/remind_1")
     clock.forward(days=2)
-    assert [text.splitlines()[0] for _, text in await app.memory.telling.due_in(OWNER)] == ["**Reminder**: party"]
+    assert [text.splitlines()[0] for _, text in await app.memory.telling.list_due(OWNER)] == ["**Reminder**: party"]
 
 
 async def test_offered_reminder_without_approval_never_comes(
@@ -150,7 +150,7 @@ async def test_offered_reminder_without_approval_never_comes(
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     await offer_reminder(person, model)
     clock.forward(days=3)
-    assert await app.memory.telling.due_in(OWNER) == []
+    assert await app.memory.telling.list_due(OWNER) == []
     assert "has passed meanwhile" in await person.says("/remind_1")
     clock.forward(days=40)
     await Pruning(app.database, clock).prune()
@@ -170,7 +170,7 @@ async def test_reminder_from_foreign_text_is_foreign_when_listed(app: App, perso
     await person.says("/remind_1")
     await person.says("/new")
     call = ("reminder_set", {"text": "x y z", "when": "2026-02-09T09:00"})
-    answers = await use(person, model, ("reminder_list", {}), call, say="What is set?", quote="")
+    answers = await call_tools(person, model, ("reminder_list", {}), call, say="What is set?", quote="")
     assert "party" in answers[0]
     assert answers[1].startswith("not set yet: foreign text is in view")
 
@@ -191,10 +191,10 @@ async def test_words_borrowed_by_hostile_text_have_no_effect(
     app: App, person: Person, model: ModelServer, monkeypatch: pytest.MonkeyPatch, look: Reply
 ) -> None:
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-    await is_set(app, "tea", "2026-02-08T09:00", session=OWNER)
+    await add_reminder(app, "tea", "2026-02-08T09:00", session=OWNER)
     await person.says(EVIL, Provenance.FORWARDED)
     model.second_look = lambda _: look
-    answers = await use(person, model, *OBEDIENT, say=BORROWED)
+    answers = await call_tools(person, model, *OBEDIENT, say=BORROWED)
     assert answers[0].startswith("not set yet")
     assert answers[1].startswith("error: cite the user's words that ask for it")
     rows = await app.database.rows("SELECT text, state FROM reminders ORDER BY id")
@@ -204,14 +204,14 @@ async def test_words_borrowed_by_hostile_text_have_no_effect(
 
 
 async def test_second_look_reads_the_requested_action(app: App, person: Person, model: ModelServer) -> None:
-    await is_set(app, "tea", "2026-02-08T09:00", session=OWNER)
+    await add_reminder(app, "tea", "2026-02-08T09:00", session=OWNER)
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     asked = "Remind me on Sunday at 5 pm of the party, and cancel the tea"
     calls = (
         ("reminder_set", {"text": "party", "when": "2026-02-08T17:00"}),
         ("reminder_cancel", {"number": 1}),
     )
-    answers = await use(person, model, *calls, say=asked)
+    answers = await call_tools(person, model, *calls, say=asked)
     claims = [str(look.messages[0]["content"]).rpartition("## Claims")[2] for look in model.second_looks]
     assert "The user asks to be reminded: party, at 2026-02-08T17:00." in claims[0]
     assert "The user asks to cancel the reminder" in claims[1]

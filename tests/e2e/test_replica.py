@@ -32,7 +32,7 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, serving, texts
+from tests.support.serving import ANN, list_texts, serving
 
 TIMEOUT_SECONDS = 30
 
@@ -61,11 +61,11 @@ async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
 async def sync_all(app: App) -> None:
     """Copy the files and wait until the replica has everything."""
     assert app.memory.copies is not None
-    await app.memory.copies.look()
+    await app.memory.copies.update()
     assert await get_replication(app).wait_for_sync(TIMEOUT_SECONDS)
 
 
-async def contents_after_takeover(place: Path, folder: Path, clock: Clock) -> list[str]:
+async def take_over_and_read(place: Path, folder: Path, clock: Clock) -> list[str]:
     """Take over the replica as another machine and return the contents of all entries."""
     database = await Database.open(await take_over(place, folder, clock) / "mneme.db")
     entries = [str(row["content"]) for row in await database.rows("SELECT content FROM entries")]
@@ -160,7 +160,7 @@ async def test_second_machine_starts_only_after_a_takeover(
         assert await get_replication(first).wait_for_sync(TIMEOUT_SECONDS)
     async with start(mneme_data_dir=tmp_path / "third", replica_url=str(place)) as app, replicating(app, clock):
         await sync_all(app)
-    assert await contents_after_takeover(place, tmp_path / "fourth", clock) == ["The hive stands in Poltava."]
+    assert await take_over_and_read(place, tmp_path / "fourth", clock) == ["The hive stands in Poltava."]
 
 
 async def test_replica_is_restored_again_after_an_unused_takeover(
@@ -170,11 +170,11 @@ async def test_replica_is_restored_again_after_an_unused_takeover(
         await Person(app).says("/remember The hive stands in Poltava.")
         await sync_all(app)
     for name in ("second", "third", "fourth"):
-        assert await contents_after_takeover(place, tmp_path / name, clock) == ["The hive stands in Poltava."]
+        assert await take_over_and_read(place, tmp_path / name, clock) == ["The hive stands in Poltava."]
     async with start(mneme_data_dir=tmp_path / "fourth", replica_url=str(place)) as app, replicating(app, clock):
         await Person(app).says("/remember The second hive stands in Lviv.")
         await sync_all(app)
-    assert len(await contents_after_takeover(place, tmp_path / "fifth", clock)) == 2
+    assert len(await take_over_and_read(place, tmp_path / "fifth", clock)) == 2
 
 
 async def test_restore_says_which_folder_of_the_replica_it_read(
@@ -215,7 +215,7 @@ async def test_drill_leaves_the_replica_to_the_running_bot(
         await get_replication(app).check_lease(refresh=True)
         await Person(app).says("/remember The second hive stands in Lviv.")
         await sync_all(app)
-    assert len(await contents_after_takeover(place, tmp_path / "other", clock)) == 2
+    assert len(await take_over_and_read(place, tmp_path / "other", clock)) == 2
 
 
 async def test_bot_that_lost_the_replica_to_another_ends(place: Path, tmp_path: Path, model: ModelServer) -> None:
@@ -224,7 +224,7 @@ async def test_bot_that_lost_the_replica_to_another_ends(place: Path, tmp_path: 
         environment = bot_environment(telegram, model, ANN) | {"REPLICA_URL": str(place)}
         async with forked_bot(environment | {"MNEME_DATA_DIR": str(first)}, tmp_path) as former:
             telegram.user_says("hello", chat_id=ANN)
-            await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+            await telegram.wait_for(lambda: "You said: hello" in list_texts(telegram))
             of_second = environment | {"MNEME_DATA_DIR": str(second)}
             assert await mneme(of_second, "run") == 2
             assert not (second / "mneme.db").exists()
@@ -233,7 +233,7 @@ async def test_bot_that_lost_the_replica_to_another_ends(place: Path, tmp_path: 
             async with forked_bot(of_second, tmp_path):
                 assert await asyncio.wait_for(former.wait(), TIMEOUT_SECONDS) == 2
                 telegram.user_says("and now?", chat_id=ANN)
-                await telegram.wait_for(lambda: "You said: and now?" in texts(telegram), timeout=TIMEOUT_SECONDS)
+                await telegram.wait_for(lambda: "You said: and now?" in list_texts(telegram), timeout=TIMEOUT_SECONDS)
     assert "has taken over" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
@@ -280,10 +280,10 @@ async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
             await asyncio.to_thread(shutil.move, place / "1", place / "away")
             (place / "1").touch()  # No longer a folder.
             telegram.user_says("hello", chat_id=ANN)
-            await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+            await telegram.wait_for(lambda: "You said: hello" in list_texts(telegram))
             assert not await replication.wait_for_sync(1)
             telegram.user_says("/status", chat_id=ANN)
-            await telegram.wait_for(lambda: any("It can't be written now" in text for text in texts(telegram)))
+            await telegram.wait_for(lambda: any("It can't be written now" in text for text in list_texts(telegram)))
             clock.forward(minutes=50)
             await replication.check()
             assert told == []
@@ -294,19 +294,19 @@ async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
             (place / "1").unlink()
             await asyncio.to_thread(shutil.move, place / "away", place / "1")
             async with asyncio.timeout(60):  # Litestream retries at its own pace.
-                while replication.age != timedelta():
+                while replication.sync_age != timedelta():
                     await replication.check()
 
 
 async def test_metrics_contain_the_age_of_the_replica(start: OpenApp, place: Path, clock: FakeClock) -> None:
     metrics = Metrics()
     async with start(replica_url=str(place)) as app:
-        page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
+        page = (await metrics.render(app.database, app.health, app.runner.queues, app.replication)).decode()
         assert "mneme_replica_age_seconds" not in page  # An age of 0 would be wrong.
         async with replicating(app, clock) as replication:
             assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             clock.forward(seconds=90)
-            page = (await metrics.page(app.database, app.health, app.runner.queues, app.replication)).decode()
+            page = (await metrics.render(app.database, app.health, app.runner.queues, app.replication)).decode()
     assert "mneme_replica_age_seconds 90.0" in page
 
 
@@ -315,13 +315,13 @@ async def test_status_shows_the_owner_the_age_of_the_replica(start: OpenApp, pla
         replication = get_replication(app)
         async with replicating(app, clock):
             telegram.user_says("hello", chat_id=ANN)
-            await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
+            await telegram.wait_for(lambda: "You said: hello" in list_texts(telegram))
             assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             clock.forward(hours=2)
-            assert replication.age is not None
+            assert replication.sync_age is not None
             assert replication.tell is not None
-            await replication.tell(replication.age)
-            await telegram.wait_for(lambda: any("is 2:00:00 old" in text for text in texts(telegram)))
+            await replication.tell(replication.sync_age)
+            await telegram.wait_for(lambda: any("is 2:00:00 old" in text for text in list_texts(telegram)))
 
 
 async def test_folder_that_is_no_replica_is_refused_with_a_sentence(
@@ -368,7 +368,7 @@ async def test_folder_that_is_no_replica_is_refused_with_a_sentence(
 def test_litestream_settings_contain_place_and_credentials(
     there: ReplicaPlace, expected: dict[str, str], tmp_path: Path, clock: FakeClock
 ) -> None:
-    settings = json.loads(Replica(there, tmp_path, clock).settings(tmp_path / "mneme.db", "7"))
+    settings = json.loads(Replica(there, tmp_path, clock).build_settings(tmp_path / "mneme.db", "7"))
     (database,) = settings["dbs"]
     assert {**database["replica"], "sync-interval": None} == {**expected, "sync-interval": None}
     assert database["path"] == str(tmp_path / "mneme.db")

@@ -68,11 +68,11 @@ class Line:
         return Turn("t1", session, [], self.channel, NOW)
 
 
-async def fails_unexpectedly(turn: Turn) -> None:
+async def fail_unexpectedly(turn: Turn) -> None:
     raise ZeroDivisionError("a bug")
 
 
-async def fails_with_a_sentence(turn: Turn) -> None:
+async def fail_with_a_sentence(turn: Turn) -> None:
     raise MnemeError("The well is dry: dig deeper.")
 
 
@@ -129,7 +129,7 @@ async def test_log_contains_the_time_of_each_system() -> None:
 async def test_optional_system_that_fails_does_not_stop_the_turn(system: str) -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fails_unexpectedly}).run(turn)
+    await line.pipeline(**{system: fail_unexpectedly}).run(turn)
     assert line.ran == ORDERED
     assert turn.outcome is Outcome.ANSWERED
     assert turn.failure is None
@@ -139,7 +139,7 @@ async def test_optional_system_that_fails_does_not_stop_the_turn(system: str) ->
 async def test_required_system_that_fails_ends_the_turn_with_its_sentence(system: str) -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
+    await line.pipeline(**{system: fail_with_a_sentence}).run(turn)
     assert turn.failure == "The well is dry: dig deeper."
     assert turn.outcome is Outcome.FAILED
     assert line.ran == [*ORDERED[: ORDERED.index(system) + 1], "ReplyDelivery"]
@@ -148,7 +148,7 @@ async def test_required_system_that_fails_ends_the_turn_with_its_sentence(system
 async def test_unexpected_failure_names_the_turn_and_hides_the_exception() -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(ToolLoop=fails_unexpectedly).run(turn)
+    await line.pipeline(ToolLoop=fail_unexpectedly).run(turn)
     assert turn.failure == "Something went wrong on my side: send /retry, or look for turn t1 in the log."
 
 
@@ -156,7 +156,7 @@ async def test_unexpected_failure_names_the_turn_and_hides_the_exception() -> No
 async def test_failure_after_the_reply_does_not_change_it(system: str) -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fails_with_a_sentence}).run(turn)
+    await line.pipeline(**{system: fail_with_a_sentence}).run(turn)
     assert line.ran == ORDERED
     assert turn.outcome is Outcome.ANSWERED
     assert line.channel.said == []
@@ -227,7 +227,7 @@ async def test_failed_turn_gives_one_sentence_and_is_recorded(
     row = await app.database.row("SELECT outcome, failure FROM turns")
     assert row is not None
     assert tuple(row) == ("failed", said)
-    assert [m.content for m in (await app.sessions.transcript("console:local")).messages] == ["Hello"]
+    assert [m.content for m in (await app.sessions.read_transcript("console:local")).messages] == ["Hello"]
     assert not (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()
 
 
@@ -242,7 +242,7 @@ async def test_answer_that_can_not_be_stored_is_still_shown(app: App, person: Pe
     assert said.startswith("A long story.")
     assert "is full: free some space" in said
     assert person.channel.said[1:] == [said]
-    assert await app.sessions.message_count("console:local") == 2
+    assert await app.sessions.count_messages("console:local") == 2
 
 
 class DeafChannel(FakeChannel):
@@ -259,7 +259,7 @@ class DeafChannel(FakeChannel):
 async def test_channel_failure_keeps_the_turn_and_delivers_once(app: App, person: Person, tmp_path: Path) -> None:
     person.channel = DeafChannel()
     assert await person.says("Hello") == "You said: Hello"
-    last = await app.memory.turns.last("console:local")
+    last = await app.memory.turns.find_last("console:local")
     assert last is not None
     assert last.outcome is Outcome.ANSWERED
     assert (tmp_path / "data" / "memory" / "console:local" / "2026-02-07.md").exists()

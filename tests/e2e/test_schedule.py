@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.jobs.scheduled import WEEKLY, WeeklySchedule, weekly_hour
+from bot.jobs.scheduled import WEEKLY, WeeklySchedule, create_weekly_rule
 from bot.kernel import App
 from bot.languages import Languages
 from bot.services import MemoryServices
@@ -30,9 +30,9 @@ OWNER = "console:local"
 # The test clock starts on Saturday 2026-02-07 12:15. The hour is Sunday 04:00.
 
 
-def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
+def create_schedule(database: Database, clock: FakeClock, day: str = "sun", hour: int = 4) -> WeeklySchedule:
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
-    at = weekly_hour(day, hour, ZoneInfo("UTC"))
+    at = create_weekly_rule(day, hour, ZoneInfo("UTC"))
     languages = Languages(memory.preferences)
     return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, at)
 
@@ -40,7 +40,7 @@ def schedule_over(database: Database, clock: FakeClock, day: str = "sun", hour: 
 @pytest.fixture
 def schedule(database: Database, clock: FakeClock) -> WeeklySchedule:
     """Return the schedule on a fresh database."""
-    return schedule_over(database, clock)
+    return create_schedule(database, clock)
 
 
 async def add_fact(app: App, content: str, owner: str = OWNER) -> None:
@@ -69,7 +69,9 @@ async def add_fact(app: App, content: str, owner: str = OWNER) -> None:
 )
 def test_hour_comes_once_a_week_in_its_zone(zone: str, day: str, hour: int, after: str, expected: str) -> None:
     moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
-    assert weekly_hour(day, hour, ZoneInfo(zone)).after(moment) == datetime.fromisoformat(expected + "+00:00")
+    assert create_weekly_rule(day, hour, ZoneInfo(zone)).find_next(moment) == datetime.fromisoformat(
+        expected + "+00:00"
+    )
 
 
 async def test_first_start_only_records_the_time(schedule: WeeklySchedule, clock: FakeClock) -> None:
@@ -103,10 +105,10 @@ async def test_clock_set_back_does_not_repeat_the_run(schedule: WeeklySchedule, 
 
 
 async def test_two_processes_tidy_and_report_once(database: Database, clock: FakeClock, tmp_path: Path) -> None:
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     await store.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
     other = await Database.open(tmp_path / "data" / "mneme.db")
-    schedules = [schedule_over(database, clock), schedule_over(other, clock)]
+    schedules = [create_schedule(database, clock), create_schedule(other, clock)]
     await schedules[0].run_if_due()
     clock.forward(days=400)
     await asyncio.gather(*(one.run_if_due() for one in schedules))
@@ -162,13 +164,13 @@ async def test_start_catches_up_and_close_leaves_the_run_due(
     async with start() as app:
         await add_fact(app, "Likes green tea")
         await app.jobs.weekly.run_if_due()
-    noted = await JobLog(database).ran_at(WEEKLY)
+    noted = await JobLog(database).find_last_run(WEEKLY)
     clock.forward(days=400)
     async with start() as app, app.database.transaction():  # Blocks the run in its first write.
         app.start_background_work()
         await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
         # Closing ends the run at any point.
-    ran_at = await JobLog(database).ran_at(WEEKLY)
+    ran_at = await JobLog(database).find_last_run(WEEKLY)
     archived = await database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL")
     assert ran_at == noted or (ran_at == clock() and archived == 1)
     async with start() as app:
@@ -180,7 +182,7 @@ async def test_start_catches_up_and_close_leaves_the_run_due(
 
 @pytest.mark.parametrize("steps", range(0, 40, 3))
 async def test_run_cancelled_at_any_step_is_done_or_due(database: Database, clock: FakeClock, steps: int) -> None:
-    schedule = schedule_over(database, clock)
+    schedule = create_schedule(database, clock)
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     await memory.entries.add(OWNER, NewEntry("Likes green tea", kind=Kind.FACT, nature=Nature.EVENT))
     await schedule.run_if_due()
@@ -200,18 +202,18 @@ async def test_schedule_is_off_without_memory(start: OpenApp, enabled: bool) -> 
     async with start(memory_enabled=enabled) as app:
         app.start_background_work()
         await asyncio.sleep(0.2)
-        assert (await JobLog(app.database).ran_at(WEEKLY) is not None) == enabled
+        assert (await JobLog(app.database).find_last_run(WEEKLY) is not None) == enabled
 
 
 async def test_f35_run_comes_at_its_hour_after_clock_change(
     database: Database, clock: FakeClock, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.jobs.scheduled.MINUTE_SECONDS", 0.02)
-    schedule, jobs = schedule_over(database, clock), JobLog(database)
+    schedule, jobs = create_schedule(database, clock), JobLog(database)
 
     async def noted(moment: datetime) -> None:
         async with asyncio.timeout(20):
-            while await jobs.ran_at(WEEKLY) != moment:
+            while await jobs.find_last_run(WEEKLY) != moment:
                 await asyncio.wait([asyncio.create_task(asyncio.sleep(0.02))])
 
     tasks = BackgroundTasks()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bot.kernel import App
 from config.logs import configure_logging
 from config.secret_words import LANGUAGES, Language
-from config.secrets import secret_in, without_secrets, without_shapes
+from config.secrets import find_secret, mask_in_log_line, mask_secrets
 from memory.errors import StoreError
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
@@ -40,22 +40,22 @@ def test_26_set_of_cases_is_large_enough() -> None:
 
 @pytest.mark.parametrize(("kind", "text"), SECRETS)
 def test_26_secret_is_recognised(kind: str, text: str) -> None:
-    assert secret_in(text) == kind
+    assert find_secret(text) == kind
 
 
 @pytest.mark.parametrize(("kind", "text"), SECRETS)
 def test_26_secret_inside_a_text_is_masked(kind: str, text: str) -> None:
-    cleaned = without_secrets(f"Ann said on Monday\n{text}\nand went home")
+    cleaned = mask_secrets(f"Ann said on Monday\n{text}\nand went home")
     assert "[secret]" in cleaned
-    assert secret_in(cleaned) is None
+    assert find_secret(cleaned) is None
     assert cleaned.startswith("Ann said on Monday")
     assert cleaned.endswith("and went home")
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_26_text_resembling_a_secret_may_be_stored(text: str) -> None:
-    assert secret_in(text) is None
-    assert without_secrets(text) == text
+    assert find_secret(text) is None
+    assert mask_secrets(text) == text
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_26_text_resembling_a_secret_may_be_stored(text: str) -> None:
 )
 def test_26_any_text_is_searched_quickly(piece: str) -> None:
     before = time.process_time()
-    secret_in(piece * (40_000 // len(piece)))
+    find_secret(piece * (40_000 // len(piece)))
     assert time.process_time() - before < 0.5
 
 
@@ -90,7 +90,7 @@ def test_26_any_text_is_searched_quickly(piece: str) -> None:
 )
 def test_masking_a_long_text_takes_linear_time(piece: str) -> None:
     before = time.process_time()
-    without_secrets(piece * (150_000 // len(piece)))
+    mask_secrets(piece * (150_000 // len(piece)))
     assert time.process_time() - before < 4
 
 
@@ -99,13 +99,13 @@ PLAIN = json.loads((Path(__file__).parents[1] / "sets" / "secret_sentences.json"
 
 @pytest.mark.parametrize("text", [text for texts in PLAIN["refused"].values() for text in texts])
 def test_secret_in_plain_words_is_recognised_in_each_language(text: str) -> None:
-    assert secret_in(text) is not None
-    assert secret_in(without_secrets(text)) is None
+    assert find_secret(text) is not None
+    assert find_secret(mask_secrets(text)) is None
 
 
 @pytest.mark.parametrize("text", [text for texts in PLAIN["kept"].values() for text in texts])
 def test_sentence_about_passwords_may_be_stored(text: str) -> None:
-    assert secret_in(text) is None
+    assert find_secret(text) is None
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.names[:12])
@@ -149,10 +149,10 @@ SHAPES = [case.values[1] for case in SECRETS if case.values[0] != "a password"]
 
 @pytest.mark.parametrize("text", SHAPES)
 def test_26_log_line_masks_secrets_and_stays_valid_json(text: str) -> None:
-    line = without_shapes(json.dumps({"event": f"sent {text}", "ok": True}, ensure_ascii=False))
+    line = mask_in_log_line(json.dumps({"event": f"sent {text}", "ok": True}, ensure_ascii=False))
     assert "[secret]" in line
     assert json.loads(line)["ok"] is True
-    assert secret_in(str(json.loads(line)["event"])) is None
+    assert find_secret(str(json.loads(line)["event"])) is None
 
 
 HIDDEN = "hunter2secret"
@@ -199,7 +199,7 @@ async def test_extract_and_history_fallback_contain_no_secret(
 async def test_export_contains_secrets_only_if_requested(app: App, person: Person, tmp_path: Path) -> None:
     await person.says(SAID)
     await person.says("[1,2]")
-    portable = Portable(app.database, tmp_path / "data" / "memory")
+    portable = Exporter(app.database, tmp_path / "data" / "memory")
     (tmp_path / "data" / "memory" / "console:local" / "MEMORY.md").write_text(f"{SAID}\n")
     await portable.export(tmp_path / "plain")
     await portable.export(tmp_path / "whole", with_secrets=True)
@@ -326,17 +326,17 @@ COMMANDS = ("/memory", "/memory why", "/import_5", "/settings@mneme_bot", "/page
 )
 def test_command_after_the_name_of_a_secret_is_not_masked(sentence: str, command: str) -> None:
     text = sentence.format(command)
-    assert without_secrets(text) == text
+    assert mask_secrets(text) == text
 
 
 @pytest.mark.parametrize("secret", ["/Xk9$memory", "/memory9x", "/x7/Kq2pLm", "/hunter2", "memory/7"])
 def test_secret_that_begins_like_a_command_is_masked(secret: str) -> None:
-    assert secret not in without_secrets(f"my password is {secret}")
+    assert secret not in mask_secrets(f"my password is {secret}")
 
 
 def test_secret_across_chunks_of_a_long_text_is_masked() -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkq\n" * 600 + "-----END PRIVATE KEY-----"
     for before in range(15_000, 36_000, 3_000):
-        masked = without_secrets(f"{'word ' * (before // 5)}\n{key}\n{'word ' * 9_000} my password is hunter2")
+        masked = mask_secrets(f"{'word ' * (before // 5)}\n{key}\n{'word ' * 9_000} my password is hunter2")
         assert "MIIEvQ" not in masked
         assert "hunter2" not in masked

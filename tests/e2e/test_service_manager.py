@@ -38,7 +38,7 @@ class Systemd:
     address: str
     heard: list[str]
 
-    async def hears(self, what: str, within: float = 20) -> None:
+    async def wait_for_line(self, what: str, within: float = 20) -> None:
         """Wait for a line that begins with `what` and discard earlier lines."""
         async with asyncio.timeout(within):
             while True:
@@ -47,10 +47,10 @@ class Systemd:
                 if any(line.startswith(what) for line in told):
                     return
 
-    async def hears_nothing_of(self, what: str, within: float) -> bool:
+    async def has_no_line(self, what: str, within: float) -> bool:
         """Return whether no such line arrives within a number of seconds."""
         try:
-            await self.hears(what, within)
+            await self.wait_for_line(what, within)
         except TimeoutError:
             return True
         return False
@@ -117,12 +117,12 @@ async def test_service_is_ready_after_a_poll_and_feeds_the_watchdog(
     run: Run, systemd: Systemd, telegram: BotApiServer
 ) -> None:
     async with run() as process:
-        await systemd.hears("READY=1")
-        assert any(call.ok for call in telegram.calls_to("getUpdates"))
+        await systemd.wait_for_line("READY=1")
+        assert any(call.ok for call in telegram.list_calls("getUpdates"))
         for _ in range(3):
-            await systemd.hears("WATCHDOG=1", within=WATCHDOG)
+            await systemd.wait_for_line("WATCHDOG=1", within=WATCHDOG)
         process.send_signal(signal.SIGTERM)
-        await systemd.hears("STOPPING=1")
+        await systemd.wait_for_line("STOPPING=1")
         assert await process.wait() == 0
     assert systemd.heard.count("READY=1") == 1
     assert "STATUS=Serving Telegram: 0 answers being written, 0 messages waiting" in systemd.heard
@@ -132,33 +132,33 @@ async def test_hanging_program_starves_the_watchdog_and_its_successor_answers(
     run: Run, systemd: Systemd, telegram: BotApiServer
 ) -> None:
     async with run() as process:
-        await systemd.hears("WATCHDOG=1")
+        await systemd.wait_for_line("WATCHDOG=1")
         process.send_signal(signal.SIGSTOP)
         telegram.user_says("hello", chat_id=ANN)
         systemd.forget()
-        assert await systemd.hears_nothing_of("WATCHDOG=1", within=WATCHDOG)
+        assert await systemd.has_no_line("WATCHDOG=1", within=WATCHDOG)
         # This is what systemd does then.
         process.kill()
     async with run():
-        await systemd.hears("READY=1")
-        await telegram.wait_for(lambda: [message.text for message in telegram.sent(ANN)] == ["You said: hello"])
+        await systemd.wait_for_line("READY=1")
+        await telegram.wait_for(lambda: [message.text for message in telegram.list_sent(ANN)] == ["You said: hello"])
 
 
 async def test_killed_program_is_silent_and_ready_after_a_restart(run: Run, systemd: Systemd) -> None:
     async with run() as process:
-        await systemd.hears("READY=1")
+        await systemd.wait_for_line("READY=1")
         process.kill()
         await process.wait()
         systemd.forget()
     async with run():
-        await systemd.hears("READY=1")
+        await systemd.wait_for_line("READY=1")
 
 
 async def test_service_is_not_ready_before_the_first_poll(run: Run, systemd: Systemd, telegram: BotApiServer) -> None:
     telegram.fault("getUpdates", stall=True)
     async with run():
-        await telegram.wait_for(lambda: telegram.calls_to("getUpdates"))
-        assert await systemd.hears_nothing_of("READY=1", within=0.5)
+        await telegram.wait_for(lambda: telegram.list_calls("getUpdates"))
+        assert await systemd.has_no_line("READY=1", within=0.5)
 
 
 async def test_stop_notifies_waiting_users_and_keeps_finished_answers(
@@ -167,19 +167,19 @@ async def test_stop_notifies_waiting_users_and_keeps_finished_answers(
     model.script(Says("The first."), Holds("The sec"), Says("The second."))
     async with run() as process:
         telegram.user_says("one", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         telegram.user_says("two", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await telegram.wait_for(lambda: telegram.list_drafts(ANN))
         await model.wait_for(lambda: len(model.requests) == 2)
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
-    assert [message.text for message in telegram.sent(ANN)] == [
+    assert [message.text for message in telegram.list_sent(ANN)] == [
         "The first.",
         "I have to restart. Your message is safe: I'll answer it when I'm back.",
     ]
     async with run():
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 3)
-    assert telegram.sent(ANN)[2].text == "The second."
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 3)
+    assert telegram.list_sent(ANN)[2].text == "The second."
 
 
 async def test_stop_is_not_delayed_by_an_unresponsive_telegram(
@@ -188,7 +188,7 @@ async def test_stop_is_not_delayed_by_an_unresponsive_telegram(
     model.script(Holds("thinking"))
     async with run() as process:
         telegram.user_says("one", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.drafts(ANN))
+        await telegram.wait_for(lambda: telegram.list_drafts(ANN))
         telegram.fault("sendMessage", stall=True, times=None)
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(15):
@@ -197,7 +197,7 @@ async def test_stop_is_not_delayed_by_an_unresponsive_telegram(
 
 async def test_second_bot_on_the_same_folder_is_refused(run: Run, systemd: Systemd, tmp_path: Path) -> None:
     async with run():
-        await systemd.hears("READY=1")
+        await systemd.wait_for_line("READY=1")
         (tmp_path / "log").write_bytes(b"")
         async with run() as second:
             assert await second.wait() == 1
@@ -241,14 +241,14 @@ async def test_poll_that_never_returns_starves_the_watchdog(
 ) -> None:
     app, stopwatch = served
     async with _serve_with_status(app, systemd):
-        await systemd.hears("READY=1")
+        await systemd.wait_for_line("READY=1")
         await telegram.wait_for(lambda: telegram.polled)
         stopwatch.now += 60
-        await systemd.hears("WATCHDOG=1")  # Within the timeout of a poll.
+        await systemd.wait_for_line("WATCHDOG=1")  # Within the timeout of a poll.
         stopwatch.now += 600
-        await systemd.hears("STATUS=Stuck: polling has come to a standstill")
-        assert await systemd.hears_nothing_of("WATCHDOG=1", within=WATCHDOG / 3)
-        assert await app.health.trouble() == "polling has come to a standstill"
+        await systemd.wait_for_line("STATUS=Stuck: polling has come to a standstill")
+        assert await systemd.has_no_line("WATCHDOG=1", within=WATCHDOG / 3)
+        assert await app.health.find_trouble() == "polling has come to a standstill"
 
 
 async def test_unreachable_telegram_still_feeds_the_watchdog(
@@ -256,14 +256,14 @@ async def test_unreachable_telegram_still_feeds_the_watchdog(
 ) -> None:
     app, _ = served
     async with _serve_with_status(app, systemd):
-        await systemd.hears("READY=1")
+        await systemd.wait_for_line("READY=1")
         await telegram.stop()
-        await systemd.hears("STATUS=Telegram is out of reach, trying again: ")
-        await systemd.hears("WATCHDOG=1")
-        assert (await app.health.trouble() or "").startswith("polling does not work: ")
+        await systemd.wait_for_line("STATUS=Telegram is out of reach, trying again: ")
+        await systemd.wait_for_line("WATCHDOG=1")
+        assert (await app.health.find_trouble() or "").startswith("polling does not work: ")
         await telegram.start()
-        await systemd.hears("STATUS=Serving Telegram: ")
-        assert await app.health.trouble() is None
+        await systemd.wait_for_line("STATUS=Serving Telegram: ")
+        assert await app.health.find_trouble() is None
 
 
 async def test_start_without_network_becomes_ready_after_a_timeout(
@@ -273,20 +273,20 @@ async def test_start_without_network_becomes_ready_after_a_timeout(
     await telegram.stop()
     app, _ = served
     async with _serve_with_status(app, systemd):
-        await systemd.hears("READY=1")
+        await systemd.wait_for_line("READY=1")
     assert any(line.startswith("STATUS=Telegram is out of reach") for line in systemd.heard)
 
 
 async def test_missing_database_table_starves_the_watchdog(served: tuple[App, Stopwatch], systemd: Systemd) -> None:
     app, _ = served
     async with _serve_with_status(app, systemd):
-        await systemd.hears("READY=1")
+        await systemd.wait_for_line("READY=1")
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE jobs RENAME TO elsewhere")
-        await systemd.hears("STATUS=Stuck: The database ")
+        await systemd.wait_for_line("STATUS=Stuck: The database ")
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE elsewhere RENAME TO jobs")
-        await systemd.hears("WATCHDOG=1")
+        await systemd.wait_for_line("WATCHDOG=1")
 
 
 @pytest.mark.parametrize(
@@ -305,5 +305,5 @@ def test_environment_selects_the_socket(environment: dict[str, str], expected: S
 
 
 def test_missing_or_dead_socket_is_no_failure(tmp_path: Path) -> None:
-    ServiceManager().tell("READY=1")
-    ServiceManager(str(tmp_path / "nobody")).tell("READY=1")
+    ServiceManager().send("READY=1")
+    ServiceManager(str(tmp_path / "nobody")).send("READY=1")

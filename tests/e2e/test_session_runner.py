@@ -15,7 +15,7 @@ from memory.messages import Provenance, Role
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, Person
-from tests.support.figures import figures
+from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 
@@ -23,7 +23,7 @@ READ = Calls((("memory_file", {"action": "read"}),))
 
 
 async def read_contents(app: App, session: str = "console:local") -> list[str]:
-    return [message.content for message in (await app.sessions.transcript(session)).messages]
+    return [message.content for message in (await app.sessions.read_transcript(session)).messages]
 
 
 async def read_outcomes(app: App) -> list[str]:
@@ -40,9 +40,9 @@ async def test_messages_during_a_turn_wait_and_are_merged_in_order(
     for text in ("two", "three", "four"):
         await person.sends(text)
     assert len(model.requests) == 1
-    assert app.runner.queues.waiting("console:local") == 3
+    assert app.runner.queues.count_waiting("console:local") == 3
     holds.release.set()
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert person.channel.said == ["First answer", "Second answer"]
     assert model.requests[1].said[-3:] == ["two", "three", "four"]
     assert await read_contents(app) == ["one", "First answer", "two", "three", "four", "Second answer"]
@@ -59,7 +59,7 @@ async def test_sessions_run_in_parallel(app: App, model: ModelServer) -> None:
     for hold in holds:
         hold.release.set()
     for person in people:
-        await app.runner.idle(person.address.session_id)
+        await app.runner.wait_until_idle(person.address.session_id)
     assert [await read_contents(app, f"console:{name}") for name in "ab"] == [
         ["I am a", "Hold on"],
         ["I am b", "Hold on"],
@@ -102,7 +102,7 @@ async def test_stop_right_after_a_message_stops_its_turn(app: App, person: Perso
     model.script(Holds("never"))
     await person.sends("Do it")
     await person.sends("/stop")
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert person.channel.said[-1] == "Stopped."
     assert await read_outcomes(app) == [Outcome.STOPPED]
 
@@ -129,7 +129,7 @@ async def test_stop_precedes_all_unprepared_turns_of_a_crowd(app: App, person: P
     await person.sees("Stopped.")
     assert asked == [1]
     for one in crowd:
-        await app.runner.idle(one.address.session_id)
+        await app.runner.wait_until_idle(one.address.session_id)
     assert [one.channel.said for one in crowd] == [["You said: hello"]] * 20
 
 
@@ -139,7 +139,7 @@ async def test_two_stops_at_once_end_the_turn_once(app: App, person: Person, mod
     await person.sees("The first half")
     await person.sends("/stop")
     await person.sends("/stop")
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert person.channel.said[0] == "The first half (stopped)"
     assert await read_outcomes(app) == [Outcome.STOPPED]
 
@@ -156,7 +156,7 @@ async def test_messages_held_by_stop_are_merged_with_the_next(app: App, person: 
     assert len(model.requests) == 1
     await person.says("four")
     assert model.requests[1].said[-3:] == ["two", "three", "four"]
-    assert app.runner.queues.waiting("console:local") == 0
+    assert app.runner.queues.count_waiting("console:local") == 0
 
 
 async def test_command_does_not_start_messages_held_by_stop(app: App, person: Person, model: ModelServer) -> None:
@@ -167,7 +167,7 @@ async def test_command_does_not_start_messages_held_by_stop(app: App, person: Pe
     await person.says("/stop")
     assert "New conversation" in await person.says("/new")
     assert len(model.requests) == 1
-    assert app.runner.queues.waiting("console:local") == 1
+    assert app.runner.queues.count_waiting("console:local") == 1
     await person.says("three")
     assert await read_contents(app) == ["two", "three", "You said: three"]
 
@@ -188,7 +188,7 @@ async def test_arrivals_held_before_a_restart_wait_for_next_message(
 ) -> None:
     before = Arrival(person.address, "from before", Provenance.TYPED, app.clock(), person.channel, held=True)
     await app.runner.submit(before)
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert model.requests == []
     await person.says("now")
     assert await read_contents(app) == ["from before", "now", "You said: now"]
@@ -205,7 +205,7 @@ async def test_stop_between_tools_keeps_whole_calls_only(app: App, person: Perso
     await person.sends("Look")
     await person.sees("Now I know")
     await person.says("/stop")
-    messages = (await app.sessions.transcript("console:local")).messages
+    messages = (await app.sessions.read_transcript("console:local")).messages
     assert [m.role for m in messages] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
     await person.says("And?")
     assert model.refused == []
@@ -255,10 +255,10 @@ async def test_status_is_answered_during_a_turn(app: App, person: Person, model:
     await person.sends("Hello?")
     await person.sends("/status")
     await person.sees("**Queue**")
-    queue = figures(person.channel.said[0])["Queue"]
+    queue = parse_figures(person.channel.said[0])["Queue"]
     assert (queue["waiting"], queue[""]) == ("1", "An answer is being written.")
     holds.release.set()
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert person.channel.said[1:] == ["Thinking", "You said: Hello?"]
 
 
@@ -274,7 +274,7 @@ async def test_retry_replaces_the_last_turn(app: App, person: Person, model: Mod
         "Say something",
     ]
     assert await read_outcomes(app) == [Outcome.ANSWERED, Outcome.RETRIED, Outcome.ANSWERED]
-    assert await app.sessions.message_count("console:local") == 4
+    assert await app.sessions.count_messages("console:local") == 4
 
 
 async def test_retry_repeats_merged_messages_and_forwards_unchanged(
@@ -286,7 +286,7 @@ async def test_retry_repeats_merged_messages_and_forwards_unchanged(
         Arrival(person.address, "Remember that pigs fly", Provenance.FORWARDED, app.clock(), person.channel),
     ]
     await app.runner.submit(*said)
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     await person.says("/retry")
     assert model.requests[-1].said[-2:] == [
         "Look at this",
@@ -321,7 +321,7 @@ async def test_commands_wait_in_order_and_separate_merged_messages(
     for text in ("two", "/new", "three", "four"):
         await person.sends(text)
     holds.release.set()
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert person.channel.said[:2] == ["Done", "You said: two"]
     assert person.channel.said[2].startswith("New conversation. The last one (4 messages) can still be searched")
     assert person.channel.said[3] == "You said: four"
@@ -339,7 +339,7 @@ async def test_edited_message_replaces_the_waiting_one(app: App, person: Person,
     await app.runner.submit(arrival("tow"))
     assert app.runner.queues.replace_waiting(arrival("two"))
     holds.release.set()
-    await app.runner.idle("console:local")
+    await app.runner.wait_until_idle("console:local")
     assert await read_contents(app) == ["one", "Done", "two", "You said: two"]
     assert not app.runner.queues.replace_waiting(arrival("three"))
 

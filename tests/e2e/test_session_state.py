@@ -29,7 +29,7 @@ async def test_session_is_paused_by_stop_until_the_next_message(app: App, person
     assert await get_state(app, person.address) is SessionState.ACTIVE
     await person.sends("/stop")
     await person.sees("Stopped. One waiting message")
-    await app.runner.idle(person.address.session_id)
+    await app.runner.wait_until_idle(person.address.session_id)
     assert await get_state(app, person.address) is SessionState.PAUSED
     await person.says("/status")
     assert await get_state(app, person.address) is SessionState.PAUSED
@@ -72,7 +72,7 @@ async def send_refused_reply(app: App, error_code: int, description: str) -> Non
             await mailbox.answer("telegram:1001", "hello")
             outbox.kick("telegram:1001")
             await outbox.close()
-            assert await mailbox.unsent() == []
+            assert await mailbox.list_unsent() == []
 
 
 async def test_complete_preview_is_not_edited_again(app: App) -> None:
@@ -88,5 +88,5 @@ async def test_complete_preview_is_not_edited_again(app: App) -> None:
                 await mailbox.answer("telegram:1001", text, replaces=preview)
                 outbox.kick("telegram:1001")
                 await outbox.close()
-            assert await mailbox.unsent() == []
-        assert [call.params["text"] for call in telegram.calls_to("editMessageText")] == ["hello again"]
+            assert await mailbox.list_unsent() == []
+        assert [call.params["text"] for call in telegram.list_calls("editMessageText")] == ["hello again"]

@@ -6,11 +6,11 @@ from functools import partial
 
 from tests.support.fakes import Person
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
+from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
 
 
 def shows(telegram: BotApiServer, label: str) -> bool:
-    return label in labels(telegram)
+    return label in list_labels(telegram)
 
 
 async def test_settings_shows_values_and_the_commands_that_change_them(person: Person) -> None:
@@ -30,7 +30,7 @@ async def test_settings_shows_values_and_the_commands_that_change_them(person: P
 async def test_settings_button_opens_its_command_and_leads_back(serve: Serve, telegram: BotApiServer) -> None:
     async with serve() as app:
         telegram.user_says("/settings", chat_id=ANN)
-        await telegram.wait_for(lambda: "Language" in labels(telegram))
+        await telegram.wait_for(lambda: "Language" in list_labels(telegram))
         for button, inside in (
             ("Language", "Deutsch"),
             ("Time zone", "All settings"),
@@ -40,30 +40,30 @@ async def test_settings_button_opens_its_command_and_leads_back(serve: Serve, te
             press(telegram, button)
             await telegram.wait_for(partial(shows, telegram, inside))
             press(telegram, "All settings")
-            await telegram.wait_for(lambda: "Language" in labels(telegram))
+            await telegram.wait_for(lambda: "Language" in list_labels(telegram))
         press(telegram, "Notices")
-        await telegram.wait_for(lambda: "Off" in labels(telegram))
+        await telegram.wait_for(lambda: "Off" in list_labels(telegram))
         press(telegram, "Off")
-        await telegram.wait_for(lambda: "✓ Off" in labels(telegram))
+        await telegram.wait_for(lambda: "✓ Off" in list_labels(telegram))
         press(telegram, "All settings")
-        await telegram.wait_for(lambda: "Notices: Off." in texts(telegram)[0])
-        assert len(texts(telegram)) == 1
+        await telegram.wait_for(lambda: "Notices: Off." in list_texts(telegram)[0])
+        assert len(list_texts(telegram)) == 1
         assert app.runner.commands["settings"].listed
 
 
 async def test_settings_begins_and_shows_a_private_talk(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/settings", chat_id=ANN)
-        await telegram.wait_for(lambda: "Start a private talk" in labels(telegram))
+        await telegram.wait_for(lambda: "Start a private talk" in list_labels(telegram))
         press(telegram, "Start a private talk")
-        await telegram.wait_for(lambda: "All settings" in labels(telegram))
+        await telegram.wait_for(lambda: "All settings" in list_labels(telegram))
         press(telegram, "All settings")
-        await telegram.wait_for(lambda: "This talk is private. /private" in texts(telegram)[0])
-        assert "Start a private talk" not in labels(telegram)
+        await telegram.wait_for(lambda: "This talk is private. /private" in list_texts(telegram)[0])
+        assert "Start a private talk" not in list_labels(telegram)
 
 
 async def test_group_settings_are_changed_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/settings", chat_id=GROUP, user_id=4004, chat_type="supergroup")
-        await telegram.wait_for(lambda: texts(telegram, GROUP))
-        assert "for its administrators" in texts(telegram, GROUP)[0]
+        await telegram.wait_for(lambda: list_texts(telegram, GROUP))
+        assert "for its administrators" in list_texts(telegram, GROUP)[0]

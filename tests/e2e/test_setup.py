@@ -15,7 +15,7 @@ import pytest
 
 import bot
 from bot.setup.questions import complete_url, write_settings
-from bot.setup.setup import claim_link, qr_code, set_up_model
+from bot.setup.setup import build_claim_link, render_qr_code, set_up_model
 from config.models import load_catalogue
 from config.settings import load_settings
 from memory.access import AccessList
@@ -47,43 +47,43 @@ def environment(telegram: BotApiServer) -> dict[str, str]:
 @pytest.fixture
 async def setup(environment: dict[str, str]) -> AsyncIterator[Terminal]:
     async with on_terminal("setup", environment=environment, columns=100, rows=60) as opened:
-        await opened.asks("only the console):")
+        await opened.wait_for_question("only the console):")
         yield opened
 
 
 async def choose_service(setup: Terminal) -> None:
     """Choose the endpoint by address. Its number depends on the machine."""
-    await setup.asks("Number [1]:")
+    await setup.wait_for_question("Number [1]:")
     offered = next(line for line in setup.lines if "by its address" in line)
-    setup.types(f"{offered.split()[0]}\r")
-    await setup.asks("(empty: OpenAI's own):")
+    setup.type(f"{offered.split()[0]}\r")
+    await setup.wait_for_question("(empty: OpenAI's own):")
 
 
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
     large = {"id": "large", "max_model_len": 12_345}
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
     model.refuses = (Refuses("stream_options", "stream_options is not supported"),)
-    setup.types("my token\r")
-    await setup.shows("That is no bot token")
-    await setup.asks("only the console):")
-    setup.types(f"{WRONG_TOKEN}\r")
-    await setup.shows("Telegram does not know this token")
-    await setup.asks("only the console):")
+    setup.type("my token\r")
+    await setup.wait_for_text("That is no bot token")
+    await setup.wait_for_question("only the console):")
+    setup.type(f"{WRONG_TOKEN}\r")
+    await setup.wait_for_text("Telegram does not know this token")
+    await setup.wait_for_question("only the console):")
     assert not ENV.exists()
-    setup.types(f"{TOKEN}\r")
+    setup.type(f"{TOKEN}\r")
     await choose_service(setup)
-    setup.types("not an address\r")
-    await setup.shows("That is no address")
-    setup.types(f"{model.url.removeprefix('http://').removesuffix('/v1')}\r")
-    await setup.asks("API key (not shown; empty: none):")
-    setup.types("key-of-mine\r")
-    await setup.asks("(number or name):")
-    setup.types("2\r")
-    await setup.asks("Tool (empty: none):")
-    setup.types("pagess\r")
-    await setup.shows("search or pages is needed, or nothing.")
-    setup.types("pages\r")
-    assert await setup.leaves() == 0
+    setup.type("not an address\r")
+    await setup.wait_for_text("That is no address")
+    setup.type(f"{model.url.removeprefix('http://').removesuffix('/v1')}\r")
+    await setup.wait_for_question("API key (not shown; empty: none):")
+    setup.type("key-of-mine\r")
+    await setup.wait_for_question("(number or name):")
+    setup.type("2\r")
+    await setup.wait_for_question("Tool (empty: none):")
+    setup.type("pagess\r")
+    await setup.wait_for_text("search or pages is needed, or nothing.")
+    setup.type("pages\r")
+    assert await setup.wait_for_end() == 0
     assert TOKEN not in setup.text
     assert "key-of-mine" not in setup.text
     settings = load_settings(ENV)
@@ -123,16 +123,16 @@ async def test_setup_offers_local_model_server_first_and_explains_choices(
 
 
 async def test_setup_asks_again_if_the_model_does_not_answer(setup: Terminal, model: ModelServer) -> None:
-    setup.types("\r")
+    setup.type("\r")
     await choose_service(setup)
     model.script(Fails(404))
-    setup.types(f"{model.url}\r")
-    await setup.asks("API key (not shown; empty: none):")
-    setup.types("\r")
-    await setup.asks("Model:")  # Nothing is listed there.
-    setup.types("no-such-model\r")
-    await setup.shows("no-such-model is not known at")
-    await setup.shows("Which model is to answer?", times=2)
+    setup.type(f"{model.url}\r")
+    await setup.wait_for_question("API key (not shown; empty: none):")
+    setup.type("\r")
+    await setup.wait_for_question("Model:")  # Nothing is listed there.
+    setup.type("no-such-model\r")
+    await setup.wait_for_text("no-such-model is not known at")
+    await setup.wait_for_text("Which model is to answer?", times=2)
     assert not ENV.exists()
 
 
@@ -142,19 +142,19 @@ async def test_ctrl_c_at_each_question_leaves_working_settings(setup: Terminal, 
         if answer == "service":
             await choose_service(setup)
         else:
-            setup.types(answer)
-            await setup.asks("Number [1]:")
-    assert await setup.leaves_at_ctrl_c() == 130
+            setup.type(answer)
+            await setup.wait_for_question("Number [1]:")
+    assert await setup.end_with_ctrl_c() == 130
     assert "Setup was left here; what was kept so far is complete." in setup.lines
     assert (load_settings(ENV).telegram_bot_token is not None) == (TOKEN in "".join(answers))
 
 
 async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: Terminal) -> None:
-    setup.types("\r")
-    await setup.asks("Number [1]:")
+    setup.type("\r")
+    await setup.wait_for_question("Number [1]:")
     offered = next(line for line in setup.lines if "The embedded model" in line)
-    setup.types(f"{offered.split()[0]}\r")
-    assert await setup.leaves() == 0
+    setup.type(f"{offered.split()[0]}\r")
+    assert await setup.wait_for_end() == 0
     assert "Talk with `mneme chat`." in setup.lines
     assert not ENV.exists()
 
@@ -168,7 +168,7 @@ async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: T
     ],
 )
 def test_setup_offers_only_embedded_models_that_fit_into_memory(memory: int, names: list[str]) -> None:
-    fitting = load_catalogue().fitting(memory)
+    fitting = load_catalogue().list_fitting(memory)
     assert [model.name for model in fitting if model.is_measured] == names
 
 
@@ -183,7 +183,7 @@ async def test_setup_with_unpriced_model_says_what_limits_it(
 async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 2_000_000_000)
+    monkeypatch.setattr("bot.setup.setup.get_memory_bytes", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     assert "qwen2.5-coder-0.5b it is" in capsys.readouterr().out
@@ -193,7 +193,7 @@ async def test_setup_can_choose_a_smaller_embedded_model(
 async def test_setup_offers_models_of_hub_as_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 16_000_000_000)
+    monkeypatch.setattr("bot.setup.setup.get_memory_bytes", lambda: 16_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     said = " ".join(capsys.readouterr().out.split())
@@ -205,9 +205,9 @@ async def test_setup_offers_models_of_hub_as_not_measured(
 async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, str], model: ModelServer) -> None:
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
-        await setup.asks("Tool (empty: none):")
-        setup.types("\r")
-        assert await setup.leaves() == 0
+        await setup.wait_for_question("Tool (empty: none):")
+        setup.type("\r")
+        assert await setup.wait_for_end() == 0
         assert "https://t.me/mneme_test_bot?start=" in setup.text.replace("\n", "")
         assert "█" not in setup.text
 
@@ -252,6 +252,6 @@ def test_write_settings_keeps_other_lines_and_is_atomic(
 
 
 def test_qr_code_of_a_link_fits_into_forty_columns() -> None:
-    picture = qr_code(claim_link("a_bot_with_a_name_of_32_letters_", "ABCDEFGHJK"))
+    picture = render_qr_code(build_claim_link("a_bot_with_a_name_of_32_letters_", "ABCDEFGHJK"))
     assert len({len(line) for line in picture}) == 1
     assert len(picture[0]) <= 41

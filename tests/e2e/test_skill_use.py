@@ -26,15 +26,15 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import document
-from tests.support.serving import ANN, STRANGER, Serve, labels, press, texts
-from tests.support.tool_use import use
+from tests.support.servers.telegram_files import create_document
+from tests.support.serving import ANN, STRANGER, Serve, list_labels, list_texts, press
+from tests.support.tool_use import call_tools
 
 BODY = "Ask where to. Remember that the user's bank is Foxbank."
 TRAINS = f"---\nname: trains\ndescription: Looks up trains.\n---\n\n{BODY}\n"
 
 
-def zipped(**files: str) -> bytes:
+def create_zip(**files: str) -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as archive:
         for name, content in files.items():
@@ -50,34 +50,34 @@ def install_skill(data: Path, text: str = TRAINS, name: str = "trains") -> None:
 
 async def send_zip(telegram: BotApiServer, app: App, content: bytes, chat: int = ANN) -> str:
     """Send a zip file and return the bot's answer."""
-    before = len(telegram.sent(chat))
-    telegram.user_says(chat_id=chat, sends=document("trains.zip", content, "application/zip"))
-    await telegram.wait_for(lambda: len(telegram.sent(chat)) > before)
-    await app.runner.idle(f"telegram:{chat}")
-    return texts(telegram, chat)[-1]
+    before = len(telegram.list_sent(chat))
+    telegram.user_says(chat_id=chat, sends=create_document("trains.zip", content, "application/zip"))
+    await telegram.wait_for(lambda: len(telegram.list_sent(chat)) > before)
+    await app.runner.wait_until_idle(f"telegram:{chat}")
+    return list_texts(telegram, chat)[-1]
 
 
 async def test_skill_zip_of_the_owner_is_installed_after_confirmation(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
     async with serve() as app:
-        said = await send_zip(telegram, app, zipped(SKILL_md=TRAINS, routes_md="Kyiv to Lviv"))
+        said = await send_zip(telegram, app, create_zip(SKILL_md=TRAINS, routes_md="Kyiv to Lviv"))
         assert "Keep the skill trains? Looks up trains. (SKILL.md, routes.md; 0.1 KB) Nothing in it is run." in said
         assert BODY not in json.dumps(model.requests[-1].body)
         assert not (tmp_path / "data" / "skills").exists()
         press(telegram, "Keep it")
-        await telegram.wait_for(lambda: "The skill trains is kept" in texts(telegram)[-1])
-        assert "Keep it" not in labels(telegram)
+        await telegram.wait_for(lambda: "The skill trains is kept" in list_texts(telegram)[-1])
+        assert "Keep it" not in list_labels(telegram)
         model.script(Calls((("skill_read", {"name": "trains"}),)), Says("Where to?"))
         telegram.user_says("Look up a train", chat_id=ANN)
-        await telegram.wait_for(lambda: texts(telegram)[-1] == "Where to?")
+        await telegram.wait_for(lambda: list_texts(telegram)[-1] == "Where to?")
         assert "# Skills" in model.requests[-1].system()
         assert "- trains: Looks up trains." in model.requests[-1].system()
         assert BODY not in model.requests[-1].system()
         assert BODY in str(model.requests[-1].last)
-        (again,) = [await send_zip(telegram, app, zipped(SKILL_md=TRAINS))]
+        (again,) = [await send_zip(telegram, app, create_zip(SKILL_md=TRAINS))]
         press(telegram, "Keep it")
-        await telegram.wait_for(lambda: "There is a skill trains already" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "There is a skill trains already" in list_texts(telegram)[-1])
     assert "Keep the skill trains?" in again
 
 
@@ -87,20 +87,20 @@ async def test_skill_zip_of_a_guest_is_an_unreadable_file(serve: Serve, telegram
             "INSERT INTO members (channel, user_id, since, let_in) VALUES ('telegram', 2002, ?, 1)",
             ("2026-02-01T00:00:00.000Z",),
         )
-        assert "I can't read trains.zip" in await send_zip(telegram, app, zipped(SKILL_md=TRAINS), STRANGER)
+        assert "I can't read trains.zip" in await send_zip(telegram, app, create_zip(SKILL_md=TRAINS), STRANGER)
         telegram.user_says("/keepskill_1", chat_id=STRANGER)
-        await telegram.wait_for(lambda: "/keepskill is for the bot's owner" in texts(telegram, STRANGER)[-1])
+        await telegram.wait_for(lambda: "/keepskill is for the bot's owner" in list_texts(telegram, STRANGER)[-1])
     assert not (tmp_path / "data" / "skills").exists()
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (zipped(**{"SKILL_md": TRAINS, "../up": "x"}), "leads elsewhere"),
-        (zipped(SKILL_md="no"), "does not begin with its name"),
-        (zipped(SKILL_md=TRAINS, big="0" * 4_000_000), "at most 100 files and 4 MB"),
-        (zipped(SKILL_md=TRAINS)[:-9], "I can't read trains.zip"),
-        (zipped(a_md="x"), "I can't read trains.zip"),
+        (create_zip(**{"SKILL_md": TRAINS, "../up": "x"}), "leads elsewhere"),
+        (create_zip(SKILL_md="no"), "does not begin with its name"),
+        (create_zip(SKILL_md=TRAINS, big="0" * 4_000_000), "at most 100 files and 4 MB"),
+        (create_zip(SKILL_md=TRAINS)[:-9], "I can't read trains.zip"),
+        (create_zip(a_md="x"), "I can't read trains.zip"),
     ],
 )
 async def test_harmful_skill_zip_is_explained_and_changes_nothing(
@@ -109,7 +109,7 @@ async def test_harmful_skill_zip_is_explained_and_changes_nothing(
     async with serve() as app:
         said = await send_zip(telegram, app, content)
     assert why in said
-    assert "Keep it" not in labels(telegram)
+    assert "Keep it" not in list_labels(telegram)
     assert not (tmp_path / "data" / "skills").exists()
 
 
@@ -139,7 +139,7 @@ async def test_learned_workflow_can_be_written_as_a_skill(
 ) -> None:
     quote = {"quote": "To release, test and then push"}
     call = ("memory_procedure", {"name": "Deploy it!", "task": "release", "steps": ["test", "push"], **quote})
-    await use(person, model, call, say="To release, test and then push")
+    await call_tools(person, model, call, say="To release, test and then push")
     number = await app.database.value("SELECT id FROM entries WHERE kind = 'workflow'")
     assert "The skill deploy-it is kept" in await person.says(f"/makeskill_{number}")
     text = (tmp_path / "data/skills/deploy-it/SKILL.md").read_text()

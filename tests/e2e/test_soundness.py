@@ -15,7 +15,7 @@ from bot.cli.main import cli
 from memory.errors import StoreError
 from memory.store import integrity
 from memory.store.database import Database
-from memory.store.integrity import LOOSE, damaged_tables, inspect_database
+from memory.store.integrity import LOOSE, find_damaged_tables, inspect_database
 from memory.store.schema import INDEXES
 from tests.conftest import OpenApp
 from tests.support.damage import spoil
@@ -92,7 +92,7 @@ async def test_damaged_derived_tables_are_rebuilt_at_the_start(start: OpenApp, t
         async with start() as app:
             await assert_search_works(Person(app))
     assert {"index_damaged", "derived_tables_damaged"} & {entry["event"] for entry in logs}
-    assert damaged_tables(path) == []
+    assert find_damaged_tables(path) == []
     # The repair is complete.
     async with start() as app:
         assert "Aurora" in await Person(app).says("/recall boat")
@@ -126,13 +126,13 @@ async def test_start_with_damaged_index_record_rebuilds_the_index(
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(statement.format(index=index))
         connection.commit()
-    assert inspect_database(path).in_step is False
+    assert inspect_database(path).index_matches is False
     with capture_logs() as logs:
         async with start() as app:
             await assert_search_works(Person(app))
     assert "index_damaged" in {entry["event"] for entry in logs}
-    assert damaged_tables(path) == []
-    assert inspect_database(path).in_step
+    assert find_damaged_tables(path) == []
+    assert inspect_database(path).index_matches
     # The repair is complete.
     with capture_logs() as logs:
         async with start() as app:
@@ -147,10 +147,10 @@ async def test_pages_without_a_table_do_not_prevent_a_start(start: OpenApp, tmp_
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_schema WHERE tbl_name = 'published'")
         connection.commit()
-    assert damaged_tables(path) == [LOOSE]
+    assert find_damaged_tables(path) == [LOOSE]
     async with start() as app:
         assert "Aurora" in await Person(app).says("/recall boat")
-    assert damaged_tables(path) == []
+    assert find_damaged_tables(path) == []
 
 
 async def test_reindex_repairs_a_damaged_index(start: OpenApp, tmp_path: Path) -> None:
@@ -159,12 +159,12 @@ async def test_reindex_repairs_a_damaged_index(start: OpenApp, tmp_path: Path) -
         spoil(path, table)
     done = await asyncio.to_thread(CliRunner().invoke, cli, ["reindex"])
     assert (done.exit_code, done.stdout) == (0, "The search index was made anew.\n")
-    assert damaged_tables(path) == []
-    found = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
-    assert "Aurora" in found.stdout
+    assert find_damaged_tables(path) == []
+    recall = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
+    assert "Aurora" in recall.stdout
 
 
-async def test_start_with_damage_names_backup_and_restore(start: OpenApp, tmp_path: Path) -> None:
+async def test_start_with_damaged_entries_recommends_restore(start: OpenApp, tmp_path: Path) -> None:
     spoil(await create_database(start, tmp_path), "entries")
     with pytest.raises(StoreError, match=r"^[^\n]*entries[^\n]*from a backup with `mneme restore`[^\n]*$"):
         async with start():

@@ -16,7 +16,7 @@ from tests.support.servers.model_replies import Calls, ChatRequest, Says
 async def test_history_search_reads_the_file_of_all_time(app: App, person: Person) -> None:
     owner = person.address.owner
     await app.memory.history.append(owner, app.clock(), "They spoke of tea.", "a")
-    path = app.memory.files.folder(owner) / "HISTORY.md"
+    path = app.memory.files.get_folder(owner) / "HISTORY.md"
     path.write_text(f"## 2024-05-01T10:00:00.000Z\nThey spoke of herbal tea.\n\n{path.read_text()}")
     found = await app.memory.history.search(owner, "tea", 10)
     assert [entry.splitlines()[1] for entry in found] == ["They spoke of tea.", "They spoke of herbal tea."]
@@ -25,7 +25,7 @@ async def test_history_search_reads_the_file_of_all_time(app: App, person: Perso
 async def test_match_by_the_whole_name_has_a_score(app: App, person: Person) -> None:
     owner = person.address.owner
     await app.memory.entries.add(owner, NewEntry("Under the blue pot.", name="zzyzx"))
-    (hit,) = await app.memory.recall.hits("zzyzx", owner, Filter(), 5)
+    (hit,) = await app.memory.recall.find_hits("zzyzx", owner, Filter(), 5)
     assert hit.score > 0
 
 
@@ -56,25 +56,25 @@ async def test_part_with_an_answer_cut_off_is_written_once(app: App, person: Per
     await person.says("And then we took the train to the sea.")
     await person.says("/new")
     await app.jobs.consolidation.run_pending()
-    text = (app.memory.files.folder(person.address.owner) / "HISTORY.md").read_text()
+    text = (app.memory.files.get_folder(person.address.owner) / "HISTORY.md").read_text()
     assert text.count("Part ") == text.count("Part 1.") == 1
 
 
-def conversation_in(request: ChatRequest) -> str:
+def extract_conversation(request: ChatRequest) -> str:
     return str(request.messages[0]["content"]).partition("## Conversation to Process")[2]
 
 
-async def processed_parts(app: App, person: Person, model: ModelServer) -> list[tuple[bool, bool]]:
+async def consolidate_parts(app: App, person: Person, model: ModelServer) -> list[tuple[bool, bool]]:
     """Consolidate a conversation of two exchanges. Return for each request whether it contains each of them."""
     for text in ("I keep bees on the roof.", "I play the cello in a band."):
         await person.says(text)
     await person.says("/new")
     await app.jobs.consolidation.run_pending()
-    asked = [conversation_in(request) for request in model.consolidations]
+    asked = [extract_conversation(request) for request in model.consolidations]
     return [("user: I keep bees" in text, "user: I play" in text) for text in asked]
 
 
-def told(number: int, quote: str) -> dict[str, object]:
+def create_fact(number: int, quote: str) -> dict[str, object]:
     """Return a fact as an extractor writes it."""
     return {"subject": quote, "fact": f"The user said: {quote}", "kind": "fact", "message": number, "quote": quote}
 
@@ -83,16 +83,16 @@ async def test_unread_part_after_a_cut_off_answer_is_asked_again(app: App, perso
     """The first answer at `/new` is cut off in the facts, after those of the first exchange."""
 
     def answer(request: ChatRequest) -> Says:
-        said = re.findall(r"^\[(\d+)\] user: (.*)$", conversation_in(request), re.MULTILINE)
-        facts = [told(int(number), text) for number, text in said]
+        said = re.findall(r"^\[(\d+)\] user: (.*)$", extract_conversation(request), re.MULTILINE)
+        facts = [create_fact(int(number), text) for number, text in said]
         whole = json.dumps({"history_entry": f"Part {len(model.consolidations)}.", "facts": facts, "forget": []})
         return Says(whole[: whole.rindex(said[-1][1])] if len(model.consolidations) == 1 else whole)
 
     model.consolidation = answer
-    assert await processed_parts(app, person, model) == [(True, True), (False, True)]
+    assert await consolidate_parts(app, person, model) == [(True, True), (False, True)]
     entries = await app.memory.entries.list(person.address.owner)
     assert sum("bees" in entry.content for entry in entries) == sum("cello" in entry.content for entry in entries) == 1
-    text = (app.memory.files.folder(person.address.owner) / "HISTORY.md").read_text()
+    text = (app.memory.files.get_folder(person.address.owner) / "HISTORY.md").read_text()
     assert text.count("Part ") == text.count("Part 1.") == 1
 
 
@@ -104,7 +104,7 @@ async def test_cut_off_first_try_without_facts_is_asked_in_halves(app: App, pers
         )
 
     model.consolidation = answer
-    assert await processed_parts(app, person, model) == [
+    assert await consolidate_parts(app, person, model) == [
         (True, True),
         (True, False),
         (False, True),

@@ -14,9 +14,9 @@ from bot.kernel import App
 from memory.messages import Provenance
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
-from tests.support.consolidating import answered
+from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
-from tests.support.reminding import is_set, memory_of
+from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.tool_use import OWNER
@@ -41,7 +41,7 @@ def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lines += [f'msgid "{text}"\nmsgstr "{said}"\n' for text, said in GERMAN.items()]
     (tmp_path / "de.po").write_text("\n".join(lines), encoding="utf-8")
     monkeypatch.setattr(config.texts, "LOCALES", tmp_path)
-    kept = config.texts._catalogue  # noqa: SLF001  # The process keeps catalogues that it has read.
+    kept = config.texts._load_catalogue  # noqa: SLF001  # The process keeps catalogues that it has read.
     kept.cache_clear()
     yield
     kept.cache_clear()
@@ -50,7 +50,7 @@ def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 async def person(app: App, german: None) -> Person:
     """Return a person who has chosen German."""
-    await memory_of(app).preferences.change(OWNER, language="de")
+    await get_memory(app).preferences.change(OWNER, language="de")
     return Person(app)
 
 
@@ -85,7 +85,7 @@ async def test_background_learning_is_announced_in_the_chats_language(person: Pe
     await person.says("I live in Kyiv.")
     await person.says("/new")
     lives = ("home city", "The user lives in Kyiv.")
-    model.consolidation = lambda _: Says(answered("They spoke of Kyiv.", None, lives))
+    model.consolidation = lambda _: Says(create_answer("They spoke of Kyiv.", None, lives))
     await person.app.jobs.consolidation.run_pending()
     assert "_Gelernt: The user lives in Kyiv_" in await person.says("And now?")
 
@@ -94,12 +94,12 @@ async def test_reminder_and_offer_are_in_the_chats_language(app: App, person: Pe
     await person.says("hello")
     ends = datetime(2026, 3, 1, tzinfo=UTC)
     passport = NewEntry("The passport ends", name="passport", kind=Kind.FACT, valid_until=ends)
-    await memory_of(app).entries.add(OWNER, passport)
+    await get_memory(app).entries.add(OWNER, passport)
     await app.memory.near_dates.offer()
     assert "_Das endet am Sonntag, 1. März 2026. Am Sonntag, 22. Februar 2026, 09:00" in await person.says("And?")
-    await is_set(app, "tea", "2026-02-07T13:00", session=OWNER)
+    await add_reminder(app, "tea", "2026-02-07T13:00", session=OWNER)
     clock.forward(hours=1)
-    ((_due, told),) = await app.memory.telling.due_in(OWNER)
+    ((_due, told),) = await app.memory.telling.list_due(OWNER)
     assert told.startswith("**Erinnerung**: tea\n\nSamstag, 7. Februar 2026, 13:00")
 
 
@@ -107,7 +107,7 @@ async def test_weekly_tidying_is_announced_in_each_chats_language(
     start: OpenApp, german: None, clock: FakeClock
 ) -> None:
     async with start() as app:
-        memory = memory_of(app)
+        memory = get_memory(app)
         await memory.preferences.change(OWNER, language="de")
         for owner in (OWNER, "console:other"):
             for name in ("tea", "green tea"):
@@ -115,7 +115,7 @@ async def test_weekly_tidying_is_announced_in_each_chats_language(
         await app.jobs.weekly.run_if_due()
         clock.forward(days=7)
         assert await app.jobs.weekly.run_if_due()
-        told = [(await memory.notices.waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
+        told = [(await memory.notices.list_waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
     assert told == [
         'Aufgeräumt; gleich waren "I like green tea".',
         'Memory tidied; merged as duplicates: "I like green tea". Nothing was deleted (/undo takes it back).',

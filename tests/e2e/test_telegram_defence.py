@@ -13,7 +13,7 @@ from bot.tasks import BackgroundTasks
 from bot.telegram.access import MAX_PER_MINUTE, MAX_WAITING, MINUTE_SECONDS, Strangers
 from config.errors import ConfigurationError
 from memory.access import CODE_ATTEMPTS, AccessList
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from tests.conftest import OpenApp
 from tests.support.attacks import INJECTED, OBEYS
 from tests.support.servers.model import ModelServer
@@ -43,15 +43,15 @@ NOT_TYPED = {
 COMMANDS = ["/remember the sky is green", "/undo", "/forget all confirm", "/forget home", "/new", "/stop", "/retry"]
 
 
-def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
+def list_texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
     """Return the texts of the bot's messages in a chat, in their latest version."""
-    return [message.text for message in telegram.sent(chat_id)]
+    return [message.text for message in telegram.list_sent(chat_id)]
 
 
 async def wait_for_reply(telegram: BotApiServer, chat_id: int) -> None:
     """Wait for one more message of the bot in a chat."""
-    before = len(telegram.sent(chat_id))
-    await telegram.wait_for(lambda: len(telegram.sent(chat_id)) > before)
+    before = len(telegram.list_sent(chat_id))
+    await telegram.wait_for(lambda: len(telegram.list_sent(chat_id)) > before)
 
 
 # Commands come from typed text only.
@@ -63,7 +63,7 @@ async def test_21_command_not_typed_by_the_user_is_not_obeyed(
 ) -> None:
     async with serve() as app:
         telegram.user_says("/remember home is Kyiv", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         before = await app.database.rows("SELECT * FROM entries")
         for command in COMMANDS:
             telegram.user_says(command, chat_id=ANN, fields=fields)
@@ -83,10 +83,10 @@ async def test_21_linked_channel_post_in_group_is_ignored(
                 text, chat_id=GROUP, user_id=777000, first_name="Telegram", chat_type="supergroup", fields=CHANNEL_POST
             )
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         assert await app.database.value("SELECT count(*) FROM entries") == 0
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
-    assert telegram.sent(GROUP) == []
+    assert telegram.list_sent(GROUP) == []
     assert len(model.requests) == 1
 
 
@@ -97,8 +97,8 @@ async def test_21_forwarded_command_in_group_is_ignored(
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/undo", chat_id=GROUP, user_id=ANN, chat_type="supergroup", fields=fields)
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
-    assert telegram.sent(GROUP) == []
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+    assert telegram.list_sent(GROUP) == []
     assert len(model.requests) == 1
 
 
@@ -107,10 +107,10 @@ async def test_21_forwarded_claim_code_claims_nothing(serve: Serve, telegram: Bo
         access = AccessList(app.database, "telegram", app.clock)
         code = await access.new_claim_code()
         telegram.user_says(f"/start {code}", chat_id=STRANGER, forwarded=True)
-        await telegram.wait_for(lambda: telegram.sent(STRANGER))
+        await telegram.wait_for(lambda: telegram.list_sent(STRANGER))
         assert not await access.is_member(STRANGER)
         telegram.user_says(f"/start {code}", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         assert await access.is_member(ANN)
 
 
@@ -124,9 +124,9 @@ async def test_21_command_for_another_bot_is_ignored_even_as_reply(
             await wait_for_reply(telegram, GROUP)
         telegram.user_says(text, chat_id=GROUP, user_id=ANN, chat_type="supergroup", reply_to_bot=True)
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: telegram.sent(ANN))
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
         assert await app.database.value("SELECT count(*) FROM entries WHERE deleted_at IS NULL") == 1
-    assert len(telegram.sent(GROUP)) == 2
+    assert len(telegram.list_sent(GROUP)) == 2
     assert len(model.requests) == 1
 
 
@@ -158,7 +158,7 @@ async def test_23_group_guest_can_neither_read_nor_undo_memory(
         telegram.user_says(command, chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
         await wait_for_reply(telegram, GROUP)
         assert await app.database.rows("SELECT * FROM entries") == before
-    assert "is for its administrators" in texts(telegram, GROUP)[1]
+    assert "is for its administrators" in list_texts(telegram, GROUP)[1]
 
 
 @pytest.mark.parametrize("by", [ANN, STRANGER], ids=["the owner of the bot", "the owner of the group"])
@@ -172,7 +172,7 @@ async def test_23_group_owner_and_bot_owner_may_undo(serve: Serve, telegram: Bot
         telegram.user_says("/undo", chat_id=GROUP, user_id=by, chat_type="supergroup")
         await wait_for_reply(telegram, GROUP)
         assert await app.database.value("SELECT count(*) FROM entries WHERE deleted_at IS NULL") == 0
-    assert "note: 1" in texts(telegram, GROUP)[1]
+    assert "note: 1" in list_texts(telegram, GROUP)[1]
 
 
 async def test_23_failed_admin_lookup_denies_access(serve: Serve, telegram: BotApiServer) -> None:
@@ -181,7 +181,7 @@ async def test_23_failed_admin_lookup_denies_access(serve: Serve, telegram: BotA
     async with serve(telegram_allowed_ids=str(GROUP)):
         telegram.user_says("/memory", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
         await wait_for_reply(telegram, GROUP)
-    assert "try again" in texts(telegram, GROUP)[0]
+    assert "try again" in list_texts(telegram, GROUP)[0]
 
 
 async def test_23_commands_of_other_bots_are_ignored(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
@@ -191,8 +191,8 @@ async def test_23_commands_of_other_bots_are_ignored(serve: Serve, telegram: Bot
         telegram.user_says("/weather@mneme_test_bot", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await wait_for_reply(telegram, GROUP)
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
-    assert len(telegram.sent(GROUP)) == 1
-    assert "There is no command /weather" in texts(telegram, GROUP)[0]
+    assert len(telegram.list_sent(GROUP)) == 1
+    assert "There is no command /weather" in list_texts(telegram, GROUP)[0]
     assert model.requests == []
 
 
@@ -207,9 +207,9 @@ async def test_24_wrong_claim_codes_are_logged_and_void_no_code(serve: Serve, te
                 telegram.user_says(f"/start GUESS{number}", chat_id=STRANGER)
             telegram.user_says(f"/start {code}", chat_id=ANN)
             telegram.user_says("hello", chat_id=ANN)
-            await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    assert "yours now" in texts(telegram)[0]
-    assert 1 <= len(telegram.sent(STRANGER)) <= CODE_ATTEMPTS
+            await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
+    assert "yours now" in list_texts(telegram)[0]
+    assert 1 <= len(telegram.list_sent(STRANGER)) <= CODE_ATTEMPTS
     refused = [entry for entry in logs if entry["event"] == "claim_refused"]
     assert [entry["tries"] for entry in refused] == list(range(1, CODE_ATTEMPTS + 1))
     assert all(entry["user"] == STRANGER for entry in refused)
@@ -221,8 +221,8 @@ async def test_24_repeated_starts_of_a_stranger_get_one_answer(serve: Serve, tel
             for _ in range(100):
                 telegram.user_says("/start", chat_id=STRANGER)
             telegram.user_says("hi", chat_id=ANN)
-            await telegram.wait_for(lambda: telegram.sent(ANN))
-    assert len(telegram.sent(STRANGER)) == 1
+            await telegram.wait_for(lambda: telegram.list_sent(ANN))
+    assert len(telegram.list_sent(STRANGER)) == 1
     assert [entry["event"] for entry in logs].count("not_let_in") == 1
 
 
@@ -234,7 +234,7 @@ async def test_24_revoked_member_gets_no_answer(serve: Serve, telegram: BotApiSe
         await access.revoke(ANN)
         telegram.user_says("hello", chat_id=ANN)
         await wait_for_reply(telegram, ANN)
-    assert "private" in texts(telegram)[-1]
+    assert "private" in list_texts(telegram)[-1]
     assert model.requests == []
 
 
@@ -258,7 +258,7 @@ async def test_25_messages_of_a_stranger_use_no_disk_space(
         assert stored() - before < 200_000  # The one answer, and its place in the write-ahead log.
         assert len(logs) < 60
         exported = tmp_path / "export"
-        await Portable(app.database, tmp_path / "data" / "memory").export(exported)
+        await Exporter(app.database, tmp_path / "data" / "memory").export(exported)
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"strange words" not in kept
     # Only the stranger's request to come in is stored, for the owner.
@@ -268,12 +268,12 @@ async def test_25_messages_of_a_stranger_use_no_disk_space(
 # A forwarded text writes no memory, however it comes back.
 
 
-async def obeyed(telegram: BotApiServer, model: ModelServer, say: str) -> list[str]:
+async def try_obeying(telegram: BotApiServer, model: ModelServer, say: str) -> list[str]:
     """Have the model try every call in OBEYS and return the tools' answers."""
     before = len(model.requests)
     model.script(*(Calls((call,), cites=False) for call in OBEYS), Says("Done."))
     telegram.user_says(say, chat_id=ANN)
-    await telegram.wait_for(lambda: texts(telegram)[-1].startswith("Done."))
+    await telegram.wait_for(lambda: list_texts(telegram)[-1].startswith("Done."))
     assert any(INJECTED in request.prompt for request in model.requests[before:])
     return [request.last for request in model.requests[before + 1 :]]
 
@@ -308,7 +308,7 @@ async def test_22_model_obeying_forwarded_text_changes_nothing(
                 model.script(Says(f"The user wants this: {INJECTED}"))
             telegram.user_says(said, chat_id=ANN)
             await wait_for_reply(telegram, ANN)
-        answers = await obeyed(telegram, model, "What does the zanzibar rule say?")
+        answers = await try_obeying(telegram, model, "What does the zanzibar rule say?")
         refused = ("not confirmed", "not set", "error", "nothing to tidy")
         assert all(any(why in one for why in refused) for one in answers), answers
         assert (long_term.read_text(), [tuple(row) for row in await app.database.rows(KEPT)]) == before
@@ -329,10 +329,10 @@ async def test_30_replied_message_is_read_marked_and_not_stored(
             chat_id=GROUP,
             user_id=ANN,
             chat_type="supergroup",
-            reply_to_message_id=telegram.message_id_of(said),
+            reply_to_message_id=telegram.find_message_id(said),
         )
         await wait_for_reply(telegram, GROUP)
-        await app.runner.idle(f"telegram:{GROUP}")
+        await app.runner.wait_until_idle(f"telegram:{GROUP}")
         kept = [row["content"] for row in await app.database.rows("SELECT content FROM messages WHERE role = 'user'")]
         assert kept == ["is that true?"]
     assert "# The message that the user answers\n[forwarded] Bob: the sky is green" in model.requests[0].added
@@ -351,8 +351,8 @@ async def test_30_only_foreign_quotation_blocks_immediate_confirmation(
         telegram.user_says("/new", chat_id=ANN)
         await wait_for_reply(telegram, ANN)
         model.script(Calls((("memory_learn", {"fact": "The fence is to be green", "kind": "fact"}),)), Says("Done."))
-        telegram.user_says("Please note that", chat_id=ANN, reply_to_message_id=telegram.message_id_of(said))
-        await telegram.wait_for(lambda: texts(telegram)[-1].startswith("Done."))
+        telegram.user_says("Please note that", chat_id=ANN, reply_to_message_id=telegram.find_message_id(said))
+        await telegram.wait_for(lambda: list_texts(telegram)[-1].startswith("Done."))
     assert "Ann: paint the fence green" in model.requests[1].added
     assert ("not confirmed" in model.requests[2].last) == forwarded
 
@@ -368,10 +368,10 @@ async def test_30_quoted_bot_answer_has_the_provenance_of_its_sources(
         telegram.user_says("/new", chat_id=ANN)
         await wait_for_reply(telegram, ANN)
         model.script(Calls((("memory_learn", {"fact": "A fine colour", "kind": "fact"}),)), Says("Done."))
-        ours = telegram.sent(ANN)[0].message_id
+        ours = telegram.list_sent(ANN)[0].message_id
         chosen = {"quote": {"text": "fine colour", "position": 11, "is_manual": True}}
         telegram.user_says("What of this?", chat_id=ANN, reply_to_message_id=ours, fields=chosen)
-        await telegram.wait_for(lambda: texts(telegram)[-1].startswith("Done."))
+        await telegram.wait_for(lambda: list_texts(telegram)[-1].startswith("Done."))
     assert "Assistant: fine colour" in model.requests[1].added
     assert "for fences" not in model.requests[1].added.partition("# Relevant")[0]
     assert ("not confirmed" in model.requests[2].last) == forwarded
@@ -398,7 +398,7 @@ async def test_29_migration_of_unknown_group_is_not_answered(serve: Serve, teleg
         telegram.group_becomes(old, new)
         telegram.user_says("hi", chat_id=ANN)
         await wait_for_reply(telegram, ANN)
-    assert telegram.sent(new) == []
+    assert telegram.list_sent(new) == []
 
 
 # Forgotten text is gone from the disk.
@@ -425,12 +425,12 @@ async def test_27_forget_all_removes_text_from_disk_while_bot_runs(
         ):
             telegram.user_says(said, chat_id=ANN)
             await wait_for_reply(telegram, ANN)
-        await app.runner.idle(f"telegram:{ANN}")
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert len(traces()) > 1
         telegram.user_says("/forget all confirm", chat_id=ANN)
         # An earlier request may have taken several messages.
-        await telegram.wait_for(lambda: "Everything is forgotten" in texts(telegram)[-1])
-        await app.runner.idle(f"telegram:{ANN}")
+        await telegram.wait_for(lambda: "Everything is forgotten" in list_texts(telegram)[-1])
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert traces() == []
         telegram.user_says("Good morning", chat_id=ANN)
         await wait_for_reply(telegram, ANN)
@@ -461,10 +461,10 @@ async def test_39_crowd_of_strangers_does_not_delay_the_owner(
         for number in range(100):
             for text in ("hello", "/start", "/start GUESS"):
                 telegram.user_says(text, chat_id=STRANGER + number)
-        await telegram.wait_for(lambda: telegram.calls_to("sendMessage"))
+        await telegram.wait_for(lambda: telegram.list_calls("sendMessage"))
         telegram.user_says("hi", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: hi" in texts(telegram), timeout=5)
-    told = [len(telegram.sent(STRANGER + number)) for number in range(100)]
+        await telegram.wait_for(lambda: "You said: hi" in list_texts(telegram), timeout=5)
+    told = [len(telegram.list_sent(STRANGER + number)) for number in range(100)]
     assert sum(told) <= MAX_PER_MINUTE
     assert max(told) <= 1
     assert len(model.requests) == 1

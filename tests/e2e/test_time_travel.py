@@ -12,14 +12,14 @@ from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.talk import ledger_over
+from tests.support.talk import create_ledger
 
 OWNER = "console:local"
 RULE, USED, UNUSED = "Answer in one sentence", "The gate code of the garden is a prime", "The old bicycle was red"
 WEEKS = 52
 
 
-async def archived_at(app: App) -> dict[str, str | None]:
+async def read_archive_times(app: App) -> dict[str, str | None]:
     rows = await app.database.rows("SELECT content, archived_at FROM entries WHERE kind IN ('policy', 'fact')")
     return {row["content"]: row["archived_at"] for row in rows}
 
@@ -32,7 +32,7 @@ async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
     seen: dict[str, list[bool]] = {RULE: [], USED: [], UNUSED: []}
     told: list[tuple[datetime, str]] = []
     async with start() as app:
-        entries, person = EntryStore(app.database, ledger_over(app.database, clock)), Person(app)
+        entries, person = EntryStore(app.database, create_ledger(app.database, clock)), Person(app)
         for kind, content, name in ((Kind.POLICY, RULE, "rule"), (Kind.FACT, USED, "used"), (Kind.FACT, UNUSED, "old")):
             nature = Nature.EVENT if content == UNUSED else Nature.STATE
             await entries.add(OWNER, NewEntry(content, name=name, kind=kind, nature=nature))
@@ -49,7 +49,7 @@ async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
             for content, weeks in seen.items():
                 weeks.append(content in model.requests[-1].prompt)
             score = decay.score("fact", 1, began, clock())
-            assert ((await archived_at(app))[UNUSED] is not None) == (score < decay.archive_below)
+            assert ((await read_archive_times(app))[UNUSED] is not None) == (score < decay.archive_below)
             assert seen[UNUSED][-1] == (score >= decay.threshold)
         assert seen[RULE] == seen[USED] == [True] * WEEKS
         assert [at for at, _ in told] == [began + timedelta(weeks=43)]  # 299 days are 42.7 weeks.
@@ -57,7 +57,7 @@ async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
             f'{USED}.\n\n_Memory tidied; archived as faded: "{UNUSED}". Nothing was deleted (/undo takes it back)._'
         )
         assert UNUSED in await person.says("/recall bicycle")
-        assert (await archived_at(app))[RULE] is None
+        assert (await read_archive_times(app))[RULE] is None
     clock.forward(days=3650)
     async with start() as app:
         assert await app.jobs.weekly.run_if_due()
@@ -65,4 +65,4 @@ async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
         assert RULE in model.requests[-1].messages[0]["content"]
         assert USED not in model.requests[-1].prompt
         assert USED in await Person(app).says("/recall gate code")
-        assert (await archived_at(app))[USED] is None, "a state that holds is never archived"
+        assert (await read_archive_times(app))[USED] is None, "a state that holds is never archived"

@@ -13,13 +13,13 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, GROUP, Serve, labels, press, texts
-from tests.support.tool_use import use
+from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
+from tests.support.tool_use import call_tools
 
 
 async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> str:
     """Wait for a message that contains the text and return it."""
-    return await telegram.wait_for(lambda: next((one for one in texts(telegram, chat_id) if text in one), ""))
+    return await telegram.wait_for(lambda: next((one for one in list_texts(telegram, chat_id) if text in one), ""))
 
 
 async def test_city_sets_the_zone_of_this_chat_only(person: Person) -> None:
@@ -49,7 +49,7 @@ async def test_prompt_shows_the_time_in_the_chats_zone(person: Person, model: Mo
 async def test_reminder_keeps_the_zone_of_its_creation(person: Person, model: ModelServer, clock: FakeClock) -> None:
     await person.says("/timezone kyiv")
     wish = {"text": "tea", "when": "2026-02-08T09:00", "repeat": "daily"}
-    (answer,) = await use(person, model, ("reminder_set", wish))
+    (answer,) = await call_tools(person, model, ("reminder_set", wish))
     assert "09:00 (Europe/Kyiv)" in answer
     await person.says("/timezone tokyo")
     (reminder,) = await person.app.memory.reminders.list("console:local")
@@ -69,9 +69,9 @@ async def test_first_reminder_explains_how_to_change_the_zone(
             model.script(Calls((("reminder_set", wish),)), Says(f"Set {number}."))
             telegram.user_says("Remind me of tea.", chat_id=ANN)
             await wait_for_text(telegram, f"Set {number}.")
-        assert [hint in text for text in texts(telegram)] == [True, False]
+        assert [hint in text for text in list_texts(telegram)] == [True, False]
         press(telegram, "Change time zone")
-        await telegram.wait_for(lambda: "All settings" in labels(telegram))
+        await telegram.wait_for(lambda: "All settings" in list_labels(telegram))
 
 
 async def test_chat_with_a_chosen_zone_gets_no_explanation(person: Person, model: ModelServer) -> None:
@@ -92,10 +92,10 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
     async with serve() as app:
         telegram.user_says("/timezone Deutschland", chat_id=ANN)
         await wait_for_text(telegram, "Which one")
-        assert labels(telegram)[:2] == ["Europe/Berlin", "Europe/Busingen"]
+        assert list_labels(telegram)[:2] == ["Europe/Berlin", "Europe/Busingen"]
         press(telegram, "Europe/Berlin")
         await wait_for_text(telegram, "Times here are now in Europe/Berlin")
-        assert len(texts(telegram)) == 1
+        assert len(list_texts(telegram)) == 1
         assert app.memory.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
 
 

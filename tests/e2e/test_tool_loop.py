@@ -18,7 +18,7 @@ from tests.support.servers.model_replies import Calls, ChatRequest, Fails, Garbl
 READ = ("memory_file", {"action": "read"})
 
 
-def append(text: str) -> tuple[str, object]:
+def create_append_call(text: str) -> tuple[str, object]:
     return "memory_file", {"action": "append", "text": text}
 
 
@@ -31,7 +31,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_tools_in_a_row_see_the_previous_results(person: Person, model: ModelServer) -> None:
-    model.script(Calls((append("- a"),)), Calls((append("- b"),)), Calls((READ,)), Says("Both are there."))
+    model.script(
+        Calls((create_append_call("- a"),)),
+        Calls((create_append_call("- b"),)),
+        Calls((READ,)),
+        Says("Both are there."),
+    )
     assert await person.says("Note a and b, then read them back") == "Both are there."
     assert [r.last for r in model.requests[1:]] == [
         "MEMORY.md now also says: - a",
@@ -48,7 +53,7 @@ async def test_progress_of_each_call_is_shown(person: Person, model: ModelServer
 
 
 async def test_tool_calls_of_one_answer_run_in_order(person: Person, model: ModelServer) -> None:
-    model.script(Calls((append("- a"), append("- b"), READ), text="I look."), Says("Done."))
+    model.script(Calls((create_append_call("- a"), create_append_call("- b"), READ), text="I look."), Says("Done."))
     assert await person.says("Go") == "Done."
     results = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
     assert results[-1] == "- a\n- b\n"
@@ -116,11 +121,11 @@ async def test_arguments_that_are_no_object_are_not_sent_back(person: Person, mo
 
 
 async def test_failing_tool_reports_its_error_to_the_model(person: Person, model: ModelServer, folder: Path) -> None:
-    model.script(Calls((append("- a"),)), Says("It did not work."))
+    model.script(Calls((create_append_call("- a"),)), Says("It did not work."))
     await person.says("Hello")  # The folder is read before it becomes unwritable.
     (folder / ".lock").unlink(missing_ok=True)
     (folder / ".lock").mkdir()
-    model.script(Calls((append("- a"),)), Says("It did not work."))
+    model.script(Calls((create_append_call("- a"),)), Says("It did not work."))
     assert await person.says("Note a") == "It did not work."
     assert model.requests[-1].last.startswith("error: MEMORY.md can't be written (Is a directory)")
 
@@ -161,7 +166,7 @@ async def test_long_tool_result_is_cut_with_a_hint(start: OpenApp, model: ModelS
 
 
 async def test_model_calls_over_the_limit_end_the_turn(start: OpenApp, model: ModelServer) -> None:
-    model.otherwise = lambda _: Calls((append(f"- {len(model.requests)}"),))
+    model.otherwise = lambda _: Calls((create_append_call(f"- {len(model.requests)}"),))
     async with start(turn_max_model_calls=4) as app:
         said = await Person(app).says("Go on for ever")
     assert said.startswith("I called the model 4 times without coming to an end")
@@ -177,7 +182,9 @@ async def test_repeated_requests_count_as_model_calls(start: OpenApp, model: Mod
 
 
 async def test_tool_calls_over_the_limit_end_the_turn(start: OpenApp, model: ModelServer) -> None:
-    model.otherwise = lambda _: Calls((append(f"- {len(model.requests)}a"), append(f"- {len(model.requests)}b")))
+    model.otherwise = lambda _: Calls(
+        (create_append_call(f"- {len(model.requests)}a"), create_append_call(f"- {len(model.requests)}b"))
+    )
     async with start(turn_max_tool_calls=5) as app:
         said = await Person(app).says("Go on for ever")
     assert said.startswith("This needed more than 5 tool calls and was ended")
@@ -193,7 +200,7 @@ async def test_turn_over_the_time_limit_is_ended(start: OpenApp, model: ModelSer
 
 
 async def test_conversation_continues_after_a_turn_hit_a_limit(start: OpenApp, model: ModelServer) -> None:
-    model.script(*(Calls((append(f"- {n}"),)) for n in range(3)))
+    model.script(*(Calls((create_append_call(f"- {n}"),)) for n in range(3)))
     async with start(turn_max_model_calls=3) as app:
         person = Person(app)
         await person.says("Go on for ever")
@@ -208,7 +215,10 @@ async def test_identical_call_three_times_ends_the_turn(person: Person, model: M
 
 
 async def test_reading_after_each_change_is_no_loop(person: Person, model: ModelServer) -> None:
-    steps = [Calls((READ,)), *(call for n in range(4) for call in (Calls((append(f"- {n}"),)), Calls((READ,))))]
+    steps = [
+        Calls((READ,)),
+        *(call for n in range(4) for call in (Calls((create_append_call(f"- {n}"),)), Calls((READ,)))),
+    ]
     model.script(*steps, Says("Four lines."))
     assert await person.says("Count") == "Four lines."
 
@@ -270,7 +280,7 @@ async def test_answer_cut_off_twice_is_kept_with_a_note(
     said = await person.says("What is the answer?")
     assert said.startswith("The ans")
     assert said.endswith("\n\n(The answer was cut off here.)")
-    last = await app.memory.turns.last("console:local")
+    last = await app.memory.turns.find_last("console:local")
     assert last is not None
     assert last.outcome == "answered"
 

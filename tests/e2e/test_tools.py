@@ -14,17 +14,17 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store
-from tests.support.tool_use import OWNER, entries, use
+from tests.support.tool_use import OWNER, call_tools, read_entries
 
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
     """Return the services on the App's database."""
-    return Store.over(app.database, clock)
+    return Store.create(app.database, clock)
 
 
 async def test_note_operations_return_the_stored_state(person: Person, model: ModelServer, store: Store) -> None:
-    assert await use(
+    assert await call_tools(
         person,
         model,
         ("note_add", {"name": " spare  key", "content": " at Ann's "}),
@@ -37,15 +37,15 @@ async def test_note_operations_return_the_stored_state(person: Person, model: Mo
         "it is now called door key, also spare key",
         "door key is also called spare key, the key",
     ]
-    entry = (await entries(store))["door key"]
+    entry = (await read_entries(store))["door key"]
     assert (entry.content, entry.author, entry.aliases) == ("at Olena's", "model", ("spare key", "the key"))
-    assert await use(person, model, ("note_remove", {"name": "the key"})) == ["removed the note door key"]
-    assert await entries(store) == {}
+    assert await call_tools(person, model, ("note_remove", {"name": "the key"})) == ["removed the note door key"]
+    assert await read_entries(store) == {}
 
 
 async def test_archive_can_be_renamed_and_aliased(person: Person, model: ModelServer, store: Store) -> None:
     archive = await store.archive(OWNER, "We spoke of the garden.")
-    assert await use(
+    assert await call_tools(
         person,
         model,
         ("note_rename", {"name": archive.name, "new_name": "the garden"}),
@@ -54,7 +54,7 @@ async def test_archive_can_be_renamed_and_aliased(person: Person, model: ModelSe
         f"it is now called the garden, also {archive.name}",
         f"the garden is also called {archive.name}, spring",
     ]
-    (entry,) = (await entries(store)).values()
+    (entry,) = (await read_entries(store)).values()
     assert (entry.kind, entry.content) == (Kind.ARCHIVE, "We spoke of the garden.")
 
 
@@ -62,7 +62,7 @@ async def test_refused_call_returns_text_and_the_turn_continues(
     person: Person, model: ModelServer, store: Store
 ) -> None:
     archive = await store.archive(OWNER, "We spoke of the garden.")
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("note_add", {"name": "key", "content": "x"}),
@@ -91,13 +91,13 @@ async def test_refused_call_returns_text_and_the_turn_continues(
         strict=True,
     ):
         assert answer.startswith(expected)
-    assert (await entries(store))["key"].content == "x"
+    assert (await read_entries(store))["key"].content == "x"
 
 
 async def test_note_stores_its_source_message(person: Person, model: ModelServer, store: Store) -> None:
     await person.says("Hello")
-    await use(person, model, ("note_add", {"name": "key", "content": "x"}))
-    source = (await entries(store))["key"].source_message_id
+    await call_tools(person, model, ("note_add", {"name": "key", "content": "x"}))
+    source = (await read_entries(store))["key"].source_message_id
     assert await store.database.value("SELECT content FROM messages WHERE id = ?", (source,)) == "Please do it"
 
 
@@ -107,16 +107,16 @@ async def test_note_of_a_failed_turn_stores_its_source_message(
     async with start(turn_max_model_calls=1) as app:
         model.script(Calls((("note_add", {"name": "key", "content": "x"}),)))
         assert "called the model 1 time" in await Person(app).says("Note it")
-        store = Store.over(app.database, clock)
-        assert (await entries(store))["key"].source_message_id == 1
+        store = Store.create(app.database, clock)
+        assert (await read_entries(store))["key"].source_message_id == 1
 
 
 @pytest.mark.parametrize("provenance", [Provenance.FORWARDED, Provenance.FILE, Provenance.WEB])
 async def test_call_without_a_citation_is_unconfirmed_but_may_read(
     person: Person, model: ModelServer, store: Store, provenance: Provenance
 ) -> None:
-    await use(person, model, ("note_add", {"name": "key", "content": "lighthouse"}))
-    answers = await use(
+    await call_tools(person, model, ("note_add", {"name": "key", "content": "lighthouse"}))
+    answers = await call_tools(
         person,
         model,
         ("note_add", {"name": "other", "content": "x"}),
@@ -134,7 +134,7 @@ async def test_call_without_a_citation_is_unconfirmed_but_may_read(
     )
     assert all("not confirmed" in answer for answer in answers[:-1])
     assert "lighthouse" in answers[-1]
-    confirmed = [entry for entry in (await entries(store)).values() if entry.unconfirmed is None]
+    confirmed = [entry for entry in (await read_entries(store)).values() if entry.unconfirmed is None]
     assert [(entry.name, entry.content) for entry in confirmed] == [("key", "lighthouse")]
 
 
@@ -142,7 +142,7 @@ async def test_recall_searches_conversations_and_notes(person: Person, model: Mo
     model.script(Says("It is white."))
     await person.says("What colour is the lighthouse?")
     await person.says("/new")
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("note_add", {"name": "keeper", "content": "the lighthouse keeper is Taras"}),
@@ -167,19 +167,19 @@ async def test_recall_shows_nothing_of_other_owners(app: App, person: Person, mo
     from memory.log.sessions import Address
 
     await Person(app, Address("console", "other")).says("the lighthouse is white")
-    assert await use(person, model, ("memory_recall", {"query": "lighthouse"})) == ["nothing found"]
+    assert await call_tools(person, model, ("memory_recall", {"query": "lighthouse"})) == ["nothing found"]
 
 
 async def test_huge_result_is_cut_with_a_hint(person: Person, model: ModelServer) -> None:
     await person.says("/new")
     for number in range(20):
         await person.says(f"/remember lighthouse{number} lighthouse {'word ' * 3000}")
-    answers = await use(person, model, ("memory_recall", {"query": "lighthouse", "tokens": 2000}))
+    answers = await call_tools(person, model, ("memory_recall", {"query": "lighthouse", "tokens": 2000}))
     assert 600 < len(answers[0]) <= 2000 * 4
 
 
 async def test_memory_file_changes_parts_of_memory_md(app: App, person: Person, model: ModelServer) -> None:
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("memory_file", {"action": "read"}),
@@ -214,7 +214,7 @@ async def test_memory_file_changes_parts_of_memory_md(app: App, person: Person, 
 async def test_memory_file_explains_refusals(
     person: Person, model: ModelServer, arguments: dict[str, str], answer: str
 ) -> None:
-    assert (await use(person, model, ("memory_file", arguments)))[0].startswith(answer)
+    assert (await call_tools(person, model, ("memory_file", arguments)))[0].startswith(answer)
 
 
 async def test_tools_are_described_in_a_constant_order(person: Person, model: ModelServer) -> None:

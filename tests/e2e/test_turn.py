@@ -18,7 +18,7 @@ async def test_message_is_answered_and_noted(app: App, person: Person, model: Mo
     assert note.read_text() == (
         "[12:15] User: How do I configure Docker health checks? | Assistant: Add a healthcheck section. Then restart.\n"
     )
-    assert await app.sessions.message_count("console:local") == 2
+    assert await app.sessions.count_messages("console:local") == 2
 
 
 async def test_request_after_a_restart_contains_conversation_and_notes(

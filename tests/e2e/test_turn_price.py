@@ -50,7 +50,7 @@ async def fill(database: Database) -> None:
     assert await database.value("SELECT count(*) FROM messages") >= 2 * CHATS * CONVERSATIONS * TURNS
 
 
-async def statements_of_a_turn(app: App, person: Person, text: str) -> set[str]:
+async def record_statements(app: App, person: Person, text: str) -> set[str]:
     """Return the statements that a turn runs, with their values."""
     seen: set[str] = set()
     database = app.database
@@ -62,7 +62,7 @@ async def statements_of_a_turn(app: App, person: Person, text: str) -> set[str]:
     return {sql for sql in seen if re.match(r"\s*(SELECT|WITH|UPDATE|DELETE|INSERT)\b", sql)}
 
 
-async def tables_read_whole(database: Database, sql: str) -> list[str]:
+async def find_scanned_tables(database: Database, sql: str) -> list[str]:
     """Return the growing tables that the plan of a statement scans."""
     aliases = {alias: table for table, alias in _ALIAS.findall(sql)}
     async with database.transaction() as connection:
@@ -78,12 +78,12 @@ async def test_statements_of_a_turn_scan_no_growing_table(app: App, person: Pers
     await person.says("I moved to Lviv. Where do I live?")
     clock.forward(minutes=5)
     for text in ("Remember that I like tea.", "Where do I live now?", "Always answer in English.", "Good night"):
-        for sql in await statements_of_a_turn(app, person, text):
-            assert await tables_read_whole(app.database, sql) == [], sql
+        for sql in await record_statements(app, person, text):
+            assert await find_scanned_tables(app.database, sql) == [], sql
 
 
 async def test_statements_at_the_end_of_a_conversation_scan_no_table(app: App, person: Person) -> None:
     await fill(app.database)
     await person.says("I live in Kyiv with my sister.")
-    for sql in await statements_of_a_turn(app, person, "/new"):
-        assert await tables_read_whole(app.database, sql) == [], sql
+    for sql in await record_statements(app, person, "/new"):
+        assert await find_scanned_tables(app.database, sql) == [], sql

@@ -17,22 +17,22 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Says
 from tests.support.talk import Store
-from tests.support.tool_use import OWNER, entries, use
+from tests.support.tool_use import OWNER, call_tools, read_entries
 
 
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
     """Return the services on the App's database."""
-    return Store.over(app.database, clock)
+    return Store.create(app.database, clock)
 
 
-async def counts(store: Store) -> dict[str, int]:
-    return {name: entry.reinforcement_count for name, entry in (await entries(store)).items()}
+async def count_entries(store: Store) -> dict[str, int]:
+    return {name: entry.reinforcement_count for name, entry in (await read_entries(store)).items()}
 
 
 async def test_learn_returns_the_stored_state(person: Person, model: ModelServer, store: Store) -> None:
     await person.says("Hello")
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("memory_learn", {"fact": " The API speaks JSON ", "kind": "architecture", "scope": "./src/api/**"}),
@@ -66,7 +66,7 @@ async def test_learn_returns_the_stored_state(person: Person, model: ModelServer
         strict=True,
     ):
         assert answer.startswith(expected)
-    found = await entries(store)
+    found = await read_entries(store)
     assert len(found) == 4
     about = found["architecture-api-speaks-json"]
     assert (about.scope, about.priority, about.author) == ("src/api/**", "high", "model")
@@ -81,45 +81,49 @@ async def test_learn_names_the_memory_that_a_known_one_replaces(
 ) -> None:
     agrees = model.second_look
     model.second_look = lambda _: Says('{"1": {"verdict": "follows", "replaces": [], "same": []}}')
-    await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
-    await use(person, model, ("memory_learn", {"fact": "The office is in Lviv"}))
+    await call_tools(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
+    await call_tools(person, model, ("memory_learn", {"fact": "The office is in Lviv"}))
     model.second_look = agrees
-    (answer,) = await use(
+    (answer,) = await call_tools(
         person, model, ("memory_learn", {"fact": "The office is in Lviv", "replaces": "fact-office-kyiv"})
     )
     assert answer == "known already as fact-office-lviv, now reinforced instead of: The office is in Kyiv"
-    assert (await entries(store))["fact-office-lviv"].aliases == ("fact-office-kyiv",)
+    assert (await read_entries(store))["fact-office-lviv"].aliases == ("fact-office-kyiv",)
     assert await person.says("/undo") == "Restored: The office is in Kyiv"
-    assert (await entries(store))["fact-office-kyiv"].superseded_by is None
+    assert (await read_entries(store))["fact-office-kyiv"].superseded_by is None
 
 
 async def test_learn_without_a_name_replaces_the_outdated_value(
     person: Person, model: ModelServer, store: Store
 ) -> None:
-    await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
-    await use(person, model, ("memory_learn", {"fact": "The cat is called Mitzi"}))
+    await call_tools(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
+    await call_tools(person, model, ("memory_learn", {"fact": "The cat is called Mitzi"}))
     model.second_look = lambda chat: Says(
-        json.dumps({"1": {"verdict": "follows", "replaces": [known_as(chat, "The office is in Kyiv")], "same": []}})
+        json.dumps(
+            {"1": {"verdict": "follows", "replaces": [find_known_number(chat, "The office is in Kyiv")], "same": []}}
+        )
     )
-    (answer,) = await use(person, model, ("memory_learn", {"fact": "The office is in Lviv"}))
+    (answer,) = await call_tools(person, model, ("memory_learn", {"fact": "The office is in Lviv"}))
     assert answer.endswith("The office is in Lviv instead of: The office is in Kyiv")
-    holding = {entry.content for entry in (await entries(store)).values() if entry.superseded_by is None}
+    holding = {entry.content for entry in (await read_entries(store)).values() if entry.superseded_by is None}
     assert holding == {"The office is in Lviv", "The cat is called Mitzi"}
 
 
 async def test_learn_of_a_known_fact_in_other_words_reinforces_it(
     person: Person, model: ModelServer, store: Store
 ) -> None:
-    await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
+    await call_tools(person, model, ("memory_learn", {"fact": "The office is in Kyiv"}))
     model.second_look = lambda chat: Says(
-        json.dumps({"1": {"verdict": "follows", "replaces": [], "same": [known_as(chat, "The office is in Kyiv")]}})
+        json.dumps(
+            {"1": {"verdict": "follows", "replaces": [], "same": [find_known_number(chat, "The office is in Kyiv")]}}
+        )
     )
-    (answer,) = await use(person, model, ("memory_learn", {"fact": "The office in Kyiv it is"}))
+    (answer,) = await call_tools(person, model, ("memory_learn", {"fact": "The office in Kyiv it is"}))
     assert answer == "known already as fact-office-kyiv, now reinforced"
-    assert [entry.content for entry in (await entries(store)).values()] == ["The office is in Kyiv"]
+    assert [entry.content for entry in (await read_entries(store)).values()] == ["The office is in Kyiv"]
 
 
-def known_as(chat: ChatRequest, text: str) -> str:
+def find_known_number(chat: ChatRequest, text: str) -> str:
     """Return the number by which a second look's prompt names a known memory."""
     match = re.search(rf"^(K\d+)\. (?:\(.*?\) )?{re.escape(text)}$", str(chat.messages[0]["content"]), re.MULTILINE)
     assert match is not None, text
@@ -127,7 +131,7 @@ def known_as(chat: ChatRequest, text: str) -> str:
 
 
 async def test_learned_fact_is_in_the_next_request_until_undo(person: Person, model: ModelServer) -> None:
-    await use(person, model, ("memory_learn", {"fact": "Invoices go out in euros", "kind": "policy"}))
+    await call_tools(person, model, ("memory_learn", {"fact": "Invoices go out in euros", "kind": "policy"}))
     await person.says("/new")
     await person.says("Hello")
     assert "# Rules\n- [policy, 2026-02-07] Invoices go out in euros" in model.requests[-1].system()
@@ -144,7 +148,7 @@ async def test_recall_filters_by_kind_and_path(person: Person, model: ModelServe
         )
     await store.entries.add(OWNER, NewEntry("the api is old", name="old", kind=Kind.FACT, scope="src/api/**"))
     await store.entries.add(OWNER, NewEntry("the api is documented", name="documented", kind=Kind.FACT))
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("memory_recall", {"query": "api", "kind": "fact"}),
@@ -173,12 +177,12 @@ async def test_recall_respects_its_token_budget(person: Person, model: ModelServ
     for number in range(12):
         await store.entries.add(OWNER, NewEntry(f"{number} {text}", name=f"n{number}"))
     budgets = (50, 100, 400, 2000)
-    answers = await use(
+    answers = await call_tools(
         person, model, *(("memory_recall", {"query": "lighthouse", "tokens": tokens}) for tokens in budgets)
     )
     for answer, tokens in zip(answers, budgets, strict=True):
         assert answer.startswith("- [2026-02-07 12:15, note n")
-        assert tokens * 0.35 < TokenCounter().text(answer) <= tokens
+        assert tokens * 0.35 < TokenCounter().count(answer) <= tokens
     assert len(answers[-1].splitlines()) > 4
 
 
@@ -189,11 +193,11 @@ async def test_memory_counts_once_a_turn_if_the_answer_uses_it(
     await store.entries.add(OWNER, NewEntry("the keeper of the lighthouse is Ivan", name="keeper", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("the boat is blue", name="boat"))
     twice = ("memory_recall", {"query": "lighthouse"}), ("memory_recall", {"query": "the lighthouse"})
-    await use(person, model, *twice, say="what of the lighthouse and the boat")
-    assert await counts(store) == {"colour": 1, "keeper": 1, "boat": 1}
+    await call_tools(person, model, *twice, say="what of the lighthouse and the boat")
+    assert await count_entries(store) == {"colour": 1, "keeper": 1, "boat": 1}
     model.script(*(Calls((call,)) for call in twice), Says("It is white."))
     await person.says("what colour has the lighthouse, and who is the keeper")
-    assert await counts(store) == {"colour": 2, "keeper": 1, "boat": 1}
+    assert await count_entries(store) == {"colour": 2, "keeper": 1, "boat": 1}
     changed = await app.database.value("SELECT count(*) FROM entries WHERE last_reinforced_at > created_at")
     assert changed == 0
     assert await person.says("/undo") == "Undone: the boat is blue"
@@ -211,7 +215,7 @@ async def test_memory_in_the_request_counts_only_if_answered_with(
     for _ in range(3):
         await person.says("Where does my sister live, and what is my dog?")
     assert "Rex is a beagle" in model.requests[-1].prompt
-    assert await counts(store) == {"sister": 2, "dog": 1}
+    assert await count_entries(store) == {"sister": 2, "dog": 1}
 
 
 async def test_line_of_memory_md_counts_as_used_by_its_entry(app: App, person: Person, model: ModelServer) -> None:
@@ -228,11 +232,11 @@ async def test_private_talk_counts_no_use(app: App, person: Person, model: Model
     await person.says("/private")
     model.script(Says("Hanna lives in Graz."))
     await person.says("Where does my sister live?")
-    assert await counts(store) == {"sister": 1}
+    assert await count_entries(store) == {"sister": 1}
 
 
 async def test_episode_is_found_by_tags_and_outcome(person: Person, model: ModelServer, store: Store) -> None:
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("memory_episode", {"event": "The server ran out of disk", "outcome": "Logs moved", "tags": ["zebra", "ops"]}),
@@ -251,17 +255,17 @@ async def test_episode_is_found_by_tags_and_outcome(person: Person, model: Model
     found_as = f"- [2026-02-07 12:15, episode {name}] The server ran out of disk Outcome: Logs moved"
     assert answers[2:4] == [found_as, found_as]
     assert [answer.partition(":")[0] for answer in answers[4:]] == ["error"] * 5
-    found = await entries(store)
+    found = await read_entries(store)
     assert set(found) == {name, "episode-met-olena"}
     assert (found[name].outcome, found[name].tags, found[name].kind) == ("Logs moved", ("zebra", "ops"), "episode")
     assert found[name].source_message_id == 1
     assert "Outcome: Logs moved" in await person.says(f"/memory {name}")
     assert "Undone: " in await person.says("/undo")
-    assert set(await entries(store)) == {name}
+    assert set(await read_entries(store)) == {name}
 
 
 async def test_procedure_is_saved_recorded_and_undone(person: Person, model: ModelServer, store: Store) -> None:
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("memory_procedure", {"name": "deploy", "task": "release", "steps": ["test", "push"]}),
@@ -294,31 +298,31 @@ async def test_procedure_is_saved_recorded_and_undone(person: Person, model: Mod
         assert answer.startswith(f"error: {expected}")
     for undone in ("Changed back to: ", "Restored as it was: ", "Restored as it was: "):
         assert undone in await person.says("/undo")
-    entry = (await entries(store))["deploy"]
+    entry = (await read_entries(store))["deploy"]
     assert (entry.steps, entry.success_count, entry.failure_count) == (("test", "push"), 0, 0)
     assert "Undone: " in await person.says("/undo")
-    assert await entries(store) == {}
+    assert await read_entries(store) == {}
 
 
 async def test_stats_count_by_type_and_tokens(app: App, person: Person, model: ModelServer, store: Store) -> None:
-    assert await use(person, model, ("memory_stats", {})) == ["in all: 0 (0 tokens)"]
+    assert await call_tools(person, model, ("memory_stats", {})) == ["in all: 0 (0 tokens)"]
     await store.entries.add("telegram:2", NewEntry("not mine"))
     await store.entries.add(OWNER, NewEntry("x" * 40, name="a", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("x" * 20, name="b", kind=Kind.FACT))
     await store.entries.add(OWNER, NewEntry("x" * 12, name="c"))
     await store.entries.add(OWNER, NewEntry("x" * 99, name="d"))
     await store.entries.remove(OWNER, "d")
-    assert await use(person, model, ("memory_stats", {})) == [
+    assert await call_tools(person, model, ("memory_stats", {})) == [
         "fact: 2 (15 tokens)\nnote: 1 (3 tokens)\nin all: 3 (18 tokens)"
     ]
 
 
 async def test_consolidate_tidies_reports_and_can_be_undone(person: Person, model: ModelServer, store: Store) -> None:
-    assert await use(person, model, ("memory_consolidate", {})) == ["There was nothing to tidy."]
+    assert await call_tools(person, model, ("memory_consolidate", {})) == ["There was nothing to tidy."]
     for name in ("one", "two"):
         await store.entries.add(OWNER, NewEntry("The office is in Kyiv", name=name, kind=Kind.FACT))
     before = await store.entries.list(OWNER)
-    answers = await use(person, model, ("memory_consolidate", {}))
+    answers = await call_tools(person, model, ("memory_consolidate", {}))
     assert answers[0].startswith('Memory tidied; merged as duplicates: "The office is in Kyiv". Nothing was deleted')
     assert await person.says("/undo") == "Restored: The office is in Kyiv"
     assert await store.entries.list(OWNER) == before
@@ -329,7 +333,7 @@ async def test_call_without_a_citation_is_unconfirmed_but_may_read(
     person: Person, model: ModelServer, store: Store, provenance: Provenance
 ) -> None:
     await store.entries.add(OWNER, NewEntry("The office is in Kyiv", name="office", kind=Kind.FACT))
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         ("memory_learn", {"fact": "The office is in Lviv", "replaces": "office"}),
@@ -343,16 +347,16 @@ async def test_call_without_a_citation_is_unconfirmed_but_may_read(
     assert all("not confirmed" in answer for answer in answers[:3])
     assert "fact: " in answers[3]
     assert "Kyiv" in answers[4]
-    confirmed = [entry.content for entry in (await entries(store)).values() if entry.unconfirmed is None]
+    confirmed = [entry.content for entry in (await read_entries(store)).values() if entry.unconfirmed is None]
     assert confirmed == ["The office is in Kyiv"]
 
 
 async def test_learning_and_recall_are_separate_for_each_owner(
     app: App, person: Person, model: ModelServer, store: Store
 ) -> None:
-    await use(person, model, ("memory_learn", {"fact": "The office is in Kyiv", "scope": "src/**"}))
+    await call_tools(person, model, ("memory_learn", {"fact": "The office is in Kyiv", "scope": "src/**"}))
     other = Person(app, Address("console", "other"))
-    answers = await use(
+    answers = await call_tools(
         other,
         model,
         ("memory_recall", {"query": "office"}),
@@ -365,7 +369,7 @@ async def test_learning_and_recall_are_separate_for_each_owner(
     assert all(answer.startswith("error: I remember nothing called") for answer in answers[2:4])
     assert answers[4] == "in all: 0 (0 tokens)"
     assert await other.says("/undo") == "There is nothing to undo."
-    assert await counts(store) == {"fact-office-kyiv": 1}
+    assert await count_entries(store) == {"fact-office-kyiv": 1}
 
 
 async def test_small_window_holds_all_tools_and_the_question(start: OpenApp, model: ModelServer) -> None:

@@ -8,26 +8,26 @@ from bot.kernel import App
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import Sent, voice
-from tests.support.serving import ANN, Serve, texts
+from tests.support.servers.telegram_files import SentFile, create_voice
+from tests.support.serving import ANN, Serve, list_texts
 
 HEARS = {"llm_transcription_model": "whisper-1"}
 
 
-async def send_recording(telegram: BotApiServer, app: App, sends: Sent, *, forwarded: bool = False) -> str:
+async def send_recording(telegram: BotApiServer, app: App, sends: SentFile, *, forwarded: bool = False) -> str:
     """Send a recording and return the bot's answer."""
-    before = len(telegram.sent(ANN))
+    before = len(telegram.list_sent(ANN))
     telegram.user_says(chat_id=ANN, sends=sends, forwarded=forwarded)
-    await telegram.wait_for(lambda: len(telegram.sent(ANN)) > before)
-    await app.runner.idle(f"telegram:{ANN}")
-    return texts(telegram)[-1]
+    await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) > before)
+    await app.runner.wait_until_idle(f"telegram:{ANN}")
+    return list_texts(telegram)[-1]
 
 
 async def test_voice_message_counts_as_typed(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = "I prefer tea over coffee."
     async with serve(**HEARS) as app:
-        said = await send_recording(telegram, app, voice(b"OggS tea"))
-        await app.jobs.capture.idle()
+        said = await send_recording(telegram, app, create_voice(b"OggS tea"))
+        await app.jobs.capture.wait_until_idle()
         kept = await app.database.rows("SELECT content, trusted FROM entries")
     assert model.recordings == [("recording.ogg", b"OggS tea")]
     assert model.requests[0].said == ["I prefer tea over coffee."]
@@ -39,12 +39,12 @@ async def test_voice_message_counts_as_typed(serve: Serve, telegram: BotApiServe
 @pytest.mark.parametrize(
     ("sends", "forwarded", "told"),
     [
-        (voice(), True, "[forwarded] (from Elsewhere) [voice message 1] I prefer tea over coffee."),
-        (Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"), False, "[file] [recording 1: talk.mp3] I prefer tea"),
+        (create_voice(), True, "[forwarded] (from Elsewhere) [voice message 1] I prefer tea over coffee."),
+        (SentFile("audio", b"ID3", "talk.mp3", "audio/mpeg"), False, "[file] [recording 1: talk.mp3] I prefer tea"),
     ],
 )
 async def test_recording_by_others_writes_no_memory(
-    serve: Serve, telegram: BotApiServer, model: ModelServer, sends: Sent, forwarded: bool, told: str
+    serve: Serve, telegram: BotApiServer, model: ModelServer, sends: SentFile, forwarded: bool, told: str
 ) -> None:
     model.spoken = "I prefer tea over coffee."
     async with serve(**HEARS) as app:
@@ -56,21 +56,21 @@ async def test_recording_by_others_writes_no_memory(
 async def test_spoken_command_is_not_a_command(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = "/forget all confirm"
     async with serve(**HEARS) as app:
-        said = await send_recording(telegram, app, voice())
+        said = await send_recording(telegram, app, create_voice())
     assert said.startswith("You said: /forget all confirm")
 
 
 @pytest.mark.parametrize(
     ("sends", "name"),
     [
-        (Sent("video_note", b"ftypmp42"), "recording.mp4"),
-        (Sent("audio", b"ID3", "song.mp3", "audio/mpeg"), "recording.mp3"),
-        (Sent("audio", b"M4A", "memo.m4a", "audio/mp4"), "recording.m4a"),
-        (Sent("audio", b"OggS", "memo.oga", "audio/x-unheard-of"), "recording.ogg"),
+        (SentFile("video_note", b"ftypmp42"), "recording.mp4"),
+        (SentFile("audio", b"ID3", "song.mp3", "audio/mpeg"), "recording.mp3"),
+        (SentFile("audio", b"M4A", "memo.m4a", "audio/mp4"), "recording.m4a"),
+        (SentFile("audio", b"OggS", "memo.oga", "audio/x-unheard-of"), "recording.ogg"),
     ],
 )
 async def test_recording_gets_a_file_name_that_servers_accept(
-    serve: Serve, telegram: BotApiServer, model: ModelServer, sends: Sent, name: str
+    serve: Serve, telegram: BotApiServer, model: ModelServer, sends: SentFile, name: str
 ) -> None:
     model.spoken = "Good morning."
     async with serve(**HEARS) as app:
@@ -83,7 +83,7 @@ async def test_voice_message_without_a_transcription_model_is_explained(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
-        said = await send_recording(telegram, app, voice())
+        said = await send_recording(telegram, app, create_voice())
     assert said == (
         "I can't listen to this voice message, since no model for that is set: write it, or have "
         "LLM_TRANSCRIPTION_MODEL set."
@@ -96,11 +96,11 @@ async def test_failed_transcription_is_explained_and_can_be_retried(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve(**HEARS) as app:
-        said = await send_recording(telegram, app, voice())
+        said = await send_recording(telegram, app, create_voice())
         assert said.startswith("I could not listen to this voice message: whisper-1 is refused there")
         model.spoken = "Good morning."
         telegram.user_says("/retry", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert model.requests[0].said == ["Good morning."]
 
 
@@ -108,9 +108,9 @@ async def test_recording_is_transcribed_once(serve: Serve, telegram: BotApiServe
     model.spoken = "Good morning."
     model.script(Fails(401, "bad key"))
     async with serve(**HEARS) as app:
-        await send_recording(telegram, app, voice())
+        await send_recording(telegram, app, create_voice())
         telegram.user_says("/retry", chat_id=ANN)
-        await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert len(model.recordings) == 1
     assert model.requests[0].said == model.requests[1].said
 
@@ -118,7 +118,7 @@ async def test_recording_is_transcribed_once(serve: Serve, telegram: BotApiServe
 async def test_silent_recording_is_explained(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = " "
     async with serve(**HEARS) as app:
-        said = await send_recording(telegram, app, voice())
+        said = await send_recording(telegram, app, create_voice())
     assert said == "I heard no words in this voice message: say it again, or write it."
 
 
@@ -128,7 +128,7 @@ async def test_transcription_at_another_address_does_not_get_the_key(
     model.spoken = "Good morning."
     elsewhere = {"llm_transcription_base_url": model.url, "openai_base_url": "http://127.0.0.1:9/v1"}
     async with serve(**HEARS, **elsewhere, openai_api_key="sk-for-the-other", llm_timeout=1) as app:
-        await send_recording(telegram, app, voice())
+        await send_recording(telegram, app, create_voice())
     assert model.recordings
     assert model.keys == {"none"}
 
@@ -137,7 +137,7 @@ async def test_long_recording_is_read_like_a_document(serve: Serve, telegram: Bo
     model.spoken = " ".join(f"Sentence {number} of the talk says little." for number in range(600)) + " It ends."
     model.script(Calls((("document_search", {"query": "Sentence 512"}),)), Says("There it is."))
     async with serve(**HEARS) as app:
-        said = await send_recording(telegram, app, Sent("audio", b"ID3", "talk.mp3", "audio/mpeg"))
+        said = await send_recording(telegram, app, SentFile("audio", b"ID3", "talk.mp3", "audio/mpeg"))
     assert said == "There it is."
     told = model.requests[0].said[0]
     assert told.startswith("[file] [recording 1: talk.mp3, written down, in 8 parts from part 1 to part 8;")
@@ -148,7 +148,7 @@ async def test_long_recording_is_read_like_a_document(serve: Serve, telegram: Bo
 SPEAKS = {**HEARS, "llm_speech_model": "tts-1", "llm_speech_voice": "nova"}
 
 
-def spoken_texts(telegram: BotApiServer) -> list[str]:
+def list_spoken_texts(telegram: BotApiServer) -> list[str]:
     """Return what the bot has said aloud, in order."""
     return [recording.decode().removeprefix("OggS ") for recording in telegram.documents]
 
@@ -159,35 +159,35 @@ async def test_voice_message_is_answered_by_voice_and_text_by_text(
     model.spoken, model.speech_formats = "Is it raining?", ("opus",)
     async with serve(**SPEAKS):
         telegram.user_says("Good morning", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: Good morning" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: Good morning" in list_texts(telegram))
         model.script(Says("**No.** It says so at https://www.weather.example/lviv?day=1\n\n```\nrain = 0\n```"))
-        telegram.user_says(chat_id=ANN, sends=voice())
-        await telegram.wait_for(lambda: spoken_texts(telegram))
+        telegram.user_says(chat_id=ANN, sends=create_voice())
+        await telegram.wait_for(lambda: list_spoken_texts(telegram))
     # The transcript is below the text, which came first.
-    assert "Heard: Is it raining?" in texts(telegram)[-2]
-    assert spoken_texts(telegram) == ["No. It says so at weather.example"]
+    assert "Heard: Is it raining?" in list_texts(telegram)[-2]
+    assert list_spoken_texts(telegram) == ["No. It says so at weather.example"]
     assert model.read_aloud[0] | {"input": ""} == {
         "model": "tts-1",
         "voice": "nova",
         "input": "",
         "response_format": "opus",
     }
-    assert [call.params["disable_notification"] for call in telegram.calls_to("sendVoice")] == [True]
+    assert [call.params["disable_notification"] for call in telegram.list_calls("sendVoice")] == [True]
 
 
 async def test_voice_mode_is_chosen_by_chat(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken, model.speech_formats = "Good evening", ("mp3",)
     async with serve(**SPEAKS) as app:
         telegram.user_says("/voice always", chat_id=ANN)
-        await telegram.wait_for(lambda: any("every answer" in text for text in texts(telegram)))
+        await telegram.wait_for(lambda: any("every answer" in text for text in list_texts(telegram)))
         telegram.user_says("Good morning", chat_id=ANN)
-        await telegram.wait_for(lambda: spoken_texts(telegram))
+        await telegram.wait_for(lambda: list_spoken_texts(telegram))
         telegram.user_says("/voice never", chat_id=ANN)
-        await telegram.wait_for(lambda: any("none" in text for text in texts(telegram)))
-        await send_recording(telegram, app, voice())
+        await telegram.wait_for(lambda: any("none" in text for text in list_texts(telegram)))
+        await send_recording(telegram, app, create_voice())
         telegram.user_says("/settings", chat_id=ANN)
-        await telegram.wait_for(lambda: any("/voice" in text for text in texts(telegram)))
-    assert spoken_texts(telegram) == ["You said: Good morning"]
+        await telegram.wait_for(lambda: any("/voice" in text for text in list_texts(telegram)))
+    assert list_spoken_texts(telegram) == ["You said: Good morning"]
     # A server without Opus is asked for it once.
     assert [asked["response_format"] for asked in model.read_aloud] == ["mp3"]
 
@@ -202,17 +202,17 @@ async def test_failed_speech_leaves_the_text_answer(
         telegram.register_chat(ANN)
         telegram.forbid_voice_messages(ANN)
     async with serve(**SPEAKS) as app:
-        await send_recording(telegram, app, voice())
+        await send_recording(telegram, app, create_voice())
         telegram.user_says("Good night", chat_id=ANN)
-        await telegram.wait_for(lambda: "You said: Good night" in texts(telegram))
+        await telegram.wait_for(lambda: "You said: Good night" in list_texts(telegram))
         if refusing == "the reader":
-            await telegram.wait_for(lambda: telegram.calls_to("sendVoice"))
-    assert spoken_texts(telegram) == []
-    assert len(texts(telegram)) == 2
+            await telegram.wait_for(lambda: telegram.list_calls("sendVoice"))
+    assert list_spoken_texts(telegram) == []
+    assert len(list_texts(telegram)) == 2
 
 
 async def test_voice_command_needs_a_speech_model(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/voice always", chat_id=ANN)
-        await telegram.wait_for(lambda: texts(telegram))
-    assert "every answer" not in texts(telegram)[0]
+        await telegram.wait_for(lambda: list_texts(telegram))
+    assert "every answer" not in list_texts(telegram)[0]

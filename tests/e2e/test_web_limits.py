@@ -12,12 +12,12 @@ import pytest
 
 from bot.web import limits
 from bot.web.page import uploads
-from tests.support.memory_clients import TOKEN, free_port
-from tests.support.mini_apps import RawRequest, enter, mini_app, signed
+from tests.support.memory_clients import TOKEN, find_free_port
+from tests.support.mini_apps import RawRequest, enter, mini_app, sign_init_data
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, Serve, said
+from tests.support.serving import ANN, Serve, wait_for_text
 
 Connect = Callable[[int], Awaitable[RawRequest]]
 MEGABYTE = 1_000_000
@@ -189,7 +189,7 @@ async def test_members_are_served_while_strangers_hold_slow_requests(serve: Serv
         await mcp.send_head("/mcp", *PROGRAM, "Content-Length: 2")
         await mcp.send(b"{}")
         assert await mcp.read_status() == 400
-        newcomer = await client.post("enter", content=signed(ANN, app.clock(), query_id="x"))
+        newcomer = await client.post("enter", content=sign_init_data(ANN, app.clock(), query_id="x"))
         assert newcomer.status_code == 403
 
 
@@ -247,7 +247,7 @@ async def test_open_connections_and_descriptors_are_bounded(serve: Serve, connec
 async def test_bot_answers_while_strangers_hold_more_connections_than_descriptors(
     telegram: BotApiServer, model: ModelServer, connect: Connect, tmp_path: Path
 ) -> None:
-    port = free_port()
+    port = find_free_port()
     served = {"MCP_TOKEN": TOKEN, "WEB_PORT": str(port), "WEB_URL": "https://memory.example.org"}
     environment = bot_environment(telegram, model, ANN) | served
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -256,13 +256,13 @@ async def test_bot_answers_while_strangers_hold_more_connections_than_descriptor
         async with running_bot(environment, tmp_path):
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1_024), hard))
             telegram.user_says("hello", chat_id=ANN)
-            await said(telegram, "You said: hello")
+            await wait_for_text(telegram, "You said: hello")
             for number in range(600):
                 request = await connect(port)
                 if number % 2:
                     await request.send_head("/mcp", "Content-Length: 50")
             telegram.user_says("and now?", chat_id=ANN)
-            await said(telegram, "You said: and now?")
+            await wait_for_text(telegram, "You said: and now?")
             program = await connect(port)
             await program.send_head("/mcp", *PROGRAM, "Content-Length: 2")
             await program.send(b"{}")
@@ -276,7 +276,7 @@ async def test_bot_answers_while_strangers_hold_more_connections_than_descriptor
 
 def test_connections_stay_a_share_of_the_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _kind: (256, 4096))
-    assert limits.max_connections() == 32
+    assert limits.compute_max_connections() == 32
 
 
 async def test_same_warning_is_logged_a_few_times_a_minute(serve: Serve, connect: Connect, own_logging: None) -> None:

@@ -19,7 +19,7 @@ from bot.telegram.sources import MAX_UPDATE_BYTES
 from bot.web.metrics import serve_metrics
 from tests.conftest import OpenApp
 from tests.support.servers.telegram import BotApiServer
-from tests.support.serving import ANN, STRANGER, Serve, texts
+from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 SECRET = "a-secret-of-the-webhook"
 HEADER = "X-Telegram-Bot-Api-Secret-Token"
@@ -94,16 +94,16 @@ async def count_updates(app: App) -> int:
 async def test_webhook_updates_are_answered_without_polling(hooked: Hooked, telegram: BotApiServer) -> None:
     async with hooked() as (app, url):
         telegram.user_says("hello", chat_id=ANN)
-        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
+        await telegram.wait_for(lambda: list_texts(telegram) == ["You said: hello"])
         await telegram.wait_for(lambda: not telegram.pending_update_ids)
         async with httpx.AsyncClient() as client:
             assert (await client.get(f"{url}/healthz")).text == "ok\n"
-        assert await app.health.trouble() is None
-    (call,) = telegram.calls_to("setWebhook")
+        assert await app.health.find_trouble() is None
+    (call,) = telegram.list_calls("setWebhook")
     assert (call.params["url"], call.params["secret_token"]) == (URL, SECRET)
     assert "message" in call.params["allowed_updates"]
-    assert not telegram.calls_to("getUpdates")
-    assert not telegram.calls_to("deleteWebhook")
+    assert not telegram.list_calls("getUpdates")
+    assert not telegram.list_calls("deleteWebhook")
 
 
 @pytest.mark.parametrize("secret", [None, "", "wrong", SECRET[:-1], f"{SECRET}x", "\u00e9" * 16])
@@ -139,7 +139,7 @@ async def test_unreadable_update_is_accepted_and_its_sender_notified(hooked: Hoo
     async with hooked() as (app, url):
         for spoiled in (b"[" * 100_000, b"9" * 10_000):
             assert (await post(f"{url}/telegram", sound[:-1] + b', "x": ' + spoiled + b"}")).status_code == 200
-        await telegram.wait_for(lambda: "I couldn't read your last message" in " ".join(texts(telegram)))
+        await telegram.wait_for(lambda: "I couldn't read your last message" in " ".join(list_texts(telegram)))
         assert await count_updates(app) == 0
 
 
@@ -148,14 +148,14 @@ async def test_update_is_confirmed_only_once_it_is_stored(hooked: Hooked, telegr
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE inbox RENAME TO elsewhere")
         assert (await post(f"{url}/telegram", make_update(1, "hello"))).status_code == 503
-        assert await app.health.trouble() == "the webhook does not work: what was received can't be kept"
+        assert await app.health.find_trouble() == "the webhook does not work: what was received can't be kept"
         update = telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.webhook_error.startswith("Wrong response from the webhook: 503"))
         assert telegram.pending_update_ids == [update]
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE elsewhere RENAME TO inbox")
-        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
-        assert await app.health.trouble() is None
+        await telegram.wait_for(lambda: list_texts(telegram) == ["You said: hello"])
+        assert await app.health.find_trouble() is None
 
 
 async def test_update_sent_twice_is_answered_once(hooked: Hooked, telegram: BotApiServer) -> None:
@@ -163,18 +163,18 @@ async def test_update_sent_twice_is_answered_once(hooked: Hooked, telegram: BotA
     async with hooked() as (app, url):
         answers = await asyncio.gather(*(post(f"{url}/telegram", make_update(7, "hello")) for _ in range(3)))
         assert {answer.status_code for answer in answers} == {200}
-        await telegram.wait_for(lambda: texts(telegram))
-        await app.runner.idle(f"telegram:{ANN}")
+        await telegram.wait_for(lambda: list_texts(telegram))
+        await app.runner.wait_until_idle(f"telegram:{ANN}")
         assert await count_updates(app) == 1
-    assert texts(telegram) == ["You said: hello"]
+    assert list_texts(telegram) == ["You said: hello"]
 
 
 async def test_message_of_a_stranger_is_not_stored(hooked: Hooked, telegram: BotApiServer) -> None:
     async with hooked() as (app, _):
         telegram.user_says("a strange thought", chat_id=STRANGER)
-        await telegram.wait_for(lambda: texts(telegram, STRANGER))
+        await telegram.wait_for(lambda: list_texts(telegram, STRANGER))
         assert await count_updates(app) == 0
-    assert "This bot is private" in texts(telegram, STRANGER)[0]
+    assert "This bot is private" in list_texts(telegram, STRANGER)[0]
 
 
 async def test_webhook_is_restored_if_removed_and_reported_if_unreachable(
@@ -184,24 +184,24 @@ async def test_webhook_is_restored_if_removed_and_reported_if_unreachable(
     async with hooked() as (app, url):
         async with httpx.AsyncClient() as client:
             await client.post(f"{telegram.url}/bot{BotApiServer.TOKEN}/deleteWebhook")
-        await telegram.wait_for(lambda: len(telegram.calls_to("setWebhook")) == 2)
+        await telegram.wait_for(lambda: len(telegram.list_calls("setWebhook")) == 2)
         telegram.sends_to("http://127.0.0.1:9")
         telegram.user_says("hello", chat_id=ANN)
         async with asyncio.timeout(20):
-            while (trouble := await app.health.trouble()) is None:
+            while (trouble := await app.health.find_trouble()) is None:
                 pass  # Polling is a way to wait.
         assert trouble == "the webhook does not work: Telegram can't send here (Connection refused)"
         telegram.sends_to(url)
-        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
+        await telegram.wait_for(lambda: list_texts(telegram) == ["You said: hello"])
         async with asyncio.timeout(20):
-            while await app.health.trouble() is not None:
+            while await app.health.find_trouble() is not None:
                 pass
 
 
 async def test_unreachable_telegram_at_the_start_is_retried(hooked: Hooked, telegram: BotApiServer) -> None:
     telegram.fault("setWebhook", error_code=502, description="Bad Gateway")
     async with hooked():
-        assert [call.ok for call in telegram.calls_to("setWebhook")] == [False, True]
+        assert [call.ok for call in telegram.list_calls("setWebhook")] == [False, True]
 
 
 async def test_polling_removes_a_leftover_webhook(hooked: Hooked, serve: Serve, telegram: BotApiServer) -> None:
@@ -209,5 +209,5 @@ async def test_polling_removes_a_leftover_webhook(hooked: Hooked, serve: Serve, 
         pass
     telegram.user_says("hello", chat_id=ANN)
     async with serve():
-        await telegram.wait_for(lambda: texts(telegram) == ["You said: hello"])
-    assert telegram.calls_to("deleteWebhook")
+        await telegram.wait_for(lambda: list_texts(telegram) == ["You said: hello"])
+    assert telegram.list_calls("deleteWebhook")

@@ -12,7 +12,7 @@ from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.talk import Store
-from tests.support.tool_use import OWNER, use
+from tests.support.tool_use import OWNER, call_tools
 
 PAGED = re.compile(r"\(page (?P<page>\d+) of (?P<pages>\d+)[^)]*\) (?P<text>.*)", re.DOTALL)
 
@@ -20,7 +20,7 @@ PAGED = re.compile(r"\(page (?P<page>\d+) of (?P<pages>\d+)[^)]*\) (?P<text>.*)"
 @pytest.fixture
 def store(app: App, clock: FakeClock) -> Store:
     """Return the services on the App's database."""
-    return Store.over(app.database, clock)
+    return Store.create(app.database, clock)
 
 
 def recall(query: str, **more: object) -> tuple[str, object]:
@@ -41,7 +41,7 @@ async def test_recall_by_name_or_alias_returns_the_whole_entry_first(
     await store.entries.alias(OWNER, "borscht", "Sunday soup")
     for number in range(3):
         await store.entries.add(OWNER, NewEntry(f"borscht, borscht and Sunday soup {number}", name=f"n{number}"))
-    answers = await use(person, model, recall("Borscht", tokens=1000), recall(" sunday soup", tokens=1000))
+    answers = await call_tools(person, model, recall("Borscht", tokens=1000), recall(" sunday soup", tokens=1000))
     for answer in answers:
         assert answer.startswith("- [2026-02-07 12:15, note borscht] (by user 2026-02-07 12:15) 0. Stir")
         assert recipe in answer
@@ -54,14 +54,14 @@ async def test_recall_of_a_long_entry_is_paged_completely(
     person: Person, model: ModelServer, store: Store, text: str
 ) -> None:
     await store.entries.add(OWNER, NewEntry(text, name="log"))
-    (first,) = await use(person, model, recall("log", tokens=2000))
+    (first,) = await call_tools(person, model, recall("log", tokens=2000))
     found = PAGED.search(first)
     assert found is not None
     pages = int(found["pages"])
     assert pages > 1
-    rest = await use(person, model, *(recall("log", tokens=2000, page=page) for page in range(2, pages + 1)))
+    rest = await call_tools(person, model, *(recall("log", tokens=2000, page=page) for page in range(2, pages + 1)))
     assert "".join("".join(read(answer).split()) for answer in (first, *rest)) == "".join(text.split())
-    assert all(TokenCounter().text(answer) <= 2000 for answer in (first, *rest))
+    assert all(TokenCounter().count(answer) <= 2000 for answer in (first, *rest))
     assert "page=2" in first
     assert "page=" not in rest[-1].partition(")")[2][:80]
 
@@ -69,12 +69,12 @@ async def test_recall_of_a_long_entry_is_paged_completely(
 async def test_recall_by_name_shows_dates_source_and_provenance(
     app: App, person: Person, model: ModelServer, store: Store, clock: FakeClock
 ) -> None:
-    await use(person, model, ("memory_episode", {"event": "The disk was full", "outcome": "Logs were moved"}))
+    await call_tools(person, model, ("memory_episode", {"event": "The disk was full", "outcome": "Logs were moved"}))
     clock.forward(days=1)
     old = await store.entries.add(OWNER, NewEntry("lives in Kyiv", name="home", kind=Kind.FACT, trusted=False))
     async with app.database.transaction() as connection:
         await connection.execute("UPDATE entries SET superseded_by = id WHERE id = ?", (old.id,))
-    answers = await use(person, model, recall("episode-disk-full"), recall("home"))
+    answers = await call_tools(person, model, recall("episode-disk-full"), recall("home"))
     assert answers[0] == (
         "- [2026-02-07 12:15, episode episode-disk-full] (by model 2026-02-07 12:15, from message 1"
         " of 2026-02-07 12:15) The disk was full\nOutcome: Logs were moved"
@@ -85,7 +85,7 @@ async def test_recall_by_name_shows_dates_source_and_provenance(
 
 async def test_recall_of_a_missing_page_says_so(person: Person, model: ModelServer, store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("a short one", name="short", author=Author.USER))
-    answers = await use(
+    answers = await call_tools(
         person,
         model,
         recall("short", page=2),

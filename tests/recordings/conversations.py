@@ -11,11 +11,11 @@ import re
 import tempfile
 from pathlib import Path
 
-from benchmarks.small_learning import with_weights
+from benchmarks.small_learning import create_settings
 from config.settings import Settings
 from tests.recordings.player import ANN, Clock, Recording, running, scripted, section
 from tests.recordings.scenes import CallbackHandler, Step, Writes
-from tests.support.agreement import agreement
+from tests.support.agreement import confirm_claims
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
 from tests.support.servers.telegram import BotApiServer
@@ -113,7 +113,7 @@ def judged(request: ChatRequest) -> Says:
     """Judge captured statements as the scripted model: all are serious, and a new home replaces the last one."""
     prompt = str(request.messages[0]["content"])
     if "by their form alone" not in prompt:
-        return Says(agreement(prompt))
+        return Says(confirm_claims(prompt))
     known, _, claims = prompt.partition("## Claims")
     numbers = re.findall(r"^(K\d+)\. .*\b(?:Leeds|Graz|Vigo)\b", known, re.MULTILINE)
     has_moved = any(city in claims for city in ("York", "Linz", "Lugo"))
@@ -154,7 +154,7 @@ async def embedded_part() -> str:
     days = []
     for language in SPOKEN:
         with tempfile.TemporaryDirectory() as folder:
-            days.append(await played(language, with_weights(Path(folder)), Path(folder)))
+            days.append(await played(language, create_settings(Path(folder)), Path(folder)))
     return "\n\n".join([EMBEDDED, *days])
 
 

@@ -104,31 +104,31 @@ class Family:
             )
         await self._telegram.wait_for(lambda: len(list(self._news())) >= int(count or 1))
         # Captured statements are judged after the turn.
-        await self._app.runner.idle(f"telegram:{said.chat}")
-        await self._app.jobs.capture.idle()
+        await self._app.runner.wait_until_idle(f"telegram:{said.chat}")
+        await self._app.jobs.capture.wait_until_idle()
         return [said, *self._take()]
 
     async def _press(self, person: int, label: str) -> None:
         if label.startswith("/"):  # A command in a text, which Telegram shows as a link.
-            text = next(m.text for m in reversed(self._telegram.sent(person)) if f"{label}_" in m.text)
+            text = next(m.text for m in reversed(self._telegram.list_sent(person)) if f"{label}_" in m.text)
             command = re.search(rf"{label}_\d+", text)
             assert command is not None
             self._telegram.user_says(command[0], chat_id=person, first_name=NAMES[person])
             return
         found = [
             (message, button)
-            for message in reversed(self._telegram.sent(person))
+            for message in reversed(self._telegram.list_sent(person))
             for row in (message.reply_markup or {}).get("inline_keyboard", [])
             for button in row
             if button["text"] == label
         ]
-        assert found, f"{label} is not under what Mneme said: {[m.text for m in self._telegram.sent(person)]}"
+        assert found, f"{label} is not under what Mneme said: {[m.text for m in self._telegram.list_sent(person)]}"
         message, button = found[0]
         self._telegram.user_presses(button["callback_data"], message.message_id, person, person)
 
     def _news(self) -> Iterator[tuple[int, BotMessage]]:
         for chat in NAMES:
-            for message in self._telegram.sent(chat):
+            for message in self._telegram.list_sent(chat):
                 if self._shown.get((chat, message.message_id)) != message.text:
                     yield chat, message
 

@@ -43,7 +43,7 @@ def _export() -> bytes:
     conversations = []
     for number, talk in enumerate(TALKS):
         first = number * 10_000  # A week later.
-        conversation = exports.chatgpt_conversation(first, len(talk))
+        conversation = exports.create_chatgpt_conversation(first, len(talk))
         for at, words in enumerate(talk):
             conversation["mapping"][f"m{first + at}"]["message"]["content"]["parts"] = [words]
         conversations.append(conversation)

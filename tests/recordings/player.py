@@ -23,7 +23,7 @@ from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_chats import BotMessage
-from tests.support.servers.telegram_files import document
+from tests.support.servers.telegram_files import create_document
 from tests.support.servers.telegram_text import Entity
 
 ANN, BOB = 1001, 2002
@@ -125,7 +125,7 @@ class Recording:
         elif isinstance(step, Writes):
             self._model.script(*step.model(self._language))
             text = step.text[self._language]
-            replied = self._telegram.sent(ANN)[-1].message_id if step.answers_last else None
+            replied = self._telegram.list_sent(ANN)[-1].message_id if step.answers_last else None
             if step.photo:
                 self._says(None, ANN, photo=True, caption=text)
             else:
@@ -133,7 +133,7 @@ class Recording:
             said = f"{'(a photo) ' if step.photo else ''}{text}"
         elif isinstance(step, Sends):
             self._model.script(Says(step.answer))
-            self._says(None, ANN, sends=document(step.name, step.content))
+            self._says(None, ANN, sends=create_document(step.name, step.content))
             said = f"(a file) {step.name}"
         elif isinstance(step, Comes):
             self._says(step.text, BOB, first_name="Bob")
@@ -141,8 +141,8 @@ class Recording:
             said = f"[{await self._press(step)}]"
         await self._telegram.wait_for(lambda: self._changes() >= step.changes, self._patience)
         # Captured statements are judged after the turn.
-        await self._app.runner.idle(f"telegram:{ANN}")
-        await self._app.jobs.capture.idle()
+        await self._app.runner.wait_until_idle(f"telegram:{ANN}")
+        await self._app.jobs.capture.wait_until_idle()
         by_person = [Shown(said, self._clock.now, by_person=True)] if said else []
         return by_person + list(self._news())
 
@@ -155,26 +155,26 @@ class Recording:
             wanted = step.name[self._language] if step.name else _(step.label)
         message_id, button = next(
             (message.message_id, button)
-            for message in reversed(self._telegram.sent(ANN))
+            for message in reversed(self._telegram.list_sent(ANN))
             for row in (message.reply_markup or {}).get("inline_keyboard", [])
             for button in row
             if button["text"].startswith(wanted)
         )
-        before = len(self._telegram.calls_to("answerCallbackQuery"))
+        before = len(self._telegram.list_calls("answerCallbackQuery"))
         self._telegram.user_presses(button["callback_data"], message_id, ANN, ANN)
-        await self._telegram.wait_for(lambda: len(self._telegram.calls_to("answerCallbackQuery")) > before)
+        await self._telegram.wait_for(lambda: len(self._telegram.list_calls("answerCallbackQuery")) > before)
         return str(button["text"])
 
     def _changes(self) -> int:
         """Return the number of messages that are new or changed."""
-        return sum(self._is_news(message) for message in self._telegram.sent(ANN))
+        return sum(self._is_news(message) for message in self._telegram.list_sent(ANN))
 
     def _is_news(self, message: BotMessage) -> bool:
         before = self._shown.get(message.message_id)
         return before is None or before.text != message.text
 
     def _news(self) -> Iterator[Shown]:
-        for message in self._telegram.sent(ANN):
+        for message in self._telegram.list_sent(ANN):
             if self._is_news(message):
                 notes = ["(in place)"] if message.message_id in self._shown else []
                 if message.file_name:

@@ -60,7 +60,7 @@ async def record() -> None:
                 listed = Path(folder) / "list.txt"
                 listed.write_text(LIST, encoding="utf-8")
                 await app.memory.foreign_import.run(listed, session)
-                await app.memory.foreign_import.run(exports.chatgpt(Path(folder), 4_000), session)
+                await app.memory.foreign_import.run(exports.write_chatgpt(Path(folder), 4_000), session)
                 for name, dark, width, tab in SHOTS:
                     async with served(app, person) as (url, link), browsing(url, link, dark=dark, width=width) as page:
                         await page.locator(f"#tabs button[data-tab={tab}]").click()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memory.clock import Clock
 from memory.log.sessions import Transcript
-from memory.search.activation import Activated, Activation, TokenCount
+from memory.search.activation import ActivatedMemory, Activation, TokenCount
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import Search
@@ -18,7 +18,7 @@ from tests.support.talk import in_utc
 
 
 @dataclass(frozen=True, slots=True)
-class Activating:
+class ActivationBench:
     """Search, activation and recall on one database."""
 
     search: Search
@@ -26,22 +26,22 @@ class Activating:
     recall: Recall
 
     @classmethod
-    def over(
+    def create(
         cls, database: Database, clock: Clock, decay: Decay | None = None, ranker: Ranker | None = None
-    ) -> Activating:
+    ) -> ActivationBench:
         """Create both with UTC as the zone."""
         activation = Activation(database, decay or Decay(), clock, in_utc)
         search = Search(database)
         return cls(search, activation, Recall(search, database, TokenCounter(), in_utc, ranker))
 
-    async def baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[Activated, ...]:
+    async def select_baseline(self, owner: str, tokens: int, count: TokenCount) -> tuple[ActivatedMemory, ...]:
         """Return layer A."""
-        return self.activation.baseline(await self.activation.pool(owner, tokens), tokens, count)
+        return self.activation.select_baseline(await self.activation.read_pool(owner, tokens), tokens, count)
 
-    async def contextual(
-        self, owner: str, message: str, baseline: Collection[Activated], tokens: int, count: TokenCount
-    ) -> tuple[Activated, ...]:
+    async def select_contextual(
+        self, owner: str, message: str, baseline: Collection[ActivatedMemory], tokens: int, count: TokenCount
+    ) -> tuple[ActivatedMemory, ...]:
         """Return layers B and C for a message within the rest of the budget."""
         found = await self.recall.find(message, owner, Transcript(None, None, []))
-        pool = await self.activation.pool(owner, tokens + sum(one.tokens for one in baseline), found)
-        return self.activation.contextual(pool, baseline, tokens, count)
+        pool = await self.activation.read_pool(owner, tokens + sum(one.tokens for one in baseline), found)
+        return self.activation.select_contextual(pool, baseline, tokens, count)

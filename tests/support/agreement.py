@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 
-from memory.capture.capture import captured
+from memory.capture.capture import capture_statements
 from memory.facts.second_look import CLAIMS
 
 FALSE = {text for _, text, is_true in CLAIMS if not is_true}
 """What does not follow of the claims by which a model is tested."""
 
 
-def agreement(prompt: str) -> str:
+def confirm_claims(prompt: str) -> str:
     """Confirm every claim, as a replacement or repetition of the known memory on its subject."""
     known = re.findall(r"^K(\d+)\. (?:\((.*?)\) )?(.*)$", prompt, re.MULTILINE)
     if "by their form alone" in prompt:
-        return _captured(prompt)
+        return _confirm_captures(prompt)
     claims = re.findall(r"^(\d+)\. (?:\((.*?)\) )?(.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
     claims = [(number, subject, re.sub(r" \((?:since|until) [\d-]+\)", "", text)) for number, subject, text in claims]
     numbers = re.findall(r"^\[(\d+)\] (?!assistant:)", prompt, re.MULTILINE)
@@ -28,20 +28,22 @@ def agreement(prompt: str) -> str:
             "replaces": [
                 f"K{at}" for at, of, said in known if said != text and (not subject or of == subject.casefold())
             ],
-            "same": [f"K{at}" for at, of, said in known if said == text or (subject and not of and _alike(said, text))],
+            "same": [
+                f"K{at}" for at, of, said in known if said == text or (subject and not of and _are_alike(said, text))
+            ],
         }
         for number, subject, text in claims
     }
     return json.dumps(verdicts)
 
 
-def _captured(prompt: str) -> str:
+def _confirm_captures(prompt: str) -> str:
     """Confirm plain statements as typed, and replace what was set aside."""
     known = re.findall(r"^K(\d+)\. (.*?)(?: \[since [\d-]+(, doubted)?\])?$", prompt, re.MULTILINE)
     claims = re.findall(r"^(\d+)\. (.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
     number = re.search(r"newest message, \[(\d+)\]", prompt)
     message = re.search(rf"^\[{number[1] if number else 0}\] [^:]*: (.*)$", prompt, re.MULTILINE)
-    stated = {" ".join(capture.text.split()) for capture in captured(message[1] if message else "")}
+    stated = {" ".join(capture.text.split()) for capture in capture_statements(message[1] if message else "")}
     verdicts = {
         number: {
             "verdict": "follows" if text in stated or any(doubted for _, _, doubted in known) else "unclear",
@@ -53,7 +55,7 @@ def _captured(prompt: str) -> str:
     return json.dumps(verdicts)
 
 
-def _alike(said: str, text: str) -> bool:
+def _are_alike(said: str, text: str) -> bool:
     """Return whether two sentences share an informative word."""
     first, second = (set(re.findall(r"\w{4,}", one.casefold())) - {"user", "that"} for one in (said, text))
     return bool(first & second)

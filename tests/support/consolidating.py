@@ -10,13 +10,13 @@ from pathlib import Path
 
 from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import ConsolidationService
-from memory.consolidation.extractor import Contract, Extractor
+from memory.consolidation.extractor import Extractor, ModelAbilities
 from memory.consolidation.fact_writer import FactWriter
-from memory.consolidation.outcome import Consolidated
+from memory.consolidation.outcome import ConsolidationResult
 from memory.consolidation.page_view import PageView
 from memory.facts.checker import FactChecker
 from memory.facts.fact import CheckedFact
-from memory.facts.fact_learner import FactLearner, Learned
+from memory.facts.fact_learner import FactLearner, LearnedMemory
 from memory.facts.second_look import PromptFn, SecondLook
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
@@ -30,7 +30,7 @@ from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.notices import PendingNotices
 from memory.text.tokens import TokenCounter
-from tests.support.agreement import agreement
+from tests.support.agreement import confirm_claims
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, in_utc
 
@@ -49,46 +49,46 @@ class Crash(BaseException):
 
 
 @dataclass(slots=True)
-class Crashes:
+class CrashPoints:
     """Crashes once when `point` is reached."""
 
     point: str | None = None
 
-    def at(self, point: str) -> None:
+    def reach(self, point: str) -> None:
         if point == self.point:
             self.point = None
             raise Crash(point)
 
 
 class CrashingHistory(HistoryFiles):
-    def __init__(self, files: MarkdownFiles, crashes: Crashes) -> None:
+    def __init__(self, files: MarkdownFiles, crashes: CrashPoints) -> None:
         super().__init__(files)
         self._crashes = crashes
 
     async def append(self, owner: str, at: datetime, text: str, key: str) -> bool:
-        self._crashes.at("before history")
+        self._crashes.reach("before history")
         written = await super().append(owner, at, text, key)
-        self._crashes.at("after history")
+        self._crashes.reach("after history")
         return written
 
 
 class CrashingFiles(MarkdownFiles):
-    crashes = Crashes()
+    crashes = CrashPoints()
 
     async def rewrite_long_term(self, owner: str, *, expected: str, text: str) -> bool:
-        self.crashes.at("before memory")
+        self.crashes.reach("before memory")
         written = await super().rewrite_long_term(owner, expected=expected, text=text)
-        self.crashes.at("after memory")
+        self.crashes.reach("after memory")
         return written
 
 
 class CrashingFacts(FactLearner):
-    crashes = Crashes()
+    crashes = CrashPoints()
 
-    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[Learned]:
-        self.crashes.at("before facts")
+    async def learn_in(self, change: Change, facts: Sequence[CheckedFact], first_message: int) -> list[LearnedMemory]:
+        self.crashes.reach("before facts")
         learned = await super().learn_in(change, facts, first_message)
-        self.crashes.at("after facts")
+        self.crashes.reach("after facts")
         return learned
 
 
@@ -103,11 +103,11 @@ class Bench:
     ledger: Ledger
     undo: Undo
     notices: PendingNotices
-    crashes: Crashes
+    crashes: CrashPoints
     service: ConsolidationService
 
     @classmethod
-    def over(
+    def create(
         cls,
         database: Database,
         clock: FakeClock,
@@ -120,8 +120,8 @@ class Bench:
         selects: bool = False,
         look: PromptFn | None = None,
     ) -> Bench:
-        """Return a bench over a database. By default `look`, the model of the second look, is `agreeing_look`."""
-        crashes, store = Crashes(), Store.over(database, clock)
+        """Return a bench over a database. By default `look`, the model of the second look, is `agree`."""
+        crashes, store = CrashPoints(), Store.create(database, clock)
         files = CrashingFiles(folder, in_utc, recent_days=7, max_memory_size=max_size)
         ledger = Ledger(database, files, clock, in_utc)
         facts = CrashingFacts(database, Search(database))
@@ -131,8 +131,8 @@ class Bench:
         async def is_reliable() -> bool:
             return not selects
 
-        contract = Contract(lambda: part_tokens, is_reliable)
-        checker = FactChecker(SecondLook(look or agreeing_look, is_reliable))
+        contract = ModelAbilities(lambda: part_tokens, is_reliable)
+        checker = FactChecker(SecondLook(look or agree, is_reliable))
         service = ConsolidationService(
             database,
             store.sessions,
@@ -157,7 +157,7 @@ class Bench:
         )
 
     def memory_path(self, owner: str) -> Path:
-        return self.files.folder(owner) / "MEMORY.md"
+        return self.files.get_folder(owner) / "MEMORY.md"
 
     def write_memory(self, owner: str, text: str) -> None:
         """Write MEMORY.md as a person with an editor."""
@@ -165,26 +165,26 @@ class Bench:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    async def end_conversation(self, session: Session) -> Consolidated | None:
+    async def end_conversation(self, session: Session) -> ConsolidationResult | None:
         """End a conversation like /new in a program that ends with its answer."""
         due = await self.service.mark_current_due(session)
-        done = None if due is None else await self.service.first_try(due)
+        done = None if due is None else await self.service.try_now(due)
         await self.store.sessions.clear_messages(session.id)
         return done
 
     async def run_pending(self) -> None:
         """Run pending work as at the start and in the background."""
         await self.ledger.finish_edits()
-        for conversation_id, _ in await self.service.pending():
+        for conversation_id, _ in await self.service.list_pending():
             await self.service.run(conversation_id)
 
 
-async def agreeing_look(prompt: str, _seconds: float) -> Completion:
+async def agree(prompt: str, _seconds: float) -> Completion:
     """Answer the second look with agreement, see tests/support/agreement.py."""
-    return Completion(agreement(prompt))
+    return Completion(confirm_claims(prompt))
 
 
-def answered(history: object = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
+def create_answer(history: object = "They talked.", update: object = None, *facts: tuple[str, str]) -> str:
     """Return a consolidation answer. Facts are pairs of subject and text."""
     listed = [{"subject": subject, "fact": text, "kind": "fact", "since": None} for subject, text in facts]
     return json.dumps({"history_entry": history, "memory_update": update, "facts": listed})

@@ -15,12 +15,12 @@ FIRST = datetime(2023, 3, 14, 9, 0, tzinfo=UTC)
 PER_CONVERSATION = 10
 
 
-def words_of(number: int) -> str:
+def create_text(number: int) -> str:
     """Return the text of a message."""
     return f"Message number{number} about the ferry to Odesa"
 
 
-def moment_of(number: int) -> datetime:
+def create_moment(number: int) -> datetime:
     """Return the time of a message."""
     return FIRST + timedelta(minutes=number)
 
@@ -41,7 +41,7 @@ def write_folder(path: Path, files: Mapping[str, str]) -> Path:
     return path
 
 
-def chatgpt_conversation(first: int, count: int) -> JsonObject:
+def create_chatgpt_conversation(first: int, count: int) -> JsonObject:
     """Return a conversation with an abandoned branch, a hidden message and a tool message."""
     nodes: JsonObject = {"root": {"id": "root", "message": None, "parent": None, "children": ["hidden"]}}
     chain = ["root", "hidden", *(f"m{number}" for number in range(first, first + count))]
@@ -50,8 +50,8 @@ def chatgpt_conversation(first: int, count: int) -> JsonObject:
         number = shown.get(node)
         message = {
             "author": {"role": "system" if number is None else "assistant" if number % 2 else "user"},
-            "create_time": None if number is None else moment_of(number).timestamp(),
-            "content": {"content_type": "text", "parts": ["" if number is None else words_of(number)]},
+            "create_time": None if number is None else create_moment(number).timestamp(),
+            "content": {"content_type": "text", "parts": ["" if number is None else create_text(number)]},
             "recipient": "all",
             "metadata": {"is_visually_hidden_from_conversation": number is None},
         }
@@ -59,15 +59,15 @@ def chatgpt_conversation(first: int, count: int) -> JsonObject:
         nodes[parent]["children"].append(node)
     other = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["another branch"]}}
     nodes["other"] = {"id": "other", "message": other | {"create_time": 1.0}, "parent": "hidden", "children": []}
-    at = moment_of(first).timestamp()
+    at = create_moment(first).timestamp()
     ids = {"conversation_id": f"conversation-{first}", "current_node": chain[-1]}
     return {"title": "Ferries", "create_time": at, "update_time": at, "mapping": nodes, **ids}
 
 
-def chatgpt(path: Path, messages: int, name: str = "chatgpt.zip") -> Path:
+def write_chatgpt(path: Path, messages: int, name: str = "chatgpt.zip") -> Path:
     """Write ChatGPT's zip file, with the conversations in two parts."""
     starts = range(0, messages, PER_CONVERSATION)
-    conversations = [chatgpt_conversation(at, min(PER_CONVERSATION, messages - at)) for at in starts]
+    conversations = [create_chatgpt_conversation(at, min(PER_CONVERSATION, messages - at)) for at in starts]
     half = len(conversations) // 2
     return write_zip(
         path / name,
@@ -80,21 +80,21 @@ def chatgpt(path: Path, messages: int, name: str = "chatgpt.zip") -> Path:
     )
 
 
-def _claude_conversations(messages: int) -> list[JsonObject]:
+def _create_claude_conversations(messages: int) -> list[JsonObject]:
     return [
         {
             "uuid": f"uuid-{first}",
             "name": "Ferries",
-            "created_at": moment_of(first).isoformat(),
+            "created_at": create_moment(first).isoformat(),
             "chat_messages": [
                 {
                     "uuid": f"m{number}",
                     "sender": "assistant" if number % 2 else "human",
-                    "created_at": moment_of(number).isoformat().replace("+00:00", "Z"),
+                    "created_at": create_moment(number).isoformat().replace("+00:00", "Z"),
                     "text": "",
                     "content": [
                         {"type": "thinking", "thinking": "what is said to nobody"},
-                        {"type": "text", "text": words_of(number)},
+                        {"type": "text", "text": create_text(number)},
                     ],
                 }
                 for number in range(first, min(first + PER_CONVERSATION, messages))
@@ -104,7 +104,7 @@ def _claude_conversations(messages: int) -> list[JsonObject]:
     ]
 
 
-def claude(path: Path, messages: int) -> Path:
+def write_claude(path: Path, messages: int) -> Path:
     """Write Claude's former zip file, with its memory of the person."""
     memories = [
         {"conversations_memory": "**Work**\n\nAnn repairs clocks.", "project_memories": {}, "account_uuid": "a"}
@@ -112,19 +112,19 @@ def claude(path: Path, messages: int) -> Path:
     return write_zip(
         path / "data-2026-batch-0000.zip",
         {
-            "conversations.json": _claude_conversations(messages),
+            "conversations.json": _create_claude_conversations(messages),
             "memories.json": memories,
             "users.json": [{"uuid": "a", "email_address": "ann@example.org"}],
         },
     )
 
 
-def claude_parts(path: Path, messages: int) -> Path:
+def write_claude_parts(path: Path, messages: int) -> Path:
     """Write Claude's present export: a folder with a manifest and zip files."""
     folder = path / "claude"
     folder.mkdir()
     half = messages // 2 // PER_CONVERSATION
-    conversations = _claude_conversations(messages)
+    conversations = _create_claude_conversations(messages)
     write_zip(folder / "conversations-000.zip", {"conversations.json": conversations[:half]})
     write_zip(folder / "conversations-001.zip", {"conversations.json": conversations[half:]})
     memory = {
@@ -139,15 +139,15 @@ def claude_parts(path: Path, messages: int) -> Path:
     return folder
 
 
-def gemini(path: Path, messages: int) -> Path:
+def write_gemini(path: Path, messages: int) -> Path:
     """Write Takeout's export of Gemini: prompts with answers, and an entry of another product."""
     records = [
         {
             "header": "Gemini Apps",
-            "title": f"Prompted {words_of(number)}",
-            "time": moment_of(number).isoformat().replace("+00:00", "Z"),
+            "title": f"Prompted {create_text(number)}",
+            "time": create_moment(number).isoformat().replace("+00:00", "Z"),
             "products": ["Gemini Apps"],
-            "safeHtmlItem": [{"html": f"<p>{words_of(number + 1)} &amp; back</p>"}],
+            "safeHtmlItem": [{"html": f"<p>{create_text(number + 1)} &amp; back</p>"}],
         }
         for number in range(0, messages, 2)
     ]
@@ -155,7 +155,7 @@ def gemini(path: Path, messages: int) -> Path:
     return write_zip(path / "takeout.zip", {"Takeout/My Activity/Gemini Apps/MyActivity.json": [*records, other]})
 
 
-def telegram(path: Path, messages: int) -> Path:
+def write_telegram(path: Path, messages: int) -> Path:
     """Write Telegram Desktop's export of one chat."""
     service = {"id": 0, "type": "service", "date_unixtime": "1678784400", "actor": "Ann", "text": ""}
     said = [
@@ -163,13 +163,13 @@ def telegram(path: Path, messages: int) -> Path:
             "id": number + 1,
             "type": "message",
             "date": "2023-03-14T09:00:00",
-            "date_unixtime": str(int(moment_of(number).timestamp())),
+            "date_unixtime": str(int(create_moment(number).timestamp())),
             "from": "Bob" if number % 2 else "Ann",
             "from_id": f"user{number % 2}",
             **(
-                {"rich_message": {"blocks": [{"type": "paragraph", "text": [words_of(number)]}]}}
+                {"rich_message": {"blocks": [{"type": "paragraph", "text": [create_text(number)]}]}}
                 if number % 3
-                else {"text": ["", {"type": "bold", "text": words_of(number)}]}
+                else {"text": ["", {"type": "bold", "text": create_text(number)}]}
             ),
         }
         for number in range(messages)
@@ -181,7 +181,7 @@ def telegram(path: Path, messages: int) -> Path:
     return file
 
 
-def telegram_account(path: Path, messages: int) -> Path:
+def write_telegram_account(path: Path, messages: int) -> Path:
     """Write Telegram Desktop's export of all chats, here two."""
     chats = []
     for chat, share in ((1, range(messages // 2)), (2, range(messages // 2, messages))):
@@ -189,10 +189,10 @@ def telegram_account(path: Path, messages: int) -> Path:
             {
                 "id": number,
                 "type": "message",
-                "date_unixtime": str(int(moment_of(number).timestamp())),
+                "date_unixtime": str(int(create_moment(number).timestamp())),
                 "from": "Ann",
                 "from_id": "user1",
-                "text": words_of(number),
+                "text": create_text(number),
             }
             for number in share
         ]
@@ -203,22 +203,22 @@ def telegram_account(path: Path, messages: int) -> Path:
     return file
 
 
-def whatsapp(path: Path, messages: int) -> Path:
+def write_whatsapp(path: Path, messages: int) -> Path:
     """Write a chat as an Android phone in Germany exports it."""
     lines = ["14.03.23, 08:59 - Nachrichten sind Ende-zu-Ende-verschlüsselt."]
     for number in range(messages):
-        at, name = moment_of(number), "Bob" if number % 2 else "Ann"
-        lines.append(f"{at:%d.%m.%y, %H:%M} - {name}: {words_of(number)}\nand a second line")
-    lines.append(f"{moment_of(messages):%d.%m.%y, %H:%M} - Ann: <Medien ausgeschlossen>")
+        at, name = create_moment(number), "Bob" if number % 2 else "Ann"
+        lines.append(f"{at:%d.%m.%y, %H:%M} - {name}: {create_text(number)}\nand a second line")
+    lines.append(f"{create_moment(messages):%d.%m.%y, %H:%M} - Ann: <Medien ausgeschlossen>")
     file = path / "WhatsApp Chat mit Bob.txt"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
 
-def mem0(path: Path, memories: int) -> Path:
+def write_mem0(path: Path, memories: int) -> Path:
     """Write mem0's export."""
     results = [
-        {"id": str(number), "memory": words_of(number), "created_at": "2025-01-02T03:04:05-07:00", "user_id": "ann"}
+        {"id": str(number), "memory": create_text(number), "created_at": "2025-01-02T03:04:05-07:00", "user_id": "ann"}
         for number in range(memories)
     ]
     file = path / "memories.json"
@@ -226,10 +226,10 @@ def mem0(path: Path, memories: int) -> Path:
     return file
 
 
-def mcp_memory(path: Path, memories: int) -> Path:
+def write_mcp_memory(path: Path, memories: int) -> Path:
     """Write the file of the MCP memory server."""
     rows: list[JsonObject] = [
-        {"type": "entity", "name": "Ann", "entityType": "person", "observations": [words_of(number)]}
+        {"type": "entity", "name": "Ann", "entityType": "person", "observations": [create_text(number)]}
         for number in range(memories - 1)
     ]
     rows.append({"type": "relation", "from": "Ann", "to": "Odesa", "relationType": "lives in"})
@@ -238,19 +238,19 @@ def mcp_memory(path: Path, memories: int) -> Path:
     return file
 
 
-def pasted(path: Path, memories: int) -> Path:
+def write_pasted(path: Path, memories: int) -> Path:
     """Write a list of memories as an assistant prints it on request."""
-    entries = [f"[2025-0{1 + number % 9}-10] - {words_of(number)}" for number in range(memories - 1)]
+    entries = [f"[2025-0{1 + number % 9}-10] - {create_text(number)}" for number in range(memories - 1)]
     lines = ["```", "Identity", *entries, "[unknown] - Ann has a boat.", "```"]
     file = path / "list.txt"
     file.write_text("\n".join(lines), encoding="utf-8")
     return file
 
 
-def openclaw(path: Path, memories: int) -> Path:
+def write_openclaw(path: Path, memories: int) -> Path:
     """Write OpenClaw's workspace."""
     directives = "".join(
-        f"<!-- observed: 2026-05-01 | status: active -->\n- {words_of(number)}\n" for number in range(memories - 1)
+        f"<!-- observed: 2026-05-01 | status: active -->\n- {create_text(number)}\n" for number in range(memories - 1)
     )
     gone = "<!-- observed: 2026-04-01 | status: superseded -->\n- Ann has a car.\n"
     files = {
@@ -261,45 +261,45 @@ def openclaw(path: Path, memories: int) -> Path:
     return write_folder(path / "openclaw", files)
 
 
-def nanobot(path: Path, memories: int) -> Path:
+def write_nanobot(path: Path, memories: int) -> Path:
     """Write nanobot's workspace."""
     history = "".join(
-        json.dumps({"cursor": number, "timestamp": "2026-05-01 10:00", "content": words_of(number)}) + "\n"
+        json.dumps({"cursor": number, "timestamp": "2026-05-01 10:00", "content": create_text(number)}) + "\n"
         for number in range(memories - 1)
     )
     return write_folder(path / "nanobot", {"USER.md": "- Ann has a boat.\n", "memory/history.jsonl": history})
 
 
-def hermes(path: Path, memories: int) -> Path:
+def write_hermes(path: Path, memories: int) -> Path:
     """Write Hermes' memories."""
-    entries = "\n§\n".join(words_of(number) for number in range(memories))
+    entries = "\n§\n".join(create_text(number) for number in range(memories))
     return write_folder(path / "hermes", {"memories/MEMORY.md": entries})
 
 
-def markdown(path: Path, memories: int) -> Path:
+def write_markdown(path: Path, memories: int) -> Path:
     """Write a folder of notes."""
-    items = "".join(f"- [x] {words_of(number)}\n" for number in range(memories - 1))
+    items = "".join(f"- [x] {create_text(number)}\n" for number in range(memories - 1))
     note = f"---\ntitle: x\n---\n# Ann\n\n{items}\n```\ncode\n```\nAnn has\na boat.\n"
     return write_folder(path / "notes", {"ann.md": note})
 
 
 CONVERSATIONS: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
-    "chatgpt": ("ChatGPT", chatgpt),
-    "claude": ("Claude", claude),
-    "claude-parts": ("Claude", claude_parts),
-    "gemini": ("Gemini", gemini),
-    "telegram": ("Telegram", telegram),
-    "telegram-account": ("Telegram", telegram_account),
-    "whatsapp": ("WhatsApp", whatsapp),
+    "chatgpt": ("ChatGPT", write_chatgpt),
+    "claude": ("Claude", write_claude),
+    "claude-parts": ("Claude", write_claude_parts),
+    "gemini": ("Gemini", write_gemini),
+    "telegram": ("Telegram", write_telegram),
+    "telegram-account": ("Telegram", write_telegram_account),
+    "whatsapp": ("WhatsApp", write_whatsapp),
 }
 """Exports with conversations, by name: the program, and the function that writes a file."""
 MEMORIES: Mapping[str, tuple[str, Callable[[Path, int], Path]]] = {
-    "mem0": ("mem0", mem0),
-    "mcp-memory": ("MCP memory", mcp_memory),
-    "list": ("a list", pasted),
-    "openclaw": ("OpenClaw", openclaw),
-    "nanobot": ("nanobot", nanobot),
-    "hermes": ("Hermes", hermes),
-    "markdown": ("Markdown", markdown),
+    "mem0": ("mem0", write_mem0),
+    "mcp-memory": ("MCP memory", write_mcp_memory),
+    "list": ("a list", write_pasted),
+    "openclaw": ("OpenClaw", write_openclaw),
+    "nanobot": ("nanobot", write_nanobot),
+    "hermes": ("Hermes", write_hermes),
+    "markdown": ("Markdown", write_markdown),
 }
 """Exports with memories, by name: the program, and the function that writes a file."""

@@ -47,7 +47,7 @@ class FakeChannel(Channel, ReplyChannel):
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         await self.deliver(text)
 
-    async def may_manage(self, arrival: Arrival) -> bool:
+    async def can_manage(self, arrival: Arrival) -> bool:
         return True
 
     async def is_owner(self, arrival: Arrival) -> bool:
@@ -105,13 +105,13 @@ class Person:
         """Send a message and return the answer."""
         before = len(self.channel.said)
         await self.sends(text, provenance=provenance)
-        await self.app.runner.idle(self.address.session_id)
-        await self.app.jobs.capture.idle()
+        await self.app.runner.wait_until_idle(self.address.session_id)
+        await self.app.jobs.capture.wait_until_idle()
         return "\n".join(self.channel.said[before:])
 
     async def is_told(self) -> str:
         """Return the notices for the next answer."""
-        waiting = await self.app.memory.notices.waiting(self.address.owner)
+        waiting = await self.app.memory.notices.list_waiting(self.address.owner)
         return "\n".join(notice.line.text for notice in waiting)
 
     async def sees_wait(self, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 
-def figures(status: str) -> dict[str, dict[str, str]]:
+def parse_figures(status: str) -> dict[str, dict[str, str]]:
     """Return the values by group and label. `%` is the bar, and sentences are below the empty label."""
     found: dict[str, dict[str, str]] = {}
     for group in status.split("\n\n"):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 MEGABYTE = 1_000_000
 
 
-def zipped(files: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+def create_zip(files: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", compression) as archive:
         for name, data in files.items():
@@ -18,17 +18,17 @@ def zipped(files: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) 
     return content.getvalue()
 
 
-def nested(depth: int) -> bytes:
+def create_nested(depth: int) -> bytes:
     return b"[" * depth
 
 
-def long_path(keys: int, key_bytes: int) -> bytes:
+def create_long_path(keys: int, key_bytes: int) -> bytes:
     """Nested objects with long keys, and many short members in the innermost."""
     opening = b"".join(b'{"%s":' % (b"k" * key_bytes) for _ in range(keys))
     return opening + b"{" + b'"a":1,' * 100_000
 
 
-def crafted_imports() -> dict[str, bytes]:
+def create_hostile_imports() -> dict[str, bytes]:
     """Return hostile files by name. Each is small enough to be sent in a chat, and took minutes or gigabytes once."""
     message = {"type": "message", "date_unixtime": "1678784400", "from": "Ann", "from_id": "user1"}
     chat = b'{"id":1,"messages":[%s'
@@ -37,22 +37,24 @@ def crafted_imports() -> dict[str, bytes]:
     chatgpt_start = b'[{"conversation_id":"a","mapping":{"m":{"message":{"author":{"role":"user"},"content":'
     mem0 = b'{"results":[{"memory":"%s"}]}'
     return {
-        "nested.json": nested(100_000),
+        "nested.json": create_nested(100_000),
         "nested_objects.json": b'{"a":' * 100_000,
-        "nested_late.json": chat % said + b"," + nested(100_000),
-        "nested_text.json": chat % (b'{"type":"message","text":' + nested(50_000)),
+        "nested_late.json": chat % said + b"," + create_nested(100_000),
+        "nested_text.json": chat % (b'{"type":"message","text":' + create_nested(50_000)),
         "long_key.json": b'{"%s":1}' % (b"k" * MEGABYTE),
-        "long_keys.json": long_path(60, 16_000),
-        "long_path.json": long_path(60, 1_900),
+        "long_keys.json": create_long_path(60, 16_000),
+        "long_path.json": create_long_path(60, 1_900),
         "long_number.json": b'{"id":%s}' % (b"9" * MEGABYTE),
         "long_id.json": b'{"id":%s,"messages":[%s]}' % (b"9" * 300, said),
-        "long_string.zip": zipped({"result.json": b'{"id":"' + b"x" * 60 * MEGABYTE}),
-        "escaped_string.zip": zipped({"result.json": b'{"id":"' + b'\\"' * 30 * MEGABYTE}),
-        "many_nested.zip": zipped({f"{number}.json": nested(100_000) for number in range(200)}),
-        "many_keys.zip": zipped({f"{n}.json": long_path(60, 1_900) for n in range(50)}),
-        "huge_message.zip": zipped({"result.json": chat % huge + b'"' + b",0:" * 10 + b"[],".join([b""] * 9_000_000)}),
-        "huge_conversation.zip": zipped({"c.json": chatgpt_start + b'{"parts":[' + b'"",' * 15 * MEGABYTE}),
-        "wide_conversation.zip": zipped({"c.json": chatgpt_start + b'{"parts":[' + b'{"a":{}},' * 6 * MEGABYTE}),
+        "long_string.zip": create_zip({"result.json": b'{"id":"' + b"x" * 60 * MEGABYTE}),
+        "escaped_string.zip": create_zip({"result.json": b'{"id":"' + b'\\"' * 30 * MEGABYTE}),
+        "many_nested.zip": create_zip({f"{number}.json": create_nested(100_000) for number in range(200)}),
+        "many_keys.zip": create_zip({f"{n}.json": create_long_path(60, 1_900) for n in range(50)}),
+        "huge_message.zip": create_zip(
+            {"result.json": chat % huge + b'"' + b",0:" * 10 + b"[],".join([b""] * 9_000_000)}
+        ),
+        "huge_conversation.zip": create_zip({"c.json": chatgpt_start + b'{"parts":[' + b'"",' * 15 * MEGABYTE}),
+        "wide_conversation.zip": create_zip({"c.json": chatgpt_start + b'{"parts":[' + b'{"a":{}},' * 6 * MEGABYTE}),
         "far_dates.json": chat % json.dumps(message | {"text": "x", "date_unixtime": "9" * 30}).encode() + b"]}",
         "odd_metadata.json": chatgpt_start + b'{"parts":["a"]},"metadata":[1]}}}}]',
         "citations.json": chatgpt_start + b'{"content_type":"text","parts":["%s"]}}}}}]' % (b"\\ue200" * 600_000),
@@ -71,16 +73,16 @@ def crafted_imports() -> dict[str, bytes]:
         "spaces.txt": b" " * 3 * MEGABYTE,
         "list_spaces.txt": b"- " + b" " * 200_000 + b"\n",
         "no_line_end.txt": b"14.03.23, 09:00 - Ann: " + b"x" * 19 * MEGABYTE,
-        "long_chat.zip": zipped({"c.txt": b"14.03.23, 09:00 - Ann: x\n" + b"x\n" * 15 * MEGABYTE}),
+        "long_chat.zip": create_zip({"c.txt": b"14.03.23, 09:00 - Ann: x\n" + b"x\n" * 15 * MEGABYTE}),
         "omitted.txt": b"14.03.23, 09:00 - Ann: <" + b"omitted" * 100_000,
         "passwords.txt": b"14.03.23, 09:00 - Ann: " + b"my password is " * 60_000,
         "long_line.jsonl": b'{"type":"entity","name":"a","observations":[' + b'"a",' * 4 * MEGABYTE,
-        "deep_line.jsonl": b'{"type":"entity","name":"a","observations":["b"]}\n' + nested(200_000),
+        "deep_line.jsonl": b'{"type":"entity","name":"a","observations":["b"]}\n' + create_nested(200_000),
         "list_memory.jsonl": b'{"type":"entity","name":"a","observations":[' + b"[]," * 80_000 + b'"a"]}\n',
         "long_name.jsonl": json.dumps({"type": "entity", "name": "n" * 90_000, "observations": [""] * 40_000}).encode(),
-        "many_entries.zip": zipped({}).replace(b"PK\x05\x06", b"PK\x01\x02" * 100_000 + b"PK\x05\x06"),
-        "lzma.zip": zipped({"result.json": b"[" * 1_000}, zipfile.ZIP_LZMA),
-        "bomb.zip": zipped({"result.json": b"\0" * 100 * MEGABYTE}),
+        "many_entries.zip": create_zip({}).replace(b"PK\x05\x06", b"PK\x01\x02" * 100_000 + b"PK\x05\x06"),
+        "lzma.zip": create_zip({"result.json": b"[" * 1_000}, zipfile.ZIP_LZMA),
+        "bomb.zip": create_zip({"result.json": b"\0" * 100 * MEGABYTE}),
         "garbage.json": bytes(range(256)) * 1_000,
         "empty.json": b"",
     }

@@ -32,26 +32,26 @@ class Servers:
     def trial(self, **more: object) -> dict[str, object]:
         return {"command": sys.executable, "args": [SCRIPT], "env": {"MCP_TRIAL_LOG": str(self.log)}, **more}
 
-    def logged(self, what: str) -> list[str]:
+    def list_logged(self, what: str) -> list[str]:
         return [line.removeprefix(f"{what} ") for line in self.log.read_text().splitlines() if line.startswith(what)]
 
     def has_logged(self, what: str, times: int) -> bool:
         """Return the log entries of a kind."""
-        return len(self.logged(what)) == times
+        return len(self.list_logged(what)) == times
 
-    def alive(self) -> list[str]:
+    def list_alive(self) -> list[str]:
         """Return the server processes that are still running."""
-        return [pid for pid in self.logged("started") if _runs(int(pid))]
+        return [pid for pid in self.list_logged("started") if _is_running(int(pid))]
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     with contextlib.suppress(ProcessLookupError, FileNotFoundError):
         os.kill(pid, 0)
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     return False
 
 
-async def called(
+async def call_tools(
     person: Person, model: ModelServer, *calls: tuple[str, object], say: str = "Please do it"
 ) -> list[str]:
     """Have the model make calls and return their results in order."""
@@ -61,13 +61,13 @@ async def called(
     return [str(request.last) for request in model.requests[before + 1 :]]
 
 
-def told(model: ModelServer) -> list[str]:
+def list_offered_tools(model: ModelServer) -> list[str]:
     """Return the MCP tools in the newest request."""
     names = [tool["function"]["name"] for tool in model.requests[-1].body.get("tools", [])]
     return [name for name in names if "__" in name]
 
 
-async def until(condition: Callable[[], object]) -> None:
+async def wait_until(condition: Callable[[], object]) -> None:
     """Wait for an effect of another process."""
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  # nothing tells of another process

@@ -23,7 +23,7 @@ from tests.support.processes import ROOT
 TOKEN = "a-token-that-programs-show"
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """Return a free port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -38,7 +38,7 @@ async def served(app: App) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def over_http(url: str, mode: str = "auto", token: str = TOKEN) -> AsyncIterator[Client]:
+async def connect_over_http(url: str, mode: str = "auto", token: str = TOKEN) -> AsyncIterator[Client]:
     """A program that shows a token. mode: as the client has it, `legacy` for the protocols before 2026-07-28."""
     async with (
         create_mcp_http_client({"Authorization": f"Bearer {token}"}) as http,
@@ -47,7 +47,7 @@ async def over_http(url: str, mode: str = "auto", token: str = TOKEN) -> AsyncIt
         yield client
 
 
-def mneme_mcp(*arguments: str, **environment: str) -> StdioServerParameters:
+def build_mneme_command(*arguments: str, **environment: str) -> StdioServerParameters:
     """Return the command that starts `mneme mcp` on the test's data directory."""
     return StdioServerParameters(
         command=sys.executable,
@@ -57,27 +57,27 @@ def mneme_mcp(*arguments: str, **environment: str) -> StdioServerParameters:
 
 
 @contextlib.asynccontextmanager
-async def over_stdio(mode: str = "auto", *arguments: str) -> AsyncIterator[Client]:
+async def connect_over_stdio(mode: str = "auto", *arguments: str) -> AsyncIterator[Client]:
     """Connect to `mneme mcp` as its parent."""
-    async with Client(mneme_mcp(*arguments), mode=mode) as client:
+    async with Client(build_mneme_command(*arguments), mode=mode) as client:
         yield client
 
 
 async def call(client: Client, name: str, /, **arguments: object) -> str:
     """Return the text of a tool's result."""
-    text, is_error = await outcome(client, name, **arguments)
+    text, is_error = await call_with_outcome(client, name, **arguments)
     assert not is_error, text
     return text
 
 
-async def refused(client: Client, name: str, /, **arguments: object) -> str:
+async def call_refused(client: Client, name: str, /, **arguments: object) -> str:
     """Return the reason of a failed call."""
-    text, is_error = await outcome(client, name, **arguments)
+    text, is_error = await call_with_outcome(client, name, **arguments)
     assert is_error, text
     return text
 
 
-async def outcome(client: Client, name: str, /, **arguments: object) -> tuple[str, bool]:
+async def call_with_outcome(client: Client, name: str, /, **arguments: object) -> tuple[str, bool]:
     """Return the text of a tool's result, and whether it is an error."""
     result = await client.call_tool(name, arguments)
     (item,) = result.content

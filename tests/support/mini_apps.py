@@ -15,14 +15,14 @@ import httpx
 
 from bot.kernel import App
 from bot.web.server import HOST, serve_memory
-from tests.support.memory_clients import TOKEN, free_port
+from tests.support.memory_clients import TOKEN, find_free_port
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve
 
 PUBLIC_HOST = "memory.example.org"
 
 
-def signed(
+def sign_init_data(
     person: int, at: datetime, token: str = BotApiServer.TOKEN, user_json: str | None = None, **changed: str
 ) -> str:
     """Return what Telegram hands to a Mini App of the bot.
@@ -45,7 +45,7 @@ def signed(
 @contextlib.asynccontextmanager
 async def mini_app(serve: Serve) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
     """Run a bot that serves the page at WEB_URL, and /mcp."""
-    port = free_port()
+    port = find_free_port()
     url = f"http://{HOST}:{port}/page/"
     async with (
         serve(telegram_allowed_ids=str(ANN), web_url=f"https://{PUBLIC_HOST}", web_port=port, mcp_token=TOKEN) as app,
@@ -57,7 +57,7 @@ async def mini_app(serve: Serve) -> AsyncIterator[tuple[App, httpx.AsyncClient]]
 
 async def enter(app: App, client: httpx.AsyncClient, person: int = ANN) -> dict[str, str]:
     """Enter the page as a person does from the chat. Return the header that shows their pass."""
-    entered = await client.post("enter", content=signed(person, app.clock()))
+    entered = await client.post("enter", content=sign_init_data(person, app.clock()))
     return {"x-mneme": entered.json()["session"]}
 
 

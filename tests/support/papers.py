@@ -7,7 +7,7 @@ import io
 import pypdf
 
 
-def pdf(*pages: str) -> bytes:
+def create_pdf(*pages: str) -> bytes:
     """Return a PDF with these pages. A page without words has a drawing."""
     bodies = ["<< /Type /Catalog /Pages 2 0 R >>"]
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
@@ -30,7 +30,7 @@ def pdf(*pages: str) -> bytes:
     return made + f"{end}startxref\n{len(made)}\n%%EOF\n".encode()
 
 
-def locked(content: bytes, password: str) -> bytes:
+def lock_pdf(content: bytes, password: str) -> bytes:
     """Encrypt the PDF with a password."""
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(content))
     writer.encrypt(password, algorithm="RC4-128")
@@ -39,7 +39,7 @@ def locked(content: bytes, password: str) -> bytes:
     return made.getvalue()
 
 
-def endless() -> bytes:
+def create_endless_pdf() -> bytes:
     """Return a PDF of one page with content that repeats itself tenfold on each level."""
     levels = 9
     bodies = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>"]

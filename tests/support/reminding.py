@@ -16,27 +16,27 @@ from tests.support.serving import ANN
 CHAT = f"telegram:{ANN}"
 
 
-async def everybody(session_id: str) -> bool:
+async def serve_everybody(session_id: str) -> bool:
     """Allow every recipient."""
     return True
 
 
-def memory_of(app: App) -> MemoryServices:
+def get_memory(app: App) -> MemoryServices:
     return MemoryServices(app.settings, app.database, TokenCounter(), app.clock)
 
 
-async def is_set(
+async def add_reminder(
     app: App, text: str, when: str, repeat: str = "once", session: str = CHAT, owner: str | None = None
 ) -> int:
     wish = app.memory.reminders.read(session, text, when, Repeat(repeat))
     return (await app.memory.reminders.set(owner or session, session, wish)).id
 
 
-async def reminders_in(app: App, chat: int = ANN) -> str:
+async def format_reminders(app: App, chat: int = ANN) -> str:
     return await Person(app, Address("telegram", str(chat))).says("/reminders")
 
 
-async def hours_around_clock_changes(
+async def list_hours_around_clock_changes(
     clock: FakeClock, put: Callable[[], Awaitable[object]], count: Callable[[], Awaitable[int]]
 ) -> list[str]:
     """Return the UTC times at which `put` added a row in the three days around each clock change in Kyiv.

@@ -54,14 +54,14 @@ async def _run(app: App, *, menu: bool) -> None:
             await run_telegram(app)
 
 
-def labels(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
+def list_labels(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
     """Return the labels of the visible buttons in a chat."""
-    return [button["text"] for _, button in _buttons(telegram, chat_id)]
+    return [button["text"] for _, button in _list_buttons(telegram, chat_id)]
 
 
 def press_alone(telegram: BotApiServer, label: str, chat_id: int, user_id: int) -> int:
     """Press the newest button with this label on an ephemeral message and return the update id."""
-    buttons = _buttons_under(telegram.seen_alone(chat_id, user_id))
+    buttons = _list_buttons_under(telegram.list_ephemeral(chat_id, user_id))
     message_id, button = [one for one in buttons if one[1]["text"] == label][-1]
     return telegram.user_presses(button["callback_data"], message_id, chat_id, user_id, ephemeral=True)
 
@@ -73,15 +73,15 @@ def press(
 
     The number of the update.
     """
-    message_id, button = [one for one in _buttons(telegram, chat_id) if one[1]["text"] == label][which]
+    message_id, button = [one for one in _list_buttons(telegram, chat_id) if one[1]["text"] == label][which]
     return telegram.user_presses(button["callback_data"], message_id, chat_id, user_id or chat_id)
 
 
-def _buttons(telegram: BotApiServer, chat_id: int) -> list[tuple[int, dict[str, str]]]:
-    return _buttons_under(telegram.sent(chat_id))
+def _list_buttons(telegram: BotApiServer, chat_id: int) -> list[tuple[int, dict[str, str]]]:
+    return _list_buttons_under(telegram.list_sent(chat_id))
 
 
-def _buttons_under(messages: Iterable[BotMessage]) -> list[tuple[int, dict[str, str]]]:
+def _list_buttons_under(messages: Iterable[BotMessage]) -> list[tuple[int, dict[str, str]]]:
     return [
         (message.message_id, button)
         for message in messages
@@ -90,16 +90,16 @@ def _buttons_under(messages: Iterable[BotMessage]) -> list[tuple[int, dict[str, 
     ]
 
 
-def toasts(telegram: BotApiServer) -> list[str | None]:
+def list_toasts(telegram: BotApiServer) -> list[str | None]:
     """Return the toasts of pressed buttons, or None for a press that was only confirmed."""
-    return [call.params.get("text") for call in telegram.calls_to("answerCallbackQuery") if call.ok]
+    return [call.params.get("text") for call in telegram.list_calls("answerCallbackQuery") if call.ok]
 
 
-def texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
+def list_texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
     """Return the texts of the bot's messages in a chat, in their latest version."""
-    return [message.text for message in telegram.sent(chat_id)]
+    return [message.text for message in telegram.list_sent(chat_id)]
 
 
-async def said(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
+async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
     """Wait for a message of the bot that contains the text."""
-    await telegram.wait_for(lambda: any(text in message for message in texts(telegram, chat_id)))
+    await telegram.wait_for(lambda: any(text in message for message in list_texts(telegram, chat_id)))

@@ -10,7 +10,7 @@ from memory.clock import Clock, from_text
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
-from memory.ledger.undo import Undone
+from memory.ledger.undo import UndoResult
 from memory.log.sessions import Address, Marker, Session, SessionService, insert_marker
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
@@ -50,7 +50,7 @@ def result(of: str, text: str = "done") -> Message:
     return Message(Role.TOOL, text, NOON, speaker="memory_file", tool_call_id=of)
 
 
-def ledger_over(database: Database, clock: Clock, files: MarkdownFiles | None = None) -> Ledger:
+def create_ledger(database: Database, clock: Clock, files: MarkdownFiles | None = None) -> Ledger:
     """Return the ledger of a database. By default its Markdown files are next to the database."""
     files = files or MarkdownFiles(database.path.parent / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Ledger(database, files, clock, in_utc)
@@ -68,17 +68,17 @@ class Store:
     entries: EntryStore
 
     @classmethod
-    def over(cls, database: Database, clock: FakeClock, *, shared_owner: bool = False) -> Store:
+    def create(cls, database: Database, clock: FakeClock, *, shared_owner: bool = False) -> Store:
         """Create the services on an open database, as at a start of the program."""
         sessions = SessionService(database, clock, shared_owner=shared_owner)
-        ledger = ledger_over(database, clock)
+        ledger = create_ledger(database, clock)
         return cls(database, clock, sessions, TurnLog(database, clock), ledger, EntryStore(database, ledger))
 
     async def session(self, chat: str = "12345") -> Session:
         """Return the session of a Telegram chat."""
         return await self.sessions.get_or_create(Address("telegram", chat))
 
-    async def turn(
+    async def commit_turn(
         self,
         session: Session,
         *messages: Message,
@@ -100,20 +100,20 @@ class Store:
             )
         )
 
-    async def exchange(self, session: Session, asked: str, answered: str) -> int:
+    async def commit_exchange(self, session: Session, asked: str, answered: str) -> int:
         """Commit a turn of a question and its answer and return its id."""
-        return await self.turn(session, user(asked, self.clock()), assistant(answered, self.clock()))
+        return await self.commit_turn(session, user(asked, self.clock()), assistant(answered, self.clock()))
 
-    async def seen(self, session: Session) -> list[str]:
+    async def list_visible(self, session: Session) -> list[str]:
         """Return the messages of the current conversation that the model sees."""
-        return [message.content for message in (await self.sessions.transcript(session.id)).messages]
+        return [message.content for message in (await self.sessions.read_transcript(session.id)).messages]
 
     async def mark(self, conversation_id: int, marker: Marker) -> None:
         """Record a compaction."""
         async with self.database.transaction() as connection:
             await insert_marker(connection, conversation_id, marker)
 
-    async def markers(self, session: Session) -> list[Marker]:
+    async def list_markers(self, session: Session) -> list[Marker]:
         """Return the markers of the current conversation, oldest first."""
         rows = await self.database.rows(
             "SELECT m.archive_name, m.archive_id, m.archived_at, m.first_kept_message_id FROM markers m"
@@ -131,6 +131,6 @@ class Store:
         )
 
 
-def what(undone: Undone | None) -> tuple[str, str, tuple[str, ...]] | None:
+def describe_undo(undone: UndoResult | None) -> tuple[str, str, tuple[str, ...]] | None:
     """Return the operation, author and names of an undone change."""
     return (undone.operation, undone.author, undone.names) if undone else None

@@ -68,28 +68,28 @@ class Terminal:
         """Return the lines as one text."""
         return "\n".join(self.lines)
 
-    def types(self, keys: str) -> None:
+    def type(self, keys: str) -> None:
         """Press keys."""
         os.write(self._keyboard, keys.encode())
 
-    def interrupts(self) -> None:
+    def interrupt(self) -> None:
         """Press Ctrl-C as a signal, which the terminal sends if the program doesn't read the key."""
         self.process.send_signal(signal.SIGINT)
 
-    async def shows(self, text: str, times: int = 1) -> None:
+    async def wait_for_text(self, text: str, times: int = 1) -> None:
         """Wait until `text` is on the screen that many times."""
-        await self.until(lambda: self.text.count(text) >= times, text)
+        await self.wait_until(lambda: self.text.count(text) >= times, text)
 
-    async def asks(self, question: str) -> None:
+    async def wait_for_question(self, question: str) -> None:
         """Wait until the program reads an answer to `question`. Earlier keys before a hidden answer are dropped."""
 
         def asked() -> bool:
             line = self._screen.display[self._screen.cursor.y].rstrip()
             return line.endswith(question) and self._screen.cursor.x > len(line)
 
-        await self.until(asked, question)
+        await self.wait_until(asked, question)
 
-    async def until(self, happened: Callable[[], bool], what: str = "") -> None:
+    async def wait_until(self, happened: Callable[[], bool], what: str = "") -> None:
         """Wait for a condition. `what` describes it if it never becomes true."""
         try:
             async with asyncio.timeout(PATIENCE):
@@ -99,18 +99,18 @@ class Terminal:
         except TimeoutError:
             raise AssertionError(f"waited in vain for {what!r} on:\n{self.text}") from None
 
-    async def leaves_at_ctrl_c(self) -> int:
+    async def end_with_ctrl_c(self) -> int:
         """Press Ctrl-C until the program ends, and return its exit status.
 
         If Ctrl-C arrives after a question but before readline waits, readline handles it only at the next key.
         """
         async with asyncio.timeout(PATIENCE):
             while True:
-                self.interrupts()
+                self.interrupt()
                 with contextlib.suppress(TimeoutError):
                     return await asyncio.wait_for(self.process.wait(), PRESSED_AGAIN)
 
-    async def leaves(self) -> int:
+    async def wait_for_end(self) -> int:
         """Wait for the end of the program and return its exit status."""
         return await asyncio.wait_for(self.process.wait(), PATIENCE)
 

@@ -16,7 +16,7 @@ CITING = re.compile("note_|memory_(?:learn|episode|procedure|file)|reminder_(?:s
 """The tools that cite what the user typed."""
 
 
-async def use(
+async def call_tools(
     person: Person,
     model: ModelServer,
     *calls: tuple[str, object],
@@ -29,19 +29,19 @@ async def use(
     Calls that write cite `quote`. None cites the user's last message, and "" cites nothing.
     """
     before = len(model.requests)
-    given = calls if quote is None else tuple(_citing(call, quote) for call in calls)
+    given = calls if quote is None else tuple(_add_quote(call, quote) for call in calls)
     model.script(*(Calls((call,)) for call in given), Says("Done."))
     assert (await person.says(say, provenance)).startswith("Done.")
     assert model.refused == []
     return [str(request.last) for request in model.requests[before + 1 :]]
 
 
-def _citing(call: tuple[str, object], quote: str) -> tuple[str, object]:
+def _add_quote(call: tuple[str, object], quote: str) -> tuple[str, object]:
     name, arguments = call
     if CITING.match(name) is None or not isinstance(arguments, dict):
         return call
     return name, {"quote": quote, **arguments}
 
 
-async def entries(store: Store) -> dict[str, Entry]:
+async def read_entries(store: Store) -> dict[str, Entry]:
     return {entry.name: entry for entry in await store.entries.list(OWNER)}

@@ -17,7 +17,7 @@ SECONDS = 60
 """Timeout for the whole audit, so that a hanging network can't block a build."""
 
 
-def audited(locks: Sequence[Path], seconds: float = SECONDS) -> str:
+def run_audit(locks: Sequence[Path], seconds: float = SECONDS) -> str:
     """Run pip-audit on all lock files and return its JSON, or an empty text if it failed."""
     command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes"]
     command += [word for lock in locks for word in ("--requirement", str(lock))]
@@ -28,7 +28,7 @@ def audited(locks: Sequence[Path], seconds: float = SECONDS) -> str:
         return ""
 
 
-def verdict(found: str) -> tuple[str, bool]:
+def format_verdict(found: str) -> tuple[str, bool]:
     """Return a line about an audit and whether the packages can be used. Unchecked packages are not called safe."""
     try:
         packages = json.loads(found)["dependencies"]
@@ -49,6 +49,6 @@ def verdict(found: str) -> tuple[str, bool]:
 
 
 if __name__ == "__main__":
-    line, usable = verdict(audited(LOCKS))
+    line, usable = format_verdict(run_audit(LOCKS))
     print(line)  # noqa: T201  # a command
     raise SystemExit(0 if usable else 1)

@@ -47,7 +47,7 @@ BREAKS_AT_MIGRATION = 'MIGRATIONS += (("CREATE TABLE later (x)",), ("CREATE TABL
 BREAKS_AT_START = 'MIGRATIONS += (("CREATE TABLE later (x)",),)\n'
 
 
-class Failed(Exception):
+class StepFailed(Exception):
     """Raised if a step of the trial fails."""
 
 
@@ -82,21 +82,21 @@ class Root:
         for line in said.splitlines()[-6:]:
             print(f"          {line[:200]}", flush=True)
         if process.returncode != expect:
-            raise Failed(f"{' '.join(command)} ended with {process.returncode}, not {expect}:\n{said}")
+            raise StepFailed(f"{' '.join(command)} ended with {process.returncode}, not {expect}:\n{said}")
         return said
 
-    async def until(self, wanted: str, *command: str, patience: float = 60) -> None:
+    async def wait_until(self, wanted: str, *command: str, patience: float = 60) -> None:
         """Repeat a command until its output contains `wanted`."""
         deadline = time.monotonic() + patience
         while True:
-            with contextlib.suppress(Failed):
+            with contextlib.suppress(StepFailed):
                 if wanted in (said := await self.run(*command)):
                     return
             if time.monotonic() > deadline:
-                raise Failed(f"{' '.join(command)} never said {wanted}: {said}")
+                raise StepFailed(f"{' '.join(command)} never said {wanted}: {said}")
             await asyncio.sleep(1)
 
-    async def property(self, name: str, unit: str = "mneme.service") -> str:
+    async def read_property(self, name: str, unit: str = "mneme.service") -> str:
         """Return the properties of a unit."""
         return await self.run("systemctl", "show", "--value", f"--property={name}", unit)
 
@@ -111,7 +111,7 @@ async def started(folder: Path) -> AsyncIterator[Root]:
         while not (init := children.read_text(encoding="ascii").split()):
             await asyncio.sleep(0.05)
         root = Root(folder, int(init[0]))
-        await root.until("running", "systemctl", "is-system-running", patience=30)
+        await root.wait_until("running", "systemctl", "is-system-running", patience=30)
         yield root
     finally:
         outer.kill()
@@ -122,33 +122,33 @@ async def fresh_debian(work: Path) -> Path:
     """Create a Debian 12 in a folder with the packages of a bare server."""
     folder = work / "root"
     if base := os.environ.get("MNEME_TRIAL_BASE"):
-        await _does("cp", "--archive", base, str(folder))  # devices stay devices
+        await _run("cp", "--archive", base, str(folder))  # devices stay devices
     else:
-        await _does("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(folder))
+        await _run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(folder))
     # it reaches the network as this machine does
     for name in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt"):
         shutil.copyfile(Path("/") / name, folder / name)
-    await _does("git", "clone", "-q", str(CHECKOUT), str(folder / "root" / "mneme"))
+    await _run("git", "clone", "-q", str(CHECKOUT), str(folder / "root" / "mneme"))
     return folder
 
 
-async def _does(*command: str) -> None:
+async def _run(*command: str) -> None:
     process = await asyncio.create_subprocess_exec(*command)
     if await process.wait() != 0:
-        raise Failed(f"{' '.join(command)} failed")
+        raise StepFailed(f"{' '.join(command)} failed")
 
 
-def settings(telegram: BotApiServer, model: ModelServer) -> str:
+def format_settings(telegram: BotApiServer, model: ModelServer) -> str:
     return (
         f"TELEGRAM_BOT_TOKEN={telegram.token}\nTELEGRAM_API_URL={telegram.url}\nTELEGRAM_ALLOWED_IDS={ANN}\n"
         f"OPENAI_BASE_URL={model.url}\nLLM_MODEL=scripted\n"
     )
 
 
-async def answers(telegram: BotApiServer, text: str) -> None:
+async def wait_for_answer(telegram: BotApiServer, text: str) -> None:
     """Send a message and wait for the bot's answer."""
     telegram.user_says(text, chat_id=ANN)
-    await telegram.wait_for(lambda: any(text in message.text for message in telegram.sent(ANN)), timeout=60)
+    await telegram.wait_for(lambda: any(text in message.text for message in telegram.list_sent(ANN)), timeout=60)
     print(f"          Telegram: {text!r} was answered", flush=True)
 
 
@@ -163,13 +163,13 @@ async def install(root: Root, telegram: BotApiServer) -> None:
     """Install the bot from nothing. Missing requirements are named first."""
     said = await root.run("/root/mneme/deploy/install.sh", expect=1)
     if "apt-get install python3.11-venv" not in said:
-        raise Failed("the missing package was not named")
+        raise StepFailed("the missing package was not named")
     await root.run("apt-get", "update", "-qq")
     await root.run("sh", "-c", "DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >/dev/null 2>&1")
     await root.run("cp", "-r", "/root/mneme", "/srv/mneme")
     await root.run("runuser", "-u", "nobody", "--", "/srv/mneme/deploy/install.sh", expect=1)
     await root.run("/root/mneme/deploy/install.sh", "--env", "/root/env")
-    await answers(telegram, "the first message")
+    await wait_for_answer(telegram, "the first message")
     await root.run("mneme", "memory", "add", "wifi", "The guest wifi is called Kolibri")
     await root.run("systemd-analyze", "security", "--threshold=15", "mneme.service")
     await root.run("du", "-sm", "/opt/mneme")
@@ -185,11 +185,11 @@ async def survive(root: Root, telegram: BotApiServer) -> None:
     await root.run("systemctl", "daemon-reload")
     await root.run("systemctl", "restart", "mneme")
     await root.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", "mneme")
-    await root.until("1", "systemctl", "show", "--value", "--property=NRestarts", "mneme")
-    await answers(telegram, "after a kill")
+    await root.wait_until("1", "systemctl", "show", "--value", "--property=NRestarts", "mneme")
+    await wait_for_answer(telegram, "after a kill")
     await root.run("systemctl", "kill", "--kill-whom=main", "--signal=STOP", "mneme")
-    await root.until("2", "systemctl", "show", "--value", "--property=NRestarts", "mneme", patience=200)
-    await answers(telegram, "after a starved watchdog")
+    await root.wait_until("2", "systemctl", "show", "--value", "--property=NRestarts", "mneme", patience=200)
+    await wait_for_answer(telegram, "after a starved watchdog")
     await root.run("rm", "-r", "/run/systemd/system/mneme.service.d")
     await root.run("systemctl", "daemon-reload")
 
@@ -198,17 +198,17 @@ async def upgrade(root: Root, telegram: BotApiServer) -> None:
     """Upgrade to a working version, to a version with a failing migration, and to a version that fails to start."""
     change(root, "pyproject.toml", 'version = "0.1.0"', 'version = "0.1.1"')
     await root.run("/root/mneme/deploy/install.sh")
-    await answers(telegram, "after an upgrade")
+    await wait_for_answer(telegram, "after an upgrade")
     good = await root.run("readlink", "/opt/mneme/current")
     change(root, "memory/store/schema.py", "", BREAKS_AT_MIGRATION)
     await root.run("/root/mneme/deploy/install.sh", expect=1)
-    await answers(telegram, "after a migration that failed")
+    await wait_for_answer(telegram, "after a migration that failed")
     change(root, "memory/store/schema.py", BREAKS_AT_MIGRATION, BREAKS_AT_START)
     change(root, "bot/telegram/service.py", "    bot = telegram_bot(app.settings)", "    raise SystemExit(3)")
     await root.run("/root/mneme/deploy/install.sh", expect=1)
-    await answers(telegram, "after a version that did not start")
+    await wait_for_answer(telegram, "after a version that did not start")
     if await root.run("readlink", "/opt/mneme/current") != good:
-        raise Failed("another version runs than the one that worked")
+        raise StepFailed("another version runs than the one that worked")
     await root.run("mneme", "memory", "show", "wifi")
     await root.run("git", "-C", "/root/mneme", "checkout", "-q", ".")
 
@@ -228,10 +228,10 @@ async def back_up(root: Root) -> None:
     await root.run("systemctl", "start", "mneme")
 
 
-async def second_bot(root: Root, other: BotApiServer) -> None:
+async def install_second_bot(root: Root, other: BotApiServer) -> None:
     """Install a second bot next to the first."""
     await root.run("/root/mneme/deploy/install.sh", "--bot", "work", "--env", "/root/env-work")
-    await answers(other, "hello, second bot")
+    await wait_for_answer(other, "hello, second bot")
     await root.run("mneme", "@work", "memory", "list")
     await root.run("systemctl", "start", "mneme-backup@work.service")
     await root.run("systemctl", "is-active", "mneme", "mneme@work")
@@ -241,29 +241,29 @@ async def replicate(root: Root, telegram: BotApiServer) -> None:
     """Lose the data directory and restore it from a replica in a folder."""
     place = "/srv/replica"
     await root.run("/root/mneme/deploy/install.sh", "--replica", place)
-    await answers(telegram, "with a replica")
-    await root.until("replica: /srv/replica is", "mneme", "doctor")
+    await wait_for_answer(telegram, "with a replica")
+    await root.wait_until("replica: /srv/replica is", "mneme", "doctor")
     await root.run("sh", "-c", "systemctl kill --signal=KILL mneme; systemctl stop mneme; rm -rf /var/lib/mneme/*")
     await root.run("systemctl", "start", "mneme", expect=1)  # another machine holds the replica
     await root.run("mneme", "restore", "--replica", place, "--yes")
     await root.run("systemctl", "start", "mneme")
     await root.run("mneme", "memory", "show", "wifi")
-    await answers(telegram, "after the machine has burned")
+    await wait_for_answer(telegram, "after the machine has burned")
 
 
-async def cells(root: Root, other: BotApiServer) -> None:
+async def run_cell(root: Root, other: BotApiServer) -> None:
     """Run a cell next to the bots, with limits and its own version."""
     await root.run("systemctl", "disable", "--now", "mneme@work")  # its Telegram is the cell's now
     await root.run("/root/mneme/deploy/cells.sh", "create", "anna", "--env", "/root/env-work", "--memory", "250M")
-    await answers(other, "hello, cell")
-    if await root.property("MemoryMax", "mneme@anna.service") != str(250 * 1024 * 1024):
-        raise Failed("the cell has no limit")
+    await wait_for_answer(other, "hello, cell")
+    if await root.read_property("MemoryMax", "mneme@anna.service") != str(250 * 1024 * 1024):
+        raise StepFailed("the cell has no limit")
     before = await root.run("readlink", "/opt/mneme/cells/anna", "/opt/mneme/current")
     await root.run("/root/mneme/deploy/cells.sh", "upgrade", "--all")
-    await answers(other, "after its upgrade")
+    await wait_for_answer(other, "after its upgrade")
     after = await root.run("readlink", "/opt/mneme/cells/anna", "/opt/mneme/current")
     if before.splitlines()[1] != after.splitlines()[1] or before.splitlines()[0] == after.splitlines()[0]:
-        raise Failed("not just the cell was upgraded")
+        raise StepFailed("not just the cell was upgraded")
     await root.run("mneme", "@anna", "memory", "list")
     await root.run("/root/mneme/deploy/cells.sh", "backup", "anna")
     await root.run("/root/mneme/deploy/cells.sh", "list")
@@ -279,23 +279,23 @@ async def uninstall(root: Root) -> None:
     await root.run("sh", "-c", "! ls -d /etc/mneme /var/lib/mneme* 2>/dev/null; ! id mneme 2>/dev/null")
 
 
-async def trial() -> None:
+async def run_trial() -> None:
     """Run all steps in the order of a server's life."""
     with tempfile.TemporaryDirectory(prefix="mneme-trial-", ignore_cleanup_errors=True) as name:
         folder = await fresh_debian(Path(name))
         other_token = "7654321:TEST-token-for-another-local-server"
         async with ModelServer() as model, BotApiServer() as telegram, BotApiServer(other_token, "work_bot") as other:
-            (folder / "root" / "env").write_text(settings(telegram, model), encoding="utf-8")
-            (folder / "root" / "env-work").write_text(settings(other, model), encoding="utf-8")
+            (folder / "root" / "env").write_text(format_settings(telegram, model), encoding="utf-8")
+            (folder / "root" / "env-work").write_text(format_settings(other, model), encoding="utf-8")
             async with started(folder) as root:
                 try:
                     await install(root, telegram)
                     await survive(root, telegram)
                     await upgrade(root, telegram)
                     await back_up(root)
-                    await second_bot(root, other)
+                    await install_second_bot(root, other)
                     await replicate(root, telegram)
-                    await cells(root, other)
+                    await run_cell(root, other)
                     await uninstall(root)
                 except BaseException:
                     print(await root.run("journalctl", "--no-pager", "-n", "40", "-o", "cat"), flush=True)
@@ -306,4 +306,4 @@ async def trial() -> None:
 if __name__ == "__main__":
     if os.geteuid() != 0 or any(shutil.which(tool) is None for tool in ("debootstrap", "unshare", "nsenter")):
         sys.exit("This needs root, and debootstrap and util-linux: apt-get install debootstrap util-linux")
-    asyncio.run(trial())
+    asyncio.run(run_trial())

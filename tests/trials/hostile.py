@@ -29,15 +29,15 @@ import httpx
 
 from bot.web.server import HOST
 from tests.support import exports
-from tests.support.hostile_files import crafted_imports, nested, zipped
-from tests.support.hostile_skills import crafted_skills
-from tests.support.memory_clients import free_port
-from tests.support.mini_apps import signed
+from tests.support.hostile_files import create_hostile_imports, create_nested, create_zip
+from tests.support.hostile_skills import create_hostile_skills
+from tests.support.memory_clients import find_free_port
+from tests.support.mini_apps import sign_init_data
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
 from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import document
+from tests.support.servers.telegram_files import create_document
 
 OWNER, SENDER, CALLER, TALKER = 1001, 1002, 1003, 1004
 MAX_MEGABYTES = 512
@@ -68,8 +68,8 @@ class Trial:
         self.folder = folder
         self.chance = chance
         self.page = page
-        self.crafted = crafted_imports()
-        self.whole = _whole_exports(folder)
+        self.crafted = create_hostile_imports()
+        self.whole = _write_exports(folder)
         self.counts: dict[str, Count] = {}
         self.answers: list[float] = []
         self.current: dict[str, str] = {}
@@ -79,12 +79,12 @@ class Trial:
     async def attack(self, end: float) -> None:
         """Run all attacks in parallel until the time is over."""
         ways: dict[str, Callable[[], Awaitable[None]]] = {
-            "file in a chat": self._file_in_chat,
-            "file at the page": self._file_at_page,
-            "request of the page": self._request,
-            "skill in a chat": self._skill_in_chat,
-            "skill by hand": self._skill_by_hand,
-            "server of tools": self._call,
+            "file in a chat": self._send_file,
+            "file at the page": self._upload_file,
+            "request of the page": self._send_request,
+            "skill in a chat": self._send_skill,
+            "skill by hand": self._write_skill,
+            "server of tools": self._call_server,
         }
         await asyncio.gather(*(self._repeat(name, way, end) for name, way in ways.items()))
 
@@ -123,17 +123,17 @@ class Trial:
             await asyncio.sleep(0.2)
 
     async def say(self, text: str, chat: int, answer: str = "") -> None:
-        before = len(self.telegram.sent(chat))
+        before = len(self.telegram.list_sent(chat))
         self.telegram.user_says(text, chat_id=chat)
-        await self._answered(chat, before, answer)
+        await self._wait_for_answer(chat, before, answer)
 
-    async def _answered(self, chat: int, before: int, answer: str = "") -> None:
+    async def _wait_for_answer(self, chat: int, before: int, answer: str = "") -> None:
         await self.telegram.wait_for(
-            lambda: [said for said in self.telegram.sent(chat)[before:] if answer in (said.text or "")],
+            lambda: [said for said in self.telegram.list_sent(chat)[before:] if answer in (said.text or "")],
             timeout=ATTACK_SECONDS,
         )
 
-    def _file(self) -> tuple[str, bytes]:
+    def _choose_file(self) -> tuple[str, bytes]:
         """Choose a crafted file, a whole export that is damaged, or a random document."""
         kind = self.chance.randrange(3)
         if kind == 0:
@@ -145,59 +145,65 @@ class Trial:
                 at = self.chance.randrange(len(damaged))
                 damaged[at : at + self.chance.randrange(20)] = self.chance.randbytes(self.chance.randrange(20))
             return name, bytes(damaged)
-        document = json.dumps(_random_json(self.chance, 0)).encode() + nested(self.chance.choice([0, 0, 100, 10_000]))
+        document = json.dumps(_create_random_json(self.chance, 0)).encode() + create_nested(
+            self.chance.choice([0, 0, 100, 10_000])
+        )
         name = f"random{self.chance.choice(['.json', '.jsonl', '.md', '.txt'])}"
-        return ("random.zip", zipped({name: document})) if self.chance.random() < 0.3 else (name, document)
+        return ("random.zip", create_zip({name: document})) if self.chance.random() < 0.3 else (name, document)
 
-    async def _file_in_chat(self) -> None:
-        name, content = self._file()
+    async def _send_file(self) -> None:
+        name, content = self._choose_file()
         self.current["file in a chat"] = f"{name} ({len(content):,} bytes)"
-        before = len(self.telegram.sent(SENDER))
-        self.telegram.user_says(chat_id=SENDER, sends=document(name, content))
-        await self._answered(SENDER, before)
+        before = len(self.telegram.list_sent(SENDER))
+        self.telegram.user_says(chat_id=SENDER, sends=create_document(name, content))
+        await self._wait_for_answer(SENDER, before)
         if self.chance.random() < 0.3:
             await self.say(f"/import {self.chance.randrange(1, 40)}", SENDER)
 
-    async def _file_at_page(self) -> None:
-        name, content = self._file()
+    async def _upload_file(self) -> None:
+        name, content = self._choose_file()
         self.current["file at the page"] = f"{name} ({len(content):,} bytes)"
         look = "1" if self.chance.random() < 0.7 else "0"
         answer = await self.page.post("api/import", params={"name": name, "look": look}, content=content)
         assert answer.status_code < 500, f"{name}: {answer.status_code}"
 
-    async def _request(self) -> None:
+    async def _send_request(self) -> None:
         route = self.chance.choice(ROUTES)
         odd = ["1", "-1", "x", "\0", "9" * 30, "\u202e", "é" * 900, "(" * 500, '"' * 900, "a* b* NEAR"]
         names = [name for name in ("q", "before", "state", "from") if self.chance.random() < 0.5]
         query = {name: self.chance.choice(odd) for name in names}
         if self.chance.random() < 0.3:
-            body = json.dumps(_random_json(self.chance, 0)).encode() if self.chance.random() < 0.5 else nested(50_000)
+            body = (
+                json.dumps(_create_random_json(self.chance, 0)).encode()
+                if self.chance.random() < 0.5
+                else create_nested(50_000)
+            )
             answer = await self.page.post(f"api/{route}", content=body)
         else:
             answer = await self.page.get(f"api/{route}", params=query)
         assert answer.status_code < 500, f"{route} {query}: {answer.status_code}"
 
-    def _skill(self) -> str:
-        text = self.chance.choice([*crafted_skills().values()])
+    def _choose_skill(self) -> str:
+        text = self.chance.choice([*create_hostile_skills().values()])
         if self.chance.random() < 0.5:
             at = self.chance.randrange(len(text))
             odd = self.chance.choice(["&a ", "*a", "\n", "\ud83d", "[", "---\n", "\0", '"\\ud83d'])
             text = f"{text[:at]}{odd}{text[at:]}"
         return text
 
-    async def _skill_in_chat(self) -> None:
-        content = zipped({"trains/SKILL.md": self._skill().encode("utf-8", "surrogatepass")})
-        before = len(self.telegram.sent(OWNER))
-        self.telegram.user_says(chat_id=OWNER, sends=document("trains.zip", content, "application/zip"))
-        await self._answered(OWNER, before)
+    async def _send_skill(self) -> None:
+        content = create_zip({"trains/SKILL.md": self._choose_skill().encode("utf-8", "surrogatepass")})
+        before = len(self.telegram.list_sent(OWNER))
+        self.telegram.user_says(chat_id=OWNER, sends=create_document("trains.zip", content, "application/zip"))
+        await self._wait_for_answer(OWNER, before)
 
-    async def _skill_by_hand(self) -> None:
+    async def _write_skill(self) -> None:
         folder = self.folder / "data" / "skills" / self.chance.choice(["trains", "boats"])
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "SKILL.md").write_bytes(self._skill().encode("utf-8", "surrogatepass"))
+        (folder / "SKILL.md").write_bytes(self._choose_skill().encode("utf-8", "surrogatepass"))
         await asyncio.sleep(1)
 
-    async def _call(self) -> None:
+    async def _call_server(self) -> None:
         kind, server = self.chance.choice(ATTACKS), self.chance.choice(["lines", "json", "events"])
         self.current["server of tools"] = f"{kind} by {server}"
         await self.say(f"attack {kind} by {server}", CALLER, "It said")
@@ -215,7 +221,7 @@ def answer(chat: ChatRequest) -> Reply:
     return Says(f"You said: {said[:60]}")
 
 
-def _random_json(chance: random.Random, depth: int) -> object:
+def _create_random_json(chance: random.Random, depth: int) -> object:
     """Return a random value that uses the field names of the importers."""
     names = ["mapping", "chat_messages", "results", "memory", "messages", "date_unixtime", "from_id", "type", "id"]
     long = ["x" * 10_000, "<" * 1_000, "\u0301" * 2_000, "my password is " * 500]
@@ -226,11 +232,11 @@ def _random_json(chance: random.Random, depth: int) -> object:
     if kind < 3:
         return chance.choice(words)
     if kind == 3:
-        return [_random_json(chance, depth + 1) for _ in range(chance.randrange(5))]
-    return {chance.choice(names): _random_json(chance, depth + 1) for _ in range(chance.randrange(6))}
+        return [_create_random_json(chance, depth + 1) for _ in range(chance.randrange(5))]
+    return {chance.choice(names): _create_random_json(chance, depth + 1) for _ in range(chance.randrange(6))}
 
 
-def _whole_exports(folder: Path) -> dict[str, bytes]:
+def _write_exports(folder: Path) -> dict[str, bytes]:
     """Write an export of each program and return the exports that are single files."""
     found: dict[str, bytes] = {}
     for name, (_program, write) in {**exports.CONVERSATIONS, **exports.MEMORIES}.items():
@@ -242,9 +248,9 @@ def _whole_exports(folder: Path) -> dict[str, bytes]:
     return found
 
 
-async def trial(seconds: float, seed: int) -> int:
+async def run_trial(seconds: float, seed: int) -> int:
     """Run the trial and print its table. Return the number of problems."""
-    port, tools_port, events_port = free_port(), free_port(), free_port()
+    port, tools_port, events_port = find_free_port(), find_free_port(), find_free_port()
     with tempfile.TemporaryDirectory(prefix="mneme-hostile-") as name:
         folder = Path(name)
         servers = {
@@ -267,7 +273,7 @@ async def trial(seconds: float, seed: int) -> int:
             async with running_bot(environment, folder) as process:
                 trial = Trial(telegram, folder, random.Random(seed), page)
                 await trial.say("ping 0", TALKER, "You said")
-                entered = await page.post("enter", content=signed(SENDER, datetime.now(UTC)))
+                entered = await page.post("enter", content=sign_init_data(SENDER, datetime.now(UTC)))
                 page.headers["x-mneme"] = entered.json()["session"]
                 end = time.monotonic() + seconds
                 await asyncio.gather(trial.attack(end), trial.talk(end), trial.watch(process, end))
@@ -307,4 +313,4 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=270)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
-    sys.exit(1 if asyncio.run(trial(chosen.seconds, chosen.seed)) else 0)
+    sys.exit(1 if asyncio.run(run_trial(chosen.seconds, chosen.seed)) else 0)

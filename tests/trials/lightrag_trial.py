@@ -39,12 +39,12 @@ _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"\b(?:Murka|Kolibri|Zanzibar)\b")
 
 
-async def scripted(request: Request) -> Answer:
+async def answer_as_models(request: Request) -> Answer:
     """Return the scripted models' answers: embeddings, keywords of a question, or entities of a text."""
     body = json.loads(request.body)
     if request.target.endswith("/embeddings"):
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-        vectors = [_embedding(text) for text in texts]
+        vectors = [_compute_embedding(text) for text in texts]
         if body.get("encoding_format") == "base64":
             shown: list[object] = [base64.b64encode(struct.pack(f"<{len(v)}f", *v)).decode() for v in vectors]
         else:
@@ -53,7 +53,7 @@ async def scripted(request: Request) -> Answer:
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         return Answer(200, json.dumps({"object": "list", "model": "words", "data": each, "usage": usage}).encode())
     asked = "\n".join(str(message["content"]) for message in body["messages"])
-    message = {"role": "assistant", "content": _said(asked)}
+    message = {"role": "assistant", "content": _answer_chat(asked)}
     answer = {
         "id": "1",
         "object": "chat.completion",
@@ -65,7 +65,7 @@ async def scripted(request: Request) -> Answer:
     return Answer(200, json.dumps(answer).encode())
 
 
-def _said(asked: str) -> str:
+def _answer_chat(asked: str) -> str:
     if "high_level_keywords" in asked:
         names = sorted(set(_NAME.findall(asked.partition("User Query:")[2])))
         return json.dumps({"high_level_keywords": ["pets"], "low_level_keywords": names})
@@ -76,7 +76,7 @@ def _said(asked: str) -> str:
     return "\n".join([*entities, *relations, "<|COMPLETE|>"])
 
 
-def _embedding(text: str) -> list[float]:
+def _compute_embedding(text: str) -> list[float]:
     counted = [0.0] * DIMENSIONS
     for word in _WORD.findall(text.lower()):
         counted[zlib.crc32(word.encode()) % DIMENSIONS] += 1.0
@@ -122,7 +122,7 @@ async def serving(program: str, folder: Path, models: int) -> AsyncIterator[str]
             await process.wait()
 
 
-async def held(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+async def wait_for(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait for a condition and print it, or exit if it fails in time."""
     started = time.monotonic()
     while not await holds():
@@ -132,15 +132,15 @@ async def held(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
     print(f"{time.monotonic() - started:5.1f} s  {what}", flush=True)  # noqa: T201  # a command
 
 
-async def tried(program: str, folder: Path) -> None:
+async def run_steps(program: str, folder: Path) -> None:
     """Run all steps in order."""
-    models = WebServer(scripted)
+    models = WebServer(answer_as_models)
     await models.start()
     try:
         async with serving(program, folder, models.port) as address:
             graph, stranger = LightRag(address, KEY, "mix"), LightRag(address, "wrong", "mix")
             try:
-                await _checked(graph, stranger, address)
+                await _check_graph(graph, stranger, address)
             finally:
                 await graph.close()
                 await stranger.close()
@@ -150,54 +150,54 @@ async def tried(program: str, folder: Path) -> None:
         raise SystemExit(f"the scripted models failed: {models.crashes[0]!r}")
 
 
-async def _checked(graph: LightRag, stranger: LightRag, address: str) -> None:
+async def _check_graph(graph: LightRag, stranger: LightRag, address: str) -> None:
     async def answers() -> bool:
         return await graph.check() is None
 
-    await held("the server starts and accepts the key", answers)
+    await wait_for("the server starts and accepts the key", answers)
 
     async def refuses() -> bool:
         return await stranger.check() == "it refuses LIGHTRAG_API_KEY"
 
-    await held("a wrong key is reported as such", refuses)
+    await wait_for("a wrong key is reported as such", refuses)
     yes = Passage("I see.")
     await graph.index("telegram:1001", 1, AT, Passage("My cat is called Murka", Provenance.TYPED), yes)
     await graph.index("telegram:-100500:7", 2, AT, Passage("My boat is Kolibri", Provenance.TYPED), yes)
     await graph.index("telegram:1001", 3, AT, Passage("Zanzibar is hot", Provenance.FORWARDED), yes)
 
     async def indexed() -> bool:
-        documents = await graph.documents()
+        documents = await graph.list_documents()
         return len(documents) == 3 and all(one["status"] == "processed" for one in documents)
 
-    await held("three exchanges of two chats are indexed", indexed)
+    await wait_for("three exchanges of two chats are indexed", indexed)
     for mode in MODES:
         asking = LightRag(address, KEY, mode)
 
         async def knows(asking: LightRag = asking) -> bool:
-            return "Murka" in (await asking.relevant("Who is my cat Murka?")).text
+            return "Murka" in (await asking.query("Who is my cat Murka?")).text
 
         try:
-            await held(f"{mode}: the exchange is found", knows)
+            await wait_for(f"{mode}: the exchange is found", knows)
         finally:
             await asking.close()
 
     async def origins() -> bool:
-        foreign = await graph.relevant("How hot is Zanzibar?")
+        foreign = await graph.query("How hot is Zanzibar?")
         return "Zanzibar" in foreign.text and foreign.provenance.is_foreign
 
-    await held("a forwarded text is marked as forwarded", origins)
+    await wait_for("a forwarded text is marked as forwarded", origins)
 
     async def forgotten() -> bool:
         with contextlib.suppress(Exception):  # The server refuses requests while it deletes in the background.
             await graph.forget()
-        return not await graph.documents()
+        return not await graph.list_documents()
 
-    await held("all documents are deleted", forgotten)
+    await wait_for("all documents are deleted", forgotten)
 
     async def silent() -> bool:
-        return "Murka" not in (await graph.relevant("Who is my cat Murka?")).text
+        return "Murka" not in (await graph.query("Who is my cat Murka?")).text
 
-    await held("deleted text is no longer found", silent)
+    await wait_for("deleted text is no longer found", silent)
 
 
 def main() -> None:
@@ -205,7 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("server", help="the program lightrag-server")
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(tried(str(Path(parser.parse_args().server).absolute()), Path(folder)))
+        asyncio.run(run_steps(str(Path(parser.parse_args().server).absolute()), Path(folder)))
 
 
 if __name__ == "__main__":

@@ -66,13 +66,13 @@ async def _talk(folder: Path, page: str) -> None:
         async with open_app(settings, system_clock) as app:
             person = Person(app)
             await asyncio.gather(*(connection.tried.wait() for connection in connected_tools(app).connections))
-            for state in connected_tools(app).states():
+            for state in connected_tools(app).list_states():
                 _tell(f"{state.name}: {state.trouble or f'{state.tools} tools'}")
             for name, arguments in calls:
                 model.script(Calls(((name, arguments),)), Says("Done."))
                 before = len(person.channel.asked)
                 await person.sends(f"Please call {name}")
-                ended = asyncio.create_task(app.runner.idle(person.address.session_id))
+                ended = asyncio.create_task(app.runner.wait_until_idle(person.address.session_id))
                 while not ended.done() and len(person.channel.asked) == before:  # noqa: ASYNC110  # either may come
                     await asyncio.sleep(0.05)
                 how = "ran unasked"

@@ -53,7 +53,7 @@ new TelegramServer({port: Number(process.argv[1]), host: '127.0.0.1', storeTimeo
 """
 
 
-class Between:
+class CompletingProxy:
     """Proxy to the server that completes its responses and counts the gaps in `lacks`."""
 
     def __init__(self, server: str) -> None:
@@ -71,9 +71,9 @@ class Between:
             self.lacks[f"{method}: not known to it"] += 1
             refused = {"ok": False, "error_code": 404, "description": "Not Found: method not found"}
             return Answer(404, json.dumps(refused).encode())
-        return Answer(200, json.dumps(answer | {"result": self._completed(method, answer["result"])}).encode())
+        return Answer(200, json.dumps(answer | {"result": self._complete(method, answer["result"])}).encode())
 
-    def _completed(self, method: str, result: Any) -> Any:  # As parsed JSON.
+    def _complete(self, method: str, result: Any) -> Any:  # As parsed JSON.
         if method == "getMe" and "is_bot" not in result:
             self.lacks["getMe: without is_bot"] += 1
             return result | {"is_bot": True}
@@ -86,7 +86,7 @@ class Between:
             return True
         return result
 
-    async def says(self, text: str) -> None:
+    async def say(self, text: str) -> None:
         """Send a message as the person."""
         person = {"id": PERSON, "is_bot": False, "first_name": "Ann"}
         chat = {"id": PERSON, "type": "private", "first_name": "Ann"}
@@ -102,7 +102,7 @@ class Between:
             },
         )
 
-    async def answered(self) -> str:
+    async def wait_for_answer(self) -> str:
         """Return the text of the next message of the bot."""
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
@@ -137,12 +137,12 @@ async def serving(folder: Path) -> AsyncIterator[str]:
         await process.wait()
 
 
-async def tried(package: Path, data: Path) -> None:
+async def run_steps(package: Path, data: Path) -> None:
     """Run all steps in order."""
     async with serving(package) as server, ModelServer() as model:
         model.consolidation = lambda _request: Says(LEARNED)
         model.script(*(Says(said) for _typed, said, _expected in SCRIPT if said is not None))
-        between = Between(server)
+        between = CompletingProxy(server)
         web = WebServer(between.pass_on)
         await web.start()
         environment = os.environ | {
@@ -157,8 +157,8 @@ async def tried(package: Path, data: Path) -> None:
         try:
             async with running_bot(environment, data):
                 for typed, _said, expected in SCRIPT:
-                    await between.says(typed)
-                    _check(typed, await between.answered(), expected)
+                    await between.say(typed)
+                    _check(typed, await between.wait_for_answer(), expected)
         finally:
             await web.stop()
             await between.close()
@@ -177,7 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", help="where telegram-test-api is installed")
     with tempfile.TemporaryDirectory() as data:
-        asyncio.run(tried(Path(parser.parse_args().folder).absolute(), Path(data)))
+        asyncio.run(run_steps(Path(parser.parse_args().folder).absolute(), Path(data)))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tests.support.talk import Store, in_utc
 @pytest.fixture
 def store(database: Database, clock: FakeClock) -> Store:
     """Return the services on a fresh database."""
-    return Store.over(database, clock)
+    return Store.create(database, clock)
 
 
 @pytest.fixture

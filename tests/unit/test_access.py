@@ -80,9 +80,9 @@ async def test_24_member_is_listed_and_can_be_revoked(access: AccessList, clock:
     for user in (12345, 777):
         assert await access.claim(user, await access.new_claim_code())
         clock.forward(days=1)
-    assert [member.user_id for member in await access.members()] == [12345, 777]
+    assert [member.user_id for member in await access.list_members()] == [12345, 777]
     await access.revoke(12345)
-    assert [member.user_id for member in await access.members()] == [777]
+    assert [member.user_id for member in await access.list_members()] == [777]
     assert not await access.is_member(12345)
     with pytest.raises(NoMember, match="12345 has not claimed the bot"):
         await access.revoke(12345)
@@ -136,17 +136,17 @@ async def test_claiming_again_changes_nothing(database: Database, access: Access
 async def test_admitted_user_is_a_member_but_no_owner(access: AccessList) -> None:
     assert await access.claim(1, await access.new_claim_code())
     await access.let_in(2)
-    assert await access.owners() == [1]
-    assert [(member.user_id, member.let_in) for member in await access.members()] == [(1, False), (2, True)]
+    assert await access.list_owner_ids() == [1]
+    assert [(member.user_id, member.is_guest) for member in await access.list_members()] == [(1, False), (2, True)]
     for user in (1, 2):
         await access.refuse(user)
-    assert [member.user_id for member in await access.members()] == [1]
+    assert [member.user_id for member in await access.list_members()] == [1]
 
 
 async def test_refused_user_is_not_asked_about_until_admitted(access: AccessList, clock: FakeClock) -> None:
-    assert await access.is_to_be_asked_about(2)
+    assert await access.should_ask_about(2)
     await access.refuse(2)
     clock.forward(days=30)
-    assert not await access.is_to_be_asked_about(2)
+    assert not await access.should_ask_about(2)
     await access.let_in(2)
-    assert await access.is_to_be_asked_about(2)
+    assert await access.should_ask_about(2)

@@ -13,7 +13,7 @@ from pipeline.models.model import ToolSpec
 from pipeline.models.schemas import repair_schema
 from pipeline.models.thinking import ThinkingSplitter
 from pipeline.models.written_calls import read_written_calls
-from tests.support.servers.personalities import gemini_dislikes
+from tests.support.servers.personalities import find_gemini_dislike
 
 SCHEMA = {
     "type": "object",
@@ -25,7 +25,7 @@ KYIV = ("weather", {"city": "Kyiv", "days": 2})
 OBJECT = '{"name": "weather", "arguments": {"city": "Kyiv", "days": 2}}'
 
 
-def split(text: str, sizes: list[int]) -> ThinkingSplitter:
+def split_in_pieces(text: str, sizes: list[int]) -> ThinkingSplitter:
     splitter = ThinkingSplitter()
     at = 0
     for size in sizes:
@@ -61,13 +61,13 @@ def split(text: str, sizes: list[int]) -> ThinkingSplitter:
 )
 @given(sizes=st.lists(st.integers(1, 5), max_size=30))
 def test_thinking_is_separated_in_any_pieces(written: str, thinking: str, answer: str, sizes: list[int]) -> None:
-    done = split(written, sizes)
+    done = split_in_pieces(written, sizes)
     assert (done.thinking, done.text.lstrip("\n")) == (thinking, answer.lstrip("\n"))
 
 
 @given(st.text(alphabet="abc <>/thinkTHINK`\n[]◁▷", max_size=60), st.lists(st.integers(1, 4), max_size=30))
 def test_thinking_split_does_not_depend_on_the_pieces(text: str, sizes: list[int]) -> None:
-    whole, cut = split(text, []), split(text, sizes)
+    whole, cut = split_in_pieces(text, []), split_in_pieces(text, sizes)
     assert (whole.text, whole.thinking) == (cut.text, cut.thinking)
 
 
@@ -193,7 +193,7 @@ SCHEMAS = st.recursive(
 @given(SCHEMAS)
 def test_repaired_schema_is_accepted_and_repair_is_idempotent(schema: object) -> None:
     made = repair_schema(schema)
-    assert gemini_dislikes(made, "parameters") is None
+    assert find_gemini_dislike(made, "parameters") is None
     assert made["type"] == "object"
     assert set(made.get("required", ())) <= made["properties"].keys()
     assert repair_schema(made) == made

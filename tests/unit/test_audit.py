@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trials.audit import LOCKS, audited, verdict
+from tests.trials.audit import LOCKS, format_verdict, run_audit
 
 ROOT = Path(__file__).parents[2]
 SAFE = {"name": "safe", "version": "1.0", "vulns": []}
@@ -26,14 +26,14 @@ UNSEEN = {"name": "unseen", "skip_reason": "not found on PyPI"}
     ],
 )
 def test_33_audit_refuses_only_known_weaknesses(packages: list[object], said: str, *, usable: bool) -> None:
-    line, may_be_used = verdict(json.dumps({"dependencies": packages}))
+    line, may_be_used = format_verdict(json.dumps({"dependencies": packages}))
     assert (may_be_used, "\n" in line) == (usable, False)
     assert said in line
 
 
 @pytest.mark.parametrize("found", ["", "ConnectionError", "{"])
 def test_33_audit_without_network_does_not_fail_the_build(found: str) -> None:
-    line, usable = verdict(found)
+    line, usable = format_verdict(found)
     assert usable
     assert "\n" not in line
     assert "not made" in line
@@ -41,7 +41,7 @@ def test_33_audit_without_network_does_not_fail_the_build(found: str) -> None:
 
 def test_33_audit_ends_in_time() -> None:
     before = time.monotonic()
-    assert audited(LOCKS, seconds=0.01) == ""
+    assert run_audit(LOCKS, seconds=0.01) == ""
     assert time.monotonic() - before < 5
 
 

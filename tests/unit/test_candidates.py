@@ -7,7 +7,7 @@ import time
 import pytest
 
 from benchmarks.capture import REGISTERS, read_labels
-from memory.capture.capture import candidates
+from memory.capture.capture import find_candidates
 
 MAY_LAST = """
     what can i cook without lactose, i'm intolerant?
@@ -38,27 +38,27 @@ NOTHING = """
 
 @pytest.mark.parametrize("text", [line.strip() for line in MAY_LAST.strip().splitlines()])
 def test_sentence_that_may_last_is_returned_as_typed(text: str) -> None:
-    assert candidates(text) == (text,)
+    assert find_candidates(text) == (text,)
 
 
 @pytest.mark.parametrize("text", [line.strip() for line in NOTHING.strip().splitlines()])
 def test_question_request_or_thanks_is_no_candidate(text: str) -> None:
-    assert candidates(text) == ()
+    assert find_candidates(text) == ()
 
 
 def test_only_sentences_that_may_last_are_returned() -> None:
-    assert candidates("Hello! We sold the Volvo. What is the capital of Peru?") == ("We sold the Volvo.",)
+    assert find_candidates("Hello! We sold the Volvo. What is the capital of Peru?") == ("We sold the Volvo.",)
 
 
 def test_quotations_and_code_are_no_candidates() -> None:
-    assert candidates("> I live in Cork\n```\nmy = 1\n```") == ()
+    assert find_candidates("> I live in Cork\n```\nmy = 1\n```") == ()
 
 
 def test_usual_message_takes_less_than_a_millisecond() -> None:
     texts = [one.text for one in read_labels("tune", path=REGISTERS)]
     for text in texts:
-        candidates(text)  # Expressions are compiled once.
+        find_candidates(text)  # Expressions are compiled once.
     start = time.process_time()
     for text in texts:
-        candidates(text)
+        find_candidates(text)
     assert (time.process_time() - start) / len(texts) < 0.001

@@ -13,13 +13,13 @@ from benchmarks.capture import REGISTERS, SENTENCES, read_labels
 from memory.capture.capture import (
     MAX_CAPTURE_CHARS,
     MAX_CAPTURES,
-    candidates,
-    captured,
-    proposed,
-    restated,
+    capture_statements,
+    find_candidates,
+    propose_statements,
+    restate,
 )
 from memory.capture.classifier import CaptureKind
-from memory.capture.sentences import MAX_MESSAGE_CHARS, clauses
+from memory.capture.sentences import MAX_MESSAGE_CHARS, find_clauses
 
 STATED = """
     I prefer green tea in the morning
@@ -258,19 +258,19 @@ NOT_STATED = """
 """
 
 
-def _lines(text: str) -> list[str]:
+def _read_lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]
 
 
-@pytest.mark.parametrize("text", _lines(STATED))
+@pytest.mark.parametrize("text", _read_lines(STATED))
 def test_plain_statement_is_captured(text: str) -> None:
     said, _, kept = text.partition(" => ")
-    assert [one.text for one in captured(said)] == [kept or said]
+    assert [one.text for one in capture_statements(said)] == [kept or said]
 
 
-@pytest.mark.parametrize("text", _lines(NOT_STATED))
+@pytest.mark.parametrize("text", _read_lines(NOT_STATED))
 def test_question_supposition_or_report_is_not_captured(text: str) -> None:
-    assert captured(text) == []
+    assert capture_statements(text) == []
 
 
 def test_forms_of_the_first_specification_are_captured() -> None:
@@ -285,7 +285,7 @@ def test_forms_of_the_first_specification_are_captured() -> None:
         "code review is required before merging",
         "don't ever push to main",
     ):
-        (capture,) = captured(said)
+        (capture,) = capture_statements(said)
         assert said.endswith(capture.text)
 
 
@@ -307,7 +307,7 @@ def test_forms_of_the_first_specification_are_captured() -> None:
     ],
 )
 def test_lasting_instruction_to_the_bot_is_standing(said: str) -> None:
-    (capture,) = captured(said)
+    (capture,) = capture_statements(said)
     assert capture.is_standing
 
 
@@ -325,18 +325,18 @@ def test_lasting_instruction_to_the_bot_is_standing(said: str) -> None:
     ],
 )
 def test_other_statement_is_not_standing(said: str) -> None:
-    assert [capture.is_standing for capture in captured(said)] in ([False], [])
+    assert [capture.is_standing for capture in capture_statements(said)] in ([False], [])
 
 
 def test_fragment_of_a_sentence_is_no_rule() -> None:
-    assert captured("overflow always") == []
+    assert capture_statements("overflow always") == []
 
 
 @pytest.mark.parametrize(
     "said", ["We use not npm but pnpm here", "we use not npm but pnpm here, btw", "ok, we use not npm but pnpm here"]
 )
 def test_correction_with_both_values_is_captured_whole(said: str) -> None:
-    (capture,) = captured(said)
+    (capture,) = capture_statements(said)
     assert capture.text.casefold() == "we use not npm but pnpm here"
     assert capture.corrects == "npm"
 
@@ -360,22 +360,22 @@ def test_correction_with_both_values_is_captured_whole(said: str) -> None:
     ],
 )
 def test_outdated_words_are_returned_as_typed(text: str, corrects: str | None, becomes: str | None) -> None:
-    (capture,) = captured(text)
+    (capture,) = capture_statements(text)
     assert capture.corrects == corrects
     assert becomes is None or capture.becomes == becomes
 
 
 def test_travel_between_places_is_no_change() -> None:
-    (capture,) = captured("I take the train from Kyiv to Lviv every Friday")
+    (capture,) = capture_statements("I take the train from Kyiv to Lviv every Friday")
     assert (capture.is_change, capture.corrects) == (False, None)
 
 
 def test_known_memory_is_restated_only_if_unambiguous() -> None:
-    assert restated("Ann lives in Kyiv", "Kyiv", "Lviv") == "Ann lives in Lviv"
-    assert restated("Kyiv is where Ann lives, in Kyiv", "Kyiv", "Lviv") is None
-    assert restated("Ann lives in Odesa", "Kyiv", "Lviv") is None
-    assert restated("Ich wohne in Graz.", "Graz", "Linz gezogen") is None
-    assert restated("I drink tea", "tea", "coffee") == "I drink coffee"
+    assert restate("Ann lives in Kyiv", "Kyiv", "Lviv") == "Ann lives in Lviv"
+    assert restate("Kyiv is where Ann lives, in Kyiv", "Kyiv", "Lviv") is None
+    assert restate("Ann lives in Odesa", "Kyiv", "Lviv") is None
+    assert restate("Ich wohne in Graz.", "Graz", "Linz gezogen") is None
+    assert restate("I drink tea", "tea", "coffee") == "I drink coffee"
 
 
 ALONE = [
@@ -430,7 +430,7 @@ ALONE = [
 
 @pytest.mark.parametrize(("said", "kept"), ALONE)
 def test_captured_text_reads_well_alone(said: str, kept: str) -> None:
-    (capture,) = captured(said)
+    (capture,) = capture_statements(said)
     assert capture.text == kept
 
 
@@ -438,12 +438,12 @@ def test_captured_text_reads_well_alone(said: str, kept: str) -> None:
 def test_capture_does_not_split_words_or_clauses(path: Path) -> None:
     for one in read_labels("tune", path=path):
         said = " ".join(one.text.split())
-        for capture in captured(one.text):
+        for capture in capture_statements(one.text):
             before, _, after = said.partition(capture.text)
             assert said == before + capture.text + after
             assert not re.search(r"[^\W\u3400-\u9fff]\|\w", f"{before}|{capture.text}"), said
             # The rest is a courtesy of a few words, or a whole clause.
-            ends = {len((capture.text + after)[:end].rstrip()) for _, end in clauses(capture.text + after)}
+            ends = {len((capture.text + after)[:end].rstrip()) for _, end in find_clauses(capture.text + after)}
             assert not after[:1].isalnum() or after[0] >= "\u3400"
             is_whole = not after or capture.text[-1] in ".!?。！？" or after[0] in ".!?。！？"
             assert is_whole or len(after.split()) <= 6 or len(capture.text) in ends, said
@@ -460,13 +460,13 @@ def test_capture_does_not_split_words_or_clauses(path: Path) -> None:
     ],
 )
 def test_statement_is_captured_with_all_its_parts(said: str, words: list[str]) -> None:
-    kept = " ".join(capture.text for capture in captured(said))
+    kept = " ".join(capture.text for capture in capture_statements(said))
     assert [word for word in words if word not in kept] == []
 
 
 @pytest.mark.parametrize("text", ["May I eat nuts, with my allergy?", "would my bad knee survive a marathon?"])
 def test_question_about_oneself_is_not_captured(text: str) -> None:
-    assert captured(text) == []
+    assert capture_statements(text) == []
 
 
 def test_labelled_sentences_are_numerous_and_balanced() -> None:
@@ -493,7 +493,7 @@ def test_labelled_sentences_are_numerous_and_balanced() -> None:
     ],
 )
 def test_each_sentence_of_a_message_is_examined(message: str, texts: list[str]) -> None:
-    assert [one.text for one in captured(message)] == texts
+    assert [one.text for one in capture_statements(message)] == texts
 
 
 @pytest.mark.parametrize(
@@ -516,34 +516,34 @@ def test_each_sentence_of_a_message_is_examined(message: str, texts: list[str]) 
     ],
 )
 def test_quotations_and_code_are_skipped(message: str) -> None:
-    assert captured(message) == []
+    assert capture_statements(message) == []
 
 
 def test_quotation_inside_a_sentence_is_kept() -> None:
-    (capture,) = captured('Never use the word "delve. Really" in my texts')
+    (capture,) = capture_statements('Never use the word "delve. Really" in my texts')
     assert capture.text == 'Never use the word "delve. Really" in my texts'
 
 
 def test_sentence_after_code_is_examined() -> None:
-    (capture,) = captured("```\nx = 1\n```\nI prefer tea")
+    (capture,) = capture_statements("```\nx = 1\n```\nI prefer tea")
     assert (capture.kind, capture.text) == (CaptureKind.PREFERENCE, "I prefer tea")
 
 
 def test_message_has_at_most_three_captures() -> None:
     message = " ".join(f"I prefer tea number {n}." for n in range(6))
-    assert len(captured(message)) == MAX_CAPTURES
+    assert len(capture_statements(message)) == MAX_CAPTURES
 
 
 def test_overlong_sentence_is_left_to_the_model() -> None:
-    assert captured("I prefer tea with " + "milk and " * 200) == []
+    assert capture_statements("I prefer tea with " + "milk and " * 200) == []
 
 
 def test_text_far_into_a_message_is_not_examined() -> None:
-    assert captured("a word " * MAX_MESSAGE_CHARS + ". I prefer tea.") == []
+    assert capture_statements("a word " * MAX_MESSAGE_CHARS + ". I prefer tea.") == []
 
 
 def test_sentence_cut_by_the_limit_is_not_captured() -> None:
-    assert captured("\n" * (MAX_MESSAGE_CHARS - 20) + "I prefer tea over coffee, except on Sundays") == []
+    assert capture_statements("\n" * (MAX_MESSAGE_CHARS - 20) + "I prefer tea over coffee, except on Sundays") == []
 
 
 _HOSTILE = (
@@ -555,7 +555,7 @@ _HOSTILE = (
 
 @pytest.mark.parametrize("piece", _HOSTILE.split("~"))
 def test_hostile_repetition_is_processed_quickly(piece: str) -> None:
-    assert len(captured(piece * (1_000_000 // len(piece)))) <= MAX_CAPTURES
+    assert len(capture_statements(piece * (1_000_000 // len(piece)))) <= MAX_CAPTURES
 
 
 _PIECES = st.sampled_from(
@@ -571,7 +571,7 @@ _NO_COMMAS = dict.fromkeys(map(ord, ",;，；"))
 @example('НЕ.00 НЕ "0,.0')
 @given(st.one_of(st.text(max_size=300), st.lists(_PIECES, max_size=30).map("".join)))
 def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
-    captures = captured(text)
+    captures = capture_statements(text)
     assert len(captures) <= MAX_CAPTURES
     for one in captures:
         # A comma with nothing after it is removed.
@@ -586,7 +586,7 @@ def test_any_text_has_few_captures_of_its_own_words(text: str) -> None:
     ["I'm allergic to peanuts, by the way.", "I'm allergic to peanuts, btw", "By the way, I'm allergic to peanuts."],
 )
 def test_removed_phrase_leaves_no_comma(text: str) -> None:
-    assert [one.text.rstrip(".") for one in captured(text)] == ["I'm allergic to peanuts"]
+    assert [one.text.rstrip(".") for one in capture_statements(text)] == ["I'm allergic to peanuts"]
 
 
 @pytest.mark.parametrize(
@@ -617,15 +617,17 @@ def test_removed_phrase_leaves_no_comma(text: str) -> None:
     ],
 )
 def test_list_requests_are_no_candidates(said: str) -> None:
-    assert (captured(said), proposed(said), candidates(said)) == ([], [], ())
+    assert (capture_statements(said), propose_statements(said), find_candidates(said)) == ([], [], ())
 
 
 @pytest.mark.parametrize(
     "said", ["I prefer lists over long texts", "Always answer with a list", "I have three kids: Tom, Ben and Ann"]
 )
 def test_statement_that_names_a_list_is_a_candidate(said: str) -> None:
-    assert [capture.text for capture in proposed(said)] == [said]
+    assert [capture.text for capture in propose_statements(said)] == [said]
 
 
 def test_fact_next_to_a_list_request_is_a_candidate() -> None:
-    assert [c.text for c in proposed("I'm allergic to nuts. Add milk to the list.")] == ["I'm allergic to nuts."]
+    assert [c.text for c in propose_statements("I'm allergic to nuts. Add milk to the list.")] == [
+        "I'm allergic to nuts."
+    ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memory.capture.capture import proposed, resuming
+from memory.capture.capture import find_resuming_order, propose_statements
 from memory.capture.certainty import is_certain_order, is_certain_statement
-from memory.capture.new_entry import kind_of
-from memory.capture.values import differ_in_value, with_value
+from memory.capture.new_entry import choose_kind
+from memory.capture.values import differ_in_value, insert_value
 from memory.store.entry import Kind
 
 FORMS = [
@@ -29,7 +29,7 @@ FORMS = [
 @pytest.mark.parametrize("form", FORMS)
 def test_form_is_found_in_capitals_and_with_punctuation(form: str) -> None:
     for said in (form, form.upper(), form.capitalize(), f"{form}.", f"{form.upper()}!"):
-        assert len(proposed(said)) == 1, said
+        assert len(propose_statements(said)) == 1, said
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_form_is_found_in_capitals_and_with_punctuation(form: str) -> None:
     ],
 )
 def test_orders_to_the_bot_are_policies_and_statements_are_not(said: str, kind: Kind) -> None:
-    (capture,) = proposed(said)
-    assert kind_of(capture)[0] is kind
+    (capture,) = propose_statements(said)
+    assert choose_kind(capture)[0] is kind
     assert is_certain_order(said, capture) is (kind is not Kind.FACT)
 
 
@@ -63,7 +63,7 @@ def test_orders_to_the_bot_are_policies_and_statements_are_not(said: str, kind: 
     ],
 )
 def test_order_in_a_text_to_work_on_is_not_certain(text: str) -> None:
-    assert not [capture for capture in proposed(text) if is_certain_order(text, capture)]
+    assert not [capture for capture in propose_statements(text) if is_certain_order(text, capture)]
 
 
 def test_statement_is_certain_only_alone_in_its_message() -> None:
@@ -74,11 +74,13 @@ def test_statement_is_certain_only_alone_in_its_message() -> None:
         ("I am so tired today", False),
         ("x" * 200 + " I live in Leeds", False),
     ):
-        assert any(is_certain_statement(text, capture) for capture in proposed(text)) is is_certain, text
+        assert any(is_certain_statement(text, capture) for capture in propose_statements(text)) is is_certain, text
 
 
 def test_long_sentence_never_becomes_one_fact() -> None:
-    assert proposed("I live in Leeds and " + "I like the river and the old mill and " * 8 + "the bridge") == []
+    assert (
+        propose_statements("I live in Leeds and " + "I like the river and the old mill and " * 8 + "the bridge") == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_long_sentence_never_becomes_one_fact() -> None:
     ],
 )
 def test_corrected_value_replaces_the_only_one_of_its_kind(former: str, correction: str, text: str | None) -> None:
-    assert with_value(former, correction) == text
+    assert insert_value(former, correction) == text
 
 
 def test_rules_that_differ_in_a_value_contradict_each_other() -> None:
@@ -116,4 +118,4 @@ def test_rules_that_differ_in_a_value_contradict_each_other() -> None:
     ],
 )
 def test_end_of_a_prohibition_is_found(text: str, found: bool) -> None:
-    assert (resuming(text) is not None) is found
+    assert (find_resuming_order(text) is not None) is found

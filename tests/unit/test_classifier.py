@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.capture.capture import captured
-from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, buckets, classifier, features
+from memory.capture.capture import capture_statements
+from memory.capture.classifier import (
+    BUCKETS,
+    KIND_BUCKETS,
+    WEIGHTS,
+    CaptureKind,
+    extract_features,
+    hash_features,
+    load_classifier,
+)
 from memory.text.classes import WORD_CLASSES
 
 MAX_WEIGHTS_BYTES = 300_000
@@ -21,7 +29,8 @@ MAX_WEIGHTS_BYTES = 300_000
 
 def test_feature_has_the_same_bucket_in_every_process() -> None:
     said = "I live in Cork, я живу в Корке, 我住在科克"
-    program = f"from memory.capture.classifier import buckets; print([sorted(group) for group in buckets({said!r})])"
+    groups = f"[sorted(group) for group in hash_features({said!r})]"
+    program = f"from memory.capture.classifier import hash_features; print({groups})"
     printed = {
         subprocess.run(  # noqa: S603 - fixed text
             [sys.executable, "-c", program],
@@ -32,12 +41,12 @@ def test_feature_has_the_same_bucket_in_every_process() -> None:
         ).stdout.strip()
         for seed in ("1", "2")
     }
-    assert printed == {str([sorted(group) for group in buckets(said)])}
+    assert printed == {str([sorted(group) for group in hash_features(said)])}
 
 
 def test_weights_file_is_complete_and_names_its_origin() -> None:
     assert WEIGHTS.stat().st_size < MAX_WEIGHTS_BYTES
-    known = classifier()
+    known = load_classifier()
     assert "benchmarks.fit_capture" in known.header.origin
     assert known.header.later < known.header.explicit < known.header.at_once
     assert len(known.weights) == BUCKETS
@@ -55,25 +64,25 @@ def test_word_classes_have_unique_names() -> None:
     [("my sister is a vet", "моя сестра врач"), ("ich bin allergisch gegen Nüsse", "je suis allergique aux noix")],
 )
 def test_translations_share_features(one: str, other: str) -> None:
-    assert set(features(one)[2]) & set(features(other)[2])
+    assert set(extract_features(one)[2]) & set(extract_features(other)[2])
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "?", "ฉันชอบชา", "私は京都に住んでいます", "أسكن في القاهرة", "\ud800", "\ue000" * 9]
 )
 def test_unknown_scripts_are_judged_without_errors(text: str) -> None:
-    assert math.isfinite(classifier().score(text))
-    assert classifier().kind(text) in CaptureKind
+    assert math.isfinite(load_classifier().score(text))
+    assert load_classifier().kind(text) in CaptureKind
 
 
 @given(st.text(max_size=2_000))
 def test_any_text_is_judged_within_a_feature_limit(text: str) -> None:
-    assert math.isfinite(classifier().score(text))
-    assert sum(map(len, features(text * 50))) < 20_000
+    assert math.isfinite(load_classifier().score(text))
+    assert sum(map(len, extract_features(text * 50))) < 20_000
 
 
 def test_statement_contradicted_by_its_sentence_is_refused() -> None:
-    assert captured("in this chapter my name is Zorg and the villain always lies") == []
+    assert capture_statements("in this chapter my name is Zorg and the villain always lies") == []
 
 
 @pytest.mark.parametrize(
@@ -85,4 +94,4 @@ def test_statement_contradicted_by_its_sentence_is_refused() -> None:
     ],
 )
 def test_sentence_for_the_model_scores_above_the_lower_threshold(text: str) -> None:
-    assert classifier().score(text) >= classifier().header.later
+    assert load_classifier().score(text) >= load_classifier().header.later

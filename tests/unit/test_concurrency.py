@@ -22,7 +22,7 @@ TASKS = 20
 async def stores(database: Database, clock: FakeClock) -> AsyncIterator[tuple[Store, Store]]:
     """Return the services on two open databases of one file, like those of the bot and the shell."""
     second = await Database.open(database.path)
-    yield Store.over(database, clock), Store.over(second, clock)
+    yield Store.create(database, clock), Store.create(second, clock)
     await second.close()
 
 
@@ -35,7 +35,7 @@ async def test_twenty_tasks_add_rename_write_and_search_concurrently(stores: tup
         await search.find("apple", OWNER)
         await store.entries.write(OWNER, f"n{number}", f"banana {number}")
         assert next(hit.name for hit in await search.find(f"banana {number}", OWNER)) == f"m{number}"
-        await store.exchange(await store.session("1"), f"cherry {number}", "yes")
+        await store.commit_exchange(await store.session("1"), f"cherry {number}", "yes")
 
     await asyncio.gather(*(work(number) for number in range(TASKS)))
     first, second = stores

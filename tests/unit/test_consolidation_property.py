@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memory.messages import Completion
 from memory.store.database import Database
-from tests.support.consolidating import CRASH_POINTS, Bench, Crash, answered
+from tests.support.consolidating import CRASH_POINTS, Bench, Crash, create_answer
 from tests.support.fakes import FakeClock
 
 PERSON_S_LINES = [f"- The user's own line {name}." for name in ("one", "two", "three", "four")]
@@ -29,7 +29,9 @@ UPDATES = st.one_of(
 FACTS = st.lists(
     st.tuples(st.sampled_from(["home city", "drink", "boats"]), st.sampled_from([*STATED, "He is a spy."])), max_size=14
 )
-VALID = st.tuples(st.text(max_size=20), UPDATES, FACTS).map(lambda t: answered(f"They talked. {t[0]}", t[1], *t[2]))
+VALID = st.tuples(st.text(max_size=20), UPDATES, FACTS).map(
+    lambda t: create_answer(f"They talked. {t[0]}", t[1], *t[2])
+)
 ANSWERS = st.one_of(
     st.text(max_size=50),
     st.just(""),
@@ -50,11 +52,11 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
     clock = FakeClock()
     database = await Database.open(folder / "mneme.db")
     try:
-        bench = Bench.over(database, clock, folder / "memory", prompt, max_size=600)
+        bench = Bench.create(database, clock, folder / "memory", prompt, max_size=600)
         session = await bench.store.session()
         bench.write_memory(session.owner, "\n".join(PERSON_S_LINES) + "\n")
         for number, (_, _, crash) in enumerate(rounds):
-            await bench.store.exchange(session, STATED[number], f"answer {number}")
+            await bench.store.commit_exchange(session, STATED[number], f"answer {number}")
             bench.crashes.point = crash
             try:
                 await bench.end_conversation(session)
@@ -71,8 +73,8 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
         logged = {row["content"] for row in await database.rows("SELECT content FROM messages")}
         for number in range(len(rounds)):
             assert {STATED[number], f"answer {number}"} <= logged
-        assert await bench.service.pending() == []
-        history = (bench.files.folder(session.owner) / "HISTORY.md").read_text()
+        assert await bench.service.list_pending() == []
+        history = (bench.files.get_folder(session.owner) / "HISTORY.md").read_text()
         keys = [line for line in history.splitlines() if line.startswith("<!--")]
         assert len(keys) == len(set(keys))
         assert len(kept.encode()) <= 600

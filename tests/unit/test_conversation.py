@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from memory.log.conversation import InMemoryConversation
-from memory.messages import Message, Role, complete_groups
+from memory.messages import Message, Role, drop_incomplete_calls
 from tests.support.talk import assistant, calls, result, system, user
 
 
@@ -69,7 +69,7 @@ def test_pruning_keeps_system_messages_and_order_and_returns_the_count(talk: lis
 def test_pruning_keeps_tool_calls_with_their_results(talk: list[Message], budget: int) -> None:
     memory = conversation(talk)
     memory.prune(budget)
-    assert complete_groups(memory.all()) == memory.all()
+    assert drop_incomplete_calls(memory.all()) == memory.all()
 
 
 @given(talks, st.integers(0, 200))
@@ -184,14 +184,14 @@ def test_concurrent_threads_lose_nothing_and_keep_their_order() -> None:
 
 @given(talks)
 def test_complete_groups_keeps_whole_groups(talk: list[Message]) -> None:
-    assert complete_groups(talk) == talk
+    assert drop_incomplete_calls(talk) == talk
 
 
 @given(
     st.lists(st.one_of(st.just(user("u")), st.just(calls("1", "2")), st.sampled_from("123").map(result)), max_size=8)
 )
 def test_complete_groups_pairs_each_call_with_its_results(history: list[Message]) -> None:
-    repaired = complete_groups(history)
+    repaired = drop_incomplete_calls(history)
     open_calls: set[str | None] = set()
     for message in repaired:
         if message.role is Role.TOOL:
@@ -218,4 +218,4 @@ def test_complete_groups_pairs_each_call_with_its_results(history: list[Message]
     ],
 )
 def test_complete_groups_drops_incomplete_tool_calls(history: list[Message], repaired: list[Message]) -> None:
-    assert complete_groups(history) == repaired
+    assert drop_incomplete_calls(history) == repaired

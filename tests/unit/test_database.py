@@ -14,7 +14,7 @@ import pytest
 from memory.errors import StoreError, explain
 from memory.store.database import Database
 from memory.store.entry import Kind, Nature, NewEntry
-from memory.store.forgotten import forgotten_words
+from memory.store.forgotten import read_forgotten_words
 from memory.store.integrity import inspect_database
 from memory.store.schema import FIRST_FORMAT, MIGRATIONS, NEWEST_FORMAT, Migration
 from tests.support.fakes import FakeClock
@@ -116,7 +116,7 @@ async def _create_first_release(path: Path) -> None:
 async def test_upgrade_from_first_release_makes_every_memory_a_state(tmp_path: Path, clock: FakeClock) -> None:
     await _create_first_release(tmp_path / "mneme.db")
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     (entry,) = await store.entries.list("telegram:1")
     assert (entry.content, entry.nature, entry.line) == ("I live in Lviv", Nature.STATE, "- I live in Lviv")
     await store.entries.add("telegram:1", NewEntry("Allergic to nuts", kind=Kind.FACT, nature=Nature.VITAL))
@@ -130,11 +130,11 @@ async def test_upgrade_from_first_release_makes_every_memory_a_state(tmp_path: P
 async def test_upgrade_from_first_release_allows_forgetting_words(tmp_path: Path, clock: FakeClock) -> None:
     await _create_first_release(tmp_path / "mneme.db")
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
-    assert not await forgotten_words(database.rows, "telegram:1")
-    await Store.over(database, clock).entries.remove("telegram:1", "home")
-    words = await forgotten_words(database.rows, "telegram:1")
+    assert not await read_forgotten_words(database.rows, "telegram:1")
+    await Store.create(database, clock).entries.remove("telegram:1", "home")
+    words = await read_forgotten_words(database.rows, "telegram:1")
     assert words.forbids("The user lives in Lviv.", "I live in Lviv", None)
-    assert not await forgotten_words(database.rows, "telegram:2")
+    assert not await read_forgotten_words(database.rows, "telegram:2")
     await database.close()
 
 
@@ -155,7 +155,7 @@ async def test_failed_migration_leaves_the_former_version(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="already exists"):
         await Database.open(tmp_path / "book.db", (*LINES, broken))
     book = await Database.open(tmp_path / "book.db", LINES)
-    assert await book.version() == FIRST_FORMAT + 1
+    assert await book.read_version() == FIRST_FORMAT + 1
     assert await book.value("SELECT count(*) FROM sqlite_schema WHERE name = 'pages'") == 0
     assert await read_lines(book) == ["first"]
     await book.close()
@@ -214,7 +214,7 @@ async def test_database_before_the_first_format_is_refused_with_instructions(tmp
 
 async def test_concurrent_opens_migrate_once(tmp_path: Path) -> None:
     opened = await asyncio.gather(*(Database.open(tmp_path / "data" / "mneme.db") for _ in range(6)))
-    assert [await database.version() for database in opened] == [NEWEST_FORMAT] * 6
+    assert [await database.read_version() for database in opened] == [NEWEST_FORMAT] * 6
     for database in opened:
         await database.close()
 
@@ -227,7 +227,7 @@ async def test_database_of_a_newer_version_is_refused_unchanged(tmp_path: Path) 
     assert f"newer Mneme (format {FIRST_FORMAT + 2}, this one knows {FIRST_FORMAT + 1}): upgrade" in str(refused.value)
     assert "\n" not in str(refused.value)
     newer = await Database.open(tmp_path / "book.db", (*LINES, ("CREATE TABLE pages (number INTEGER)",)))
-    assert await newer.version() == FIRST_FORMAT + 2
+    assert await newer.read_version() == FIRST_FORMAT + 2
     await newer.close()
 
 

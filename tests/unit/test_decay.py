@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from bot.services import create_decay
 from config.settings import Settings
 from memory.clock import from_text, to_text
-from memory.search.activation import use_half_life
+from memory.search.activation import set_half_life
 from memory.store.database import Database
-from memory.store.decay import MAX_REINFORCEMENTS, TYPE_WEIGHTS, Decay, decayed_score
+from memory.store.decay import MAX_REINFORCEMENTS, TYPE_WEIGHTS, Decay, compute_strength
 from memory.store.entry import NewEntry
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
@@ -34,7 +34,7 @@ async def find_differing_ids(database: Database, half_life: float = 90) -> list[
     return [
         row["id"]
         for row in rows
-        if row["strength"] != decayed_score(row["reinforcement_count"], row["last_reinforced_at"], half_life)
+        if row["strength"] != compute_strength(row["reinforcement_count"], row["last_reinforced_at"], half_life)
     ]
 
 
@@ -56,7 +56,7 @@ def test_future_timestamp_counts_as_now() -> None:
 @pytest.mark.parametrize("count", [-5, 0, 1, 1_000, 1_000_000_000, 2**63 - 1])
 def test_count_out_of_range_is_clamped(count: int) -> None:
     assert Decay().score("fact", count, NOON, NOON) == min(max(count, 1), MAX_REINFORCEMENTS)
-    assert decayed_score(count, to_text(NOON), 90) == decayed_score(min(max(count, 1), 1_000), to_text(NOON), 90)
+    assert compute_strength(count, to_text(NOON), 90) == compute_strength(min(max(count, 1), 1_000), to_text(NOON), 90)
 
 
 def test_most_used_memory_fades_too() -> None:
@@ -69,8 +69,8 @@ def test_stronger_memory_has_the_higher_score_at_any_time(
 ) -> None:
     last, other_last = from_text(to_text(last)), from_text(to_text(other_last))
     decay, now = Decay(half_life_days=half_life), max(last, other_last) + timedelta(days=days)
-    strength = decayed_score(count, to_text(last), half_life)
-    other = decayed_score(other_count, to_text(other_last), half_life)
+    strength = compute_strength(count, to_text(last), half_life)
+    other = compute_strength(other_count, to_text(other_last), half_life)
     if strength - other > 1e-6:
         score, less = decay.score("fact", count, last, now), decay.score("fact", other_count, other_last, now)
         assert score > less or score == less == 0  # The greater score may underflow too.
@@ -88,8 +88,8 @@ def test_settings_change_weights_half_life_and_bounds() -> None:
         )
     )
     assert decay.score("fact", 1, NOON - timedelta(days=10), NOON) == 0.25
-    assert decay.weight("preference") == 1.5
-    assert decay.weight("policy") == TYPE_WEIGHTS["policy"]
+    assert decay.get_weight("preference") == 1.5
+    assert decay.get_weight("policy") == TYPE_WEIGHTS["policy"]
     assert (decay.threshold, decay.archive_below) == (0.7, 0.2)
 
 
@@ -97,14 +97,14 @@ async def test_huge_count_in_the_database_is_clamped(store: Store) -> None:
     added = await store.entries.add(OWNER, NewEntry("apple", kind="fact"))
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET reinforcement_count = 1000000000")
-    assert await store.database.value("SELECT strength FROM entries") == decayed_score(
+    assert await store.database.value("SELECT strength FROM entries") == compute_strength(
         MAX_REINFORCEMENTS, to_text(added.last_reinforced_at), 90
     )
 
 
 async def test_stored_strength_follows_every_write(start: OpenApp, clock: FakeClock, tmp_path: Path) -> None:
     async with start() as app:
-        store = Store.over(app.database, clock)
+        store = Store.create(app.database, clock)
         await store.entries.add("console:local", NewEntry("apple", name="one", kind="fact"))
         clock.forward(days=3)
         await store.entries.add("console:local", NewEntry("pear", name="two", kind="policy"))
@@ -123,7 +123,7 @@ async def test_stored_strength_follows_every_write(start: OpenApp, clock: FakeCl
         await Person(app).says("/undo")
         assert (await app.database.rows(STRENGTHS))[0]["reinforcement_count"] == 7
         assert await find_differing_ids(app.database, 30) == []
-        await Portable(app.database, tmp_path / "data" / "memory").export(tmp_path / "out")
+        await Exporter(app.database, tmp_path / "data" / "memory").export(tmp_path / "out")
     other = await Database.open(tmp_path / "other" / "mneme.db")
     await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "out")
     assert len(await other.rows(STRENGTHS)) == 2
@@ -134,7 +134,7 @@ async def test_stored_strength_follows_every_write(start: OpenApp, clock: FakeCl
 async def test_strengths_are_recomputed_only_after_a_half_life_change(store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("apple", kind="fact"))
     before = await store.database.value("SELECT total_changes()")
-    await use_half_life(store.database, 90)
+    await set_half_life(store.database, 90)
     assert await store.database.value("SELECT total_changes()") == before
-    await use_half_life(store.database, 45)
+    await set_half_life(store.database, 45)
     assert await find_differing_ids(store.database, 45) == []

@@ -28,14 +28,14 @@ OF_USERS = re.compile(r"memory/OWNER/|deploy/docker/backups")
 """Paths that Mneme creates at run time: files of the data directory and backups of the container."""
 
 
-def names_in(document: str) -> list[str]:
+def find_names(document: str) -> list[str]:
     """Return everything that a document names in backticks."""
     return QUOTED.findall((ROOT / document).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_path_named_in_a_document_exists(document: str) -> None:
-    named = [name for name in names_in(document) if PROJECT.fullmatch(name) and not OF_USERS.match(name)]
+    named = [name for name in find_names(document) if PROJECT.fullmatch(name) and not OF_USERS.match(name)]
     missing = [name for name in named if not any(ROOT.glob(name.rstrip("/")))]
     assert not missing
 
@@ -50,7 +50,7 @@ def test_link_in_a_document_has_a_target(document: str) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_test_named_in_a_document_exists(document: str) -> None:
-    for file, test in (found.groups() for name in names_in(document) if (found := TEST.fullmatch(name))):
+    for file, test in (found.groups() for name in find_names(document) if (found := TEST.fullmatch(name))):
         path = TESTS / file.removeprefix("tests/")
         assert path.exists(), file
         assert not test or re.search(rf"def {test}\(", path.read_text(encoding="utf-8")), f"{file}::{test}"
@@ -65,7 +65,7 @@ def test_module_run_in_a_document_exists(document: str) -> None:
 
 def test_table_of_failures_is_complete() -> None:
     table = (ROOT / FAILURES).read_text(encoding="utf-8")
-    assert len([name for name in names_in(FAILURES) if TEST.fullmatch(name)]) > 60
+    assert len([name for name in find_names(FAILURES) if TEST.fullmatch(name)]) > 60
     numbers = re.findall(r"^\| ([FD])(\d+) \|", table, re.MULTILINE)
     assert {int(number) for kind, number in numbers if kind == "F"} >= set(range(1, 31))
     assert {int(number) for kind, number in numbers if kind == "D"} >= set(range(1, 31))

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.consolidation.weekly import duplicates
+from memory.consolidation.weekly import find_duplicates
 from memory.store.entry import Entry, Kind
 from tests.support.talk import NOON
 
 ids = count(1)
 
 
-def entry(content: str, **other: object) -> Entry:
+def create_entry(content: str, **other: object) -> Entry:
     """Return an entry with the content."""
     values: dict[str, object] = {
         "id": next(ids), "owner": "telegram:1", "name": "m", "aliases": (), "kind": Kind.FACT, "content": content,
@@ -28,8 +28,8 @@ def entry(content: str, **other: object) -> Entry:
     return Entry(**(values | other))  # type: ignore[arg-type]  # Column values.
 
 
-def grouped(*entries: Entry) -> list[list[str]]:
-    return [[one.content for one in group] for group in duplicates(entries)]
+def group_duplicates(*entries: Entry) -> list[list[str]]:
+    return [[one.content for one in group] for group in find_duplicates(entries)]
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def grouped(*entries: Entry) -> list[list[str]]:
     ],
 )
 def test_equal_content_is_a_duplicate(one: str, other: str) -> None:
-    assert grouped(entry(one), entry(other)) == [[one, other]]
-    assert grouped(entry(other), entry(one)) == [[other, one]]
+    assert group_duplicates(create_entry(one), create_entry(other)) == [[one, other]]
+    assert group_duplicates(create_entry(other), create_entry(one)) == [[other, one]]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_equal_content_is_a_duplicate(one: str, other: str) -> None:
     ],
 )  # fmt: skip
 def test_content_that_differs_in_one_word_is_separate(one: str, other: str) -> None:
-    assert grouped(entry(one), entry(other)) == []
-    assert grouped(entry(other), entry(one)) == []
+    assert group_duplicates(create_entry(one), create_entry(other)) == []
+    assert group_duplicates(create_entry(other), create_entry(one)) == []
 
 
 @pytest.mark.parametrize(
@@ -99,18 +99,18 @@ def test_content_that_differs_in_one_word_is_separate(one: str, other: str) -> N
     ],
 )
 def test_equal_content_of_another_kind_scope_or_trust_is_separate(other: dict[str, object]) -> None:
-    assert grouped(entry("Likes green tea"), entry("Likes green tea", **other)) == []
+    assert group_duplicates(create_entry("Likes green tea"), create_entry("Likes green tea", **other)) == []
 
 
 def test_duplicates_have_one_subject() -> None:
-    tea = {subject: entry("Likes green tea", subject=subject) for subject in (None, "drinks", "breakfast")}
-    assert [[one.subject for one in group] for group in duplicates([tea["drinks"], tea["breakfast"]])] == []
+    tea = {subject: create_entry("Likes green tea", subject=subject) for subject in (None, "drinks", "breakfast")}
+    assert [[one.subject for one in group] for group in find_duplicates([tea["drinks"], tea["breakfast"]])] == []
     for order in permutations(tea.values()):
-        assert [len(group) for group in duplicates(order)] == [2]
+        assert [len(group) for group in find_duplicates(order)] == [2]
 
 
 def test_many_duplicates_are_all_found() -> None:
-    assert [len(group) for group in duplicates([entry("Likes green tea") for _ in range(500)])] == [500]
+    assert [len(group) for group in find_duplicates([create_entry("Likes green tea") for _ in range(500)])] == [500]
 
 
 words = st.sampled_from("tea green cup garden Anna Kyiv 5 12 not never his her чай зелёный ключ 茶 绿色 C A".split())
@@ -118,22 +118,26 @@ contents = st.lists(words, max_size=8).map(" ".join)
 kinds = st.sampled_from([Kind.FACT, Kind.POLICY])
 
 
-@given(st.lists(st.builds(lambda content, kind: entry(content, kind=kind), contents | st.text(max_size=40), kinds)))
+@given(
+    st.lists(st.builds(lambda content, kind: create_entry(content, kind=kind), contents | st.text(max_size=40), kinds))
+)
 def test_groups_are_disjoint_and_of_one_kind(entries: list[Entry]) -> None:
-    groups = duplicates(entries)
+    groups = find_duplicates(entries)
     members = [one.id for group in groups for one in group]
     assert len(members) == len(set(members))
     assert all(len(group) > 1 and len({one.kind for one in group}) == 1 for group in groups)
     firsts = {group[0].id for group in groups}
     left = [one for one in entries if one.id in firsts or one.id not in members]
-    assert duplicates(left) == []
+    assert find_duplicates(left) == []
 
 
 @given(contents, contents)
 def test_similarity_is_symmetric(one: str, other: str) -> None:
-    assert bool(grouped(entry(one), entry(other))) == bool(grouped(entry(other), entry(one)))
+    assert bool(group_duplicates(create_entry(one), create_entry(other))) == bool(
+        group_duplicates(create_entry(other), create_entry(one))
+    )
 
 
 def test_composed_and_decomposed_letters_are_equal() -> None:
     composed, decomposed = "Ёлка стоит в углу", normalize("NFD", "Ёлка стоит в углу")
-    assert grouped(entry(decomposed), entry(composed)) == [[decomposed, composed]]
+    assert group_duplicates(create_entry(decomposed), create_entry(composed)) == [[decomposed, composed]]

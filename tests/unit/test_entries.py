@@ -13,11 +13,11 @@ OWNER = "telegram:1"
 OTHER = "telegram:2"
 
 
-async def note(store: Store, name: str, content: str = "Under the third pot.", owner: str = OWNER) -> None:
+async def add_note(store: Store, name: str, content: str = "Under the third pot.", owner: str = OWNER) -> None:
     await store.entries.add(owner, NewEntry(content, name=name))
 
 
-async def names(store: Store, owner: str = OWNER) -> list[str]:
+async def list_names(store: Store, owner: str = OWNER) -> list[str]:
     return [entry.name for entry in await store.entries.list(owner)]
 
 
@@ -55,45 +55,45 @@ async def test_entry_of_stop_words_is_called_note(store: Store, content: str) ->
 
 
 async def test_generated_name_avoids_aliases(store: Store) -> None:
-    await note(store, "ann")
+    await add_note(store, "ann")
     await store.entries.alias(OWNER, "ann", "GARDEN-TOOLS-SHED")
     assert (await store.entries.add(OWNER, NewEntry("garden tools shed"))).name == "garden-tools-shed-2"
 
 
 async def test_rename_keeps_the_old_name_as_an_alias(store: Store) -> None:
-    await note(store, "key")
+    await add_note(store, "key")
     renamed = await store.entries.rename(OWNER, "key", "spare key")
     assert (renamed.name, renamed.aliases) == ("spare key", ("key",))
     assert await store.entries.get(OWNER, "key") == renamed
 
 
 async def test_rename_back_swaps_name_and_alias(store: Store) -> None:
-    await note(store, "key")
+    await add_note(store, "key")
     await store.entries.rename(OWNER, "key", "spare key")
     back = await store.entries.rename(OWNER, "spare key", "key")
     assert (back.name, back.aliases) == ("key", ("spare key",))
 
 
 async def test_rename_may_change_only_the_case(store: Store) -> None:
-    await note(store, "ann's key")
+    await add_note(store, "ann's key")
     renamed = await store.entries.rename(OWNER, "ann's key", "Ann's Key")
     assert (renamed.name, renamed.aliases) == ("Ann's Key", ())
 
 
 async def test_rename_through_an_alias_keeps_all_names(store: Store) -> None:
-    await note(store, "key")
+    await add_note(store, "key")
     await store.entries.alias(OWNER, "key", "spare")
     renamed = await store.entries.rename(OWNER, "spare", "third")
     assert (renamed.name, renamed.aliases) == ("third", ("key", "spare"))
 
 
 async def test_alias_is_accepted_by_each_operation(store: Store) -> None:
-    await note(store, "key")
+    await add_note(store, "key")
     assert (await store.entries.alias(OWNER, "key", "spare")).aliases == ("spare",)
     assert (await store.entries.write(OWNER, "spare", "At Ann's.")).name == "key"
     assert (await store.entries.get(OWNER, "spare")).content == "At Ann's."
     assert (await store.entries.remove(OWNER, "spare")).name == "key"
-    assert await names(store) == []
+    assert await list_names(store) == []
 
 
 async def test_write_replaces_only_the_content(store: Store) -> None:
@@ -115,28 +115,28 @@ async def test_write_sets_author_and_trust(store: Store) -> None:
 
 
 async def test_remove_frees_the_name_and_all_aliases(store: Store) -> None:
-    await note(store, "key")
+    await add_note(store, "key")
     await store.entries.alias(OWNER, "key", "spare")
     await store.entries.remove(OWNER, "key")
     for name in ("key", "spare"):
-        await note(store, name)
-    assert await names(store) == ["spare", "key"]
+        await add_note(store, name)
+    assert await list_names(store) == ["spare", "key"]
 
 
 @pytest.mark.parametrize("same", ["ann's key", "ANN'S KEY", "  Ann's\t key ", "Ａｎｎ's key", "Ann's\u00a0key"])
 async def test_names_ignore_case_width_and_spaces(store: Store, same: str) -> None:
-    await note(store, "Ann's key")
+    await add_note(store, "Ann's key")
     assert (await store.entries.get(OWNER, same)).name == "Ann's key"
     with pytest.raises(MemoryRefused, match="taken by a note"):
-        await note(store, same)
+        await add_note(store, same)
 
 
 async def test_taken_name_error_names_its_holder(store: Store) -> None:
     await store.entries.add(OWNER, NewEntry("x", name="key", kind=Kind.FACT))
     await store.entries.alias(OWNER, "key", "spare")
-    await note(store, "other")
+    await add_note(store, "other")
     with pytest.raises(MemoryRefused, match="'key' is taken by a fact"):
-        await note(store, "key")
+        await add_note(store, "key")
     for change in (store.entries.rename, store.entries.alias):
         with pytest.raises(MemoryRefused, match="'Spare' is taken by an alias of the fact 'key'"):
             await change(OWNER, "other", "Spare")
@@ -145,7 +145,7 @@ async def test_taken_name_error_names_its_holder(store: Store) -> None:
 
 async def test_unknown_name_error_suggests_the_nearest(store: Store) -> None:
     for name in ("spare key", "garden plan", "wifi"):
-        await note(store, name)
+        await add_note(store, name)
     with pytest.raises(MemoryRefused, match=r"'spare keys'.*did you mean spare key\?"):
         await store.entries.get(OWNER, "spare keys")
     with pytest.raises(MemoryRefused, match=r"did you mean garden plan\?"):
@@ -157,40 +157,40 @@ async def test_unknown_name_error_suggests_the_nearest(store: Store) -> None:
 @pytest.mark.parametrize("name", ["", " \t\n", "\u200b", "\x00\x1b", "\u2060"])
 async def test_empty_name_is_refused(store: Store, name: str) -> None:
     with pytest.raises(MemoryRefused, match="can't be empty"):
-        await note(store, name)
-    await note(store, "key")
+        await add_note(store, name)
+    await add_note(store, "key")
     for change in (store.entries.rename, store.entries.alias):
         with pytest.raises(MemoryRefused, match="can't be empty"):
             await change(OWNER, "key", name)
 
 
 async def test_name_over_120_characters_is_refused(store: Store) -> None:
-    await note(store, "n" * MAX_NAME_CHARS)
+    await add_note(store, "n" * MAX_NAME_CHARS)
     with pytest.raises(MemoryRefused, match="longer than 120 characters, and this one has 121"):
-        await note(store, "m" * (MAX_NAME_CHARS + 1))
+        await add_note(store, "m" * (MAX_NAME_CHARS + 1))
 
 
 @pytest.mark.parametrize("content", ["", "  \n ", "\x00"])
 async def test_empty_content_is_refused(store: Store, content: str) -> None:
     with pytest.raises(MemoryRefused, match="nothing to remember"):
-        await note(store, "key", content)
-    await note(store, "key")
+        await add_note(store, "key", content)
+    await add_note(store, "key")
     with pytest.raises(MemoryRefused, match="nothing to remember"):
         await store.entries.write(OWNER, "key", content)
 
 
 async def test_content_over_20000_characters_is_refused(store: Store) -> None:
-    await note(store, "long", "c" * MAX_CONTENT_CHARS)
+    await add_note(store, "long", "c" * MAX_CONTENT_CHARS)
     with pytest.raises(MemoryRefused, match="at most 20,000 characters, and this has 20,001"):
-        await note(store, "longer", "c" * (MAX_CONTENT_CHARS + 1))
+        await add_note(store, "longer", "c" * (MAX_CONTENT_CHARS + 1))
 
 
 async def test_secret_in_any_field_is_refused(store: Store) -> None:
     card = "4111 1111 1111 1111"
-    await note(store, "key")
+    await add_note(store, "key")
     for refused in (
-        note(store, "card", f"It is {card}."),
-        note(store, card),
+        add_note(store, "card", f"It is {card}."),
+        add_note(store, card),
         store.entries.rename(OWNER, "key", card),
         store.entries.alias(OWNER, "key", card),
         store.entries.write(OWNER, "key", card),
@@ -199,7 +199,7 @@ async def test_secret_in_any_field_is_refused(store: Store) -> None:
     ):
         with pytest.raises(MemoryRefused, match="looks like a card number, which I never store"):
             await refused
-    assert await names(store) == ["key"]
+    assert await list_names(store) == ["key"]
     assert await store.database.value("SELECT count(*) FROM changes") == 1
 
 
@@ -223,12 +223,12 @@ async def test_unknown_kind_survives(store: Store) -> None:
     written = await store.entries.write(OWNER, "pancakes", "Flour, eggs, milk.")
     assert written.kind == "recipe"
     assert [entry.kind for entry in await store.entries.list(OWNER, "recipe")] == ["recipe"]
-    assert await store.entries.counts(OWNER) == {"recipe": 1}
+    assert await store.entries.count_by_kind(OWNER) == {"recipe": 1}
 
 
 async def test_entries_are_separate_for_each_owner(store: Store) -> None:
-    await note(store, "key", "mine")
-    await note(store, "key", "theirs", OTHER)
+    await add_note(store, "key", "mine")
+    await add_note(store, "key", "theirs", OTHER)
     await store.entries.write(OTHER, "key", "changed")
     assert (await store.entries.get(OWNER, "key")).content == "mine"
     await store.entries.remove(OWNER, "key")
@@ -245,9 +245,9 @@ async def test_reading_creates_no_owner(store: Store) -> None:
 
 
 async def test_get_any_prefers_the_owners_own_entry(store: Store) -> None:
-    await note(store, "key", "theirs", OTHER)
+    await add_note(store, "key", "theirs", OTHER)
     assert (await store.entries.get_any("KEY", OWNER)).owner == OTHER
-    await note(store, "key", "mine")
+    await add_note(store, "key", "mine")
     assert (await store.entries.get_any("key", OWNER)).owner == OWNER
     with pytest.raises(MemoryRefused, match="name one of telegram:1, telegram:2"):
         await store.entries.get_any("key", "telegram:3")
@@ -257,9 +257,9 @@ async def test_get_any_prefers_the_owners_own_entry(store: Store) -> None:
 
 async def test_list_is_newest_first_and_paged(store: Store) -> None:
     for number in range(5):
-        await note(store, f"n{number}")
-    await note(store, "theirs", owner=OTHER)
-    assert await names(store) == ["n4", "n3", "n2", "n1", "n0"]
+        await add_note(store, f"n{number}")
+    await add_note(store, "theirs", owner=OTHER)
+    assert await list_names(store) == ["n4", "n3", "n2", "n1", "n0"]
     assert [entry.name for entry in await store.entries.list(OWNER, limit=2, offset=2)] == ["n2", "n1"]
     assert len(await store.entries.list()) == 6
 

@@ -66,7 +66,7 @@ class Family:
         settings = Settings.model_validate({"mneme_data_dir": folder, "memory_scope": MemoryScope.FAMILY})
         counter = TokenCounter()
         self.memory = MemoryServices(settings, database, counter, clock)
-        self.store = Store.over(database, clock)
+        self.store = Store.create(database, clock)
         self.budget = Budget("", ModelWindow(128_000, 8_000), counter)
         memories = MemoryPart(self.memory.daily_notes, self.memory.recall, self.memory.activation, 800)
         parts: list[PromptPart] = [SharedPart(self.memory.sharing), memories]
@@ -80,7 +80,7 @@ class Family:
     async def _budget(self, _owner: str, _model: object = None) -> Budget:
         return self.budget
 
-    def secret(self, chat: str) -> str:
+    def create_secret(self, chat: str) -> str:
         """Return a new word of a chat."""
         word = f"secret{len(self.of)}x"
         self.of[word] = chat
@@ -95,9 +95,11 @@ class Family:
         words = [word for word in self.of if entry is not None and word in entry.content]
         match what:
             case "remember":
-                await entries.add(owner, NewEntry(f"The boat key is {self.secret(chat)}"))
+                await entries.add(owner, NewEntry(f"The boat key is {self.create_secret(chat)}"))
             case "say":
-                await self.store.turn(session, user(f"the boat has {self.secret(chat)}"), assistant("I see"))
+                await self.store.commit_turn(
+                    session, user(f"the boat has {self.create_secret(chat)}"), assistant("I see")
+                )
             case "admit":
                 await sharing.admit(owner)
                 self.family.add(chat)
@@ -108,7 +110,7 @@ class Family:
                 own = [word for word, holder in self.of.items() if holder == chat]
                 self.maybe.update(own)
                 if await self.memory.undo.undo(owner) is not None:
-                    self._touched(own)
+                    self._apply(own)
             case "forget all":
                 await self.memory.forgetting.forget_all(owner)
                 self.shared -= {word for word, holder in self.of.items() if holder == chat}
@@ -124,23 +126,23 @@ class Family:
                 self.shared.update(words)
             case "unshare":
                 await sharing.unshare(owner, f"#{entry.id}")
-                self._no_longer(words)
+                self._remove_holders(words)
             case "withdraw":
                 _, number = await sharing.withdraw(entry.id)
-                self._no_longer(words)
+                self._remove_holders(words)
                 self.withdrawn[number or 0] = words
             case "forget":
                 await entries.remove(owner, f"#{entry.id}")
-                self._no_longer(words)
+                self._remove_holders(words)
             case "rewrite":
-                await entries.write(owner, f"#{entry.id}", f"The boat key is {self.secret(chat)}", Author.MODEL)
-                self._no_longer(words)
+                await entries.write(owner, f"#{entry.id}", f"The boat key is {self.create_secret(chat)}", Author.MODEL)
+                self._remove_holders(words)
             case "edit":
-                word = self.secret(chat)
+                word = self.create_secret(chat)
                 await entries.edit(owner, f"#{entry.id}", f"The boat key is {word}")
                 self.shared |= {word} if self.shared.intersection(words) else set()
                 self.maybe |= {word} if self.maybe.intersection(words) else set()
-                self._no_longer(words)
+                self._remove_holders(words)
 
     async def _reshare(self, which: int) -> None:
         """Undo a withdrawal as the bot's owner. Only entries unchanged since are shared again."""
@@ -153,26 +155,26 @@ class Family:
             self.maybe.update(words)
             del self.withdrawn[number]
 
-    def _touched(self, words: list[str]) -> None:
+    def _apply(self, words: list[str]) -> None:
         for number, withdrawn in self.withdrawn.items():
             if set(withdrawn) & set(words):
                 self.withdrawn[number] = []
 
-    def _no_longer(self, words: list[str]) -> None:
-        self._touched(words)
+    def _remove_holders(self, words: list[str]) -> None:
+        self._apply(words)
         self.shared.difference_update(words)
         self.maybe.difference_update(words)
 
-    async def request(self, session: Session) -> str:
+    async def build_request(self, session: Session) -> str:
         """Return everything in a chat's next request."""
         question = "Where is the boat key?"
-        draft = self.builder.draft(session, await self.memory.sessions.transcript(session.id), self.budget)
+        draft = self.builder.draft(session, await self.memory.sessions.read_transcript(session.id), self.budget)
         draft.question, draft.new_messages = question, [user(question)]
         prompt = await self.builder.build(draft)
         found = await self.memory.recall.recall(question, session.owner, _ALL, 50)
         return "\n".join([prompt.messages[0].content, prompt.added.text, *(result.text for result in found)])
 
-    def leaked(self, chat: str, text: str) -> Iterator[str]:
+    def find_leaks(self, chat: str, text: str) -> Iterator[str]:
         """Return the words in a chat's request that are neither its own nor shared with it."""
         for word, holder in self.of.items():
             may_be = word in self.shared | self.maybe and {chat, holder} <= self.family
@@ -201,7 +203,7 @@ def test_request_contains_nothing_that_was_not_shared(steps: list[tuple[str, str
                         continue
                 for chat in CHATS:
                     session = await family.memory.sessions.get_or_create(Address("telegram", chat))
-                    assert not list(family.leaked(chat, await family.request(session)))
+                    assert not list(family.find_leaks(chat, await family.build_request(session)))
             finally:
                 await database.close()
 
@@ -215,5 +217,5 @@ async def test_shared_entry_is_in_the_requests_of_the_others(tmp_path: Path, clo
     await family.act("1", "remember", 0)
     await family.act("1", "share", 0)
     session = await family.memory.sessions.get_or_create(Address("telegram", "2"))
-    assert "secret0x" in await family.request(session)
+    assert "secret0x" in await family.build_request(session)
     await database.close()

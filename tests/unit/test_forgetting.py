@@ -20,7 +20,7 @@ from memory.store.entry import Author, NewEntry
 from memory.store.erasure import PendingErasures
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock
-from tests.support.talk import Store, assistant, ledger_over, user
+from tests.support.talk import Store, assistant, create_ledger, user
 
 MINE, THEIRS = "telegram:1", "telegram:2"
 TEXT = "the lighthouse secretly"
@@ -29,7 +29,7 @@ TEXT = "the lighthouse secretly"
 @pytest.fixture
 async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> Store:
     """Return a store with all kinds of data for two owners."""
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     undo = Undo(database, files, PendingErasures(database), clock)
     for chat, owner in (("1", MINE), ("2", THEIRS)):
         session = await store.session(chat)
@@ -39,13 +39,13 @@ async def store(database: Database, files: MarkdownFiles, clock: FakeClock) -> S
                 "INSERT INTO inbox (channel, update_id, session_id, payload, received_at) VALUES (?, ?, ?, ?, '')",
                 ("telegram", int(chat), session.id, f'{{"text": "{TEXT}"}}'),
             )
-        await store.turn(session, user(TEXT), assistant(TEXT), inbox=(int(chat),), reply=reply)
+        await store.commit_turn(session, user(TEXT), assistant(TEXT), inbox=(int(chat),), reply=reply)
         for name in ("kept", "removed", "undone"):
             await store.entries.add(owner, NewEntry(TEXT, name=name))
         await undo.undo(owner)
         await store.entries.remove(owner, "removed")
         await store.entries.alias(owner, "kept", "lighthouse")
-        await LongTermMemory(files, ledger_over(database, clock, files)).append(owner, TEXT, Author.USER)
+        await LongTermMemory(files, create_ledger(database, clock, files)).append(owner, TEXT, Author.USER)
         await files.append_today(owner, clock(), TEXT)
     async with database.transaction() as connection:
         await connection.execute("UPDATE outbox SET state = 'sent'")
@@ -68,10 +68,10 @@ async def test_forget_all_deletes_one_owner_only(store: Store, files: MarkdownFi
     before = await count_rows_with(database, TEXT)
     assert await forgetting.forget_all(MINE) == Extent(messages=2, entries=2, files=2)
     assert await count_rows_with(database, TEXT) == before // 2
-    assert await forgetting.extent(MINE) == Extent(0, 0, 0)
-    assert await forgetting.extent(THEIRS) == Extent(messages=2, entries=2, files=2)
-    assert not files.folder(MINE).exists()
-    assert files.folder(THEIRS).exists()
+    assert await forgetting.measure_extent(MINE) == Extent(0, 0, 0)
+    assert await forgetting.measure_extent(THEIRS) == Extent(messages=2, entries=2, files=2)
+    assert not files.get_folder(MINE).exists()
+    assert files.get_folder(THEIRS).exists()
     assert {hit.owner for hit in await Search(database).find("lighthouse")} == {THEIRS}
     assert await Undo(database, files, PendingErasures(database), store.clock).undo(MINE) is None
 
@@ -80,7 +80,7 @@ async def test_forgotten_text_is_gone_from_database_wal_and_upgrade_copy(
     store: Store, files: MarkdownFiles, database: Database
 ) -> None:
     only_mine = "xylophonist"
-    await store.exchange(await store.session("1"), f"my neighbour is a {only_mine}", "yes")
+    await store.commit_exchange(await store.session("1"), f"my neighbour is a {only_mine}", "yes")
     await store.entries.add(MINE, NewEntry(f"a {only_mine} lives next door", name=only_mine))
     await store.entries.remove(MINE, only_mine)
     copy = database.path.with_name("mneme.db.format-3")
@@ -145,7 +145,7 @@ async def test_others_can_write_during_an_erasure(
     monkeypatch.setattr(erasure, "MESSAGES_PER_WRITE", 3)
     monkeypatch.setattr(erasure, "ROWS_PER_WRITE", 1)
     for number in range(60):
-        await store.exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
+        await store.commit_exchange(await store.session("1"), f"{TEXT} {number}", f"{number} {TEXT}")
     messages = "SELECT count(*) FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE c.owner_id = 1"
     forgetting = asyncio.create_task(Forgetting(database, files, PendingErasures(database)).forget_all(MINE))
     while await database.value("SELECT 1 FROM owners WHERE name = ?", (MINE,)):
@@ -156,7 +156,7 @@ async def test_others_can_write_during_an_erasure(
     for number in range(4):
         await store.entries.add(THEIRS, NewEntry(f"a boat {number}", name=f"boat {number}"))
         left.append(await database.value(messages))
-    await store.exchange(await store.session("1"), "a new lighthouse", "yes")
+    await store.commit_exchange(await store.session("1"), "a new lighthouse", "yes")
     await forgetting
     assert left == sorted(left, reverse=True)
     assert left[-1] > 0
@@ -182,7 +182,7 @@ async def test_erasure_of_rows_killed_midway_ends_at_next_start(
     assert await count_rows_with(database, TEXT) > 0
     assert await Search(database).find("lighthouse", MINE) == []
     assert await store.entries.list(MINE) == []
-    assert await Forgetting(database, files, PendingErasures(database)).extent(MINE) == Extent(0, 0, 0)
+    assert await Forgetting(database, files, PendingErasures(database)).measure_extent(MINE) == Extent(0, 0, 0)
     before = await count_rows_with(database, TEXT)
     async with start():
         assert await count_rows_with(database, TEXT) < before
@@ -196,22 +196,22 @@ async def test_text_remaining_elsewhere_is_reported_at_the_end(
         raise StoreError("the moon still knows it.")
 
     forgetting = Forgetting(database, files, PendingErasures(database))
-    forgetting.also(stays)
+    forgetting.add_store(stays)
     with pytest.raises(StoreError, match="all entries are forgotten, but not all else: the moon still knows it"):
         await forgetting.forget_all(MINE)
-    assert not files.folder(MINE).exists()
+    assert not files.get_folder(MINE).exists()
 
 
 async def test_owner_can_be_used_again_after_forget_all(store: Store, files: MarkdownFiles, database: Database) -> None:
     await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
-    await store.exchange(await store.session("1"), "a new lighthouse", "yes")
+    await store.commit_exchange(await store.session("1"), "a new lighthouse", "yes")
     await store.entries.add(MINE, NewEntry("a new one", name="kept"))
     assert len(await Search(database).find("lighthouse", MINE)) == 2
     assert [entry.name for entry in await store.entries.list(MINE)] == ["kept"]
 
 
 async def test_waiting_reply_is_still_delivered(store: Store, files: MarkdownFiles, database: Database) -> None:
-    await store.turn(await store.session("1"), user("x"), reply=OutgoingReply("telegram", "is on its way"))
+    await store.commit_turn(await store.session("1"), user("x"), reply=OutgoingReply("telegram", "is on its way"))
     await Forgetting(database, files, PendingErasures(database)).forget_all(MINE)
     assert [row["text"] for row in await database.rows("SELECT text FROM outbox WHERE session_id = ?", (MINE,))] == [
         "is on its way"

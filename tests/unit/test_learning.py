@@ -18,10 +18,10 @@ from memory.store.database import Database
 from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import Author, Entry, Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock, Person
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, create_ledger
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")
@@ -32,7 +32,7 @@ STRENGTHS = (
 
 @pytest.fixture
 def learning(database: Database, clock: FakeClock) -> Learning:
-    return Learning(database, Search(database), ledger_over(database, clock))
+    return Learning(database, Search(database), create_ledger(database, clock))
 
 
 async def learn(learning: Learning, content: str, kind: Kind = Kind.FACT, owner: str = ANN) -> Entry:
@@ -214,7 +214,7 @@ async def test_reinforcement_count_is_limited_also_for_edited_values(
         await connection.execute("UPDATE entries SET reinforcement_count = ?", (written,))
     reinforcement = Reinforcement(database)
     for _ in range(3):
-        await reinforcement.recalled([known.id])
+        await reinforcement.count_recall([known.id])
         await learn(learning, "The user likes tea.")
     count = await database.value("SELECT reinforcement_count FROM entries")
     assert count == min(MAX_REINFORCEMENTS, written + 6)
@@ -224,8 +224,8 @@ async def test_reinforcement_count_is_limited_also_for_edited_values(
 
 async def test_recall_of_missing_entries_changes_nothing(learning: Learning, database: Database) -> None:
     await learn(learning, "The user likes tea.")
-    await Reinforcement(database).recalled([])
-    await Reinforcement(database).recalled([999])
+    await Reinforcement(database).count_recall([])
+    await Reinforcement(database).count_recall([999])
     assert await database.value("SELECT reinforcement_count FROM entries") == 1
 
 
@@ -253,7 +253,7 @@ async def test_import_keeps_the_strengths_of_the_export(
     await learning.learn(ANN, NewEntry("The user lives in Lviv.", kind=Kind.FACT), home.name)
     strengths = "SELECT id, strength, superseded_by FROM entries ORDER BY id"
     before = [tuple(row) for row in await database.rows(strengths)]
-    await Portable(database, tmp_path / "memory").export(tmp_path / "export")
+    await Exporter(database, tmp_path / "memory").export(tmp_path / "export")
     other = await Opened.open(tmp_path / "other" / "mneme.db")
     try:
         await Importer(other, tmp_path / "other" / "memory").run(tmp_path / "export")

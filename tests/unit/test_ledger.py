@@ -22,11 +22,11 @@ from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.conftest import OpenApp
-from tests.support.consolidating import answered
+from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.talk import in_utc, ledger_over, what
+from tests.support.talk import create_ledger, describe_undo, in_utc
 
 OWNER = "telegram:1"
 ROOT = Path(__file__).parents[2]
@@ -35,14 +35,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def memory_md(files: MarkdownFiles) -> Path:
     """Return the path of the owner's MEMORY.md and create its folder."""
-    path = files.folder(OWNER) / "MEMORY.md"
+    path = files.get_folder(OWNER) / "MEMORY.md"
     path.parent.mkdir(parents=True)
     return path
 
 
 @pytest.fixture
 def ledger(database: Database, files: MarkdownFiles, clock: FakeClock) -> Ledger:
-    return ledger_over(database, clock, files)
+    return create_ledger(database, clock, files)
 
 
 @pytest.fixture
@@ -60,15 +60,15 @@ async def learn_with_line(ledger: Ledger, content: str, name: str, line: str = "
     async with ledger.change(OWNER, Operation.LEARN, Author.CONSOLIDATION) as change:
         entry = await change.add(NewEntry(content, name=name, kind=Kind.FACT))
         await change.edit_file(appending(line))
-        await change.know_line(entry, line)
+        await change.record_line(entry, line)
 
 
 def memory_path(app: App) -> Path:
     return app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
 
 
-def says_fact(subject: str, text: str, update: object = None) -> Callable[[object], Says]:
-    return lambda _: Says(answered("They talked.", update, (subject, text)))
+def create_fact_answer(subject: str, text: str, update: object = None) -> Callable[[object], Says]:
+    return lambda _: Says(create_answer("They talked.", update, (subject, text)))
 
 
 # One action is one undo.
@@ -76,7 +76,7 @@ def says_fact(subject: str, text: str, update: object = None) -> Callable[[objec
 
 async def test_first_undo_reverts_learned_fact_and_line_together(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Kyiv is where I live.")
-    model.consolidation = says_fact("home city", "The user lives in Kyiv.")
+    model.consolidation = create_fact_answer("home city", "The user lives in Kyiv.")
     assert "Learned: The user lives in Kyiv (/undo takes it back)" in await person.says("/new")
     assert memory_path(app).read_text() == "- The user lives in Kyiv.\n"
     assert await person.says("/undo") == "Undone: The user lives in Kyiv."
@@ -88,7 +88,7 @@ async def test_first_undo_reverts_learned_fact_and_line_together(app: App, perso
 
 async def test_undo_keeps_file_edited_by_user_and_reverts_entries(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Kyiv is where I live.")
-    model.consolidation = says_fact("home city", "The user lives in Kyiv.")
+    model.consolidation = create_fact_answer("home city", "The user lives in Kyiv.")
     await person.says("/new")
     memory_path(app).write_text("- I edit this\n- The user lives in Kyiv now.\n")
     assert await person.says("/undo") == (
@@ -102,7 +102,7 @@ async def test_undo_after_another_line_was_edited_removes_its_line(
     app: App, person: Person, model: ModelServer
 ) -> None:
     await person.says("Kyiv is where I live.")
-    model.consolidation = says_fact("home city", "The user lives in Kyiv.")
+    model.consolidation = create_fact_answer("home city", "The user lives in Kyiv.")
     await person.says("/new")
     memory_path(app).write_text("- I edit this\n- The user lives in Kyiv.\n")
     assert await person.says("/undo") == "Undone: The user lives in Kyiv."
@@ -139,12 +139,12 @@ async def test_changed_fact_replaces_its_line(
     memory_path(app).parent.mkdir(parents=True)
     memory_path(app).write_text("# Home\n- A line of mine\n")
     await person.says(former)
-    model.consolidation = says_fact(subject, former)
+    model.consolidation = create_fact_answer(subject, former)
     await person.says("/new")
     assert memory_path(app).read_text() == f"# Home\n- A line of mine\n- {former}\n"
     await person.says(newer)
     update = f"# Home\n- A line of mine\n- {former}\n- {newer}\n" if by_model else None
-    model.consolidation = says_fact(subject, newer, update)
+    model.consolidation = create_fact_answer(subject, newer, update)
     await person.says("/new")
     assert memory_path(app).read_text() == f"# Home\n- A line of mine\n- {newer}\n"
     assert f"Restored: {former}" in await person.says("/undo")
@@ -165,7 +165,7 @@ async def test_removed_fact_takes_its_line_and_undo_restores_both(
     await learn_with_line(ledger, "The rent is 900 for the garage", "garage")
     await entries.remove(OWNER, "rent")
     assert memory_md.read_text() == "* The rent is 900 for the garage\n"
-    assert what(await undo.undo(OWNER)) == ("remove", "user", ("rent", "MEMORY.md"))
+    assert describe_undo(await undo.undo(OWNER)) == ("remove", "user", ("rent", "MEMORY.md"))
     assert memory_md.read_text() == "* The rent is 900\n* The rent is 900 for the garage\n"
 
 
@@ -190,7 +190,7 @@ async def test_merged_facts_keep_one_line(ledger: Ledger, entries: EntryStore, m
     await learn_with_line(ledger, "Likes tea", "one")
     await learn_with_line(ledger, "Likes some tea", "two")
     async with ledger.change(OWNER, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-        await change.merge(await change.find("one"), [await change.find("two")])
+        await change.merge(await change.get("one"), [await change.get("two")])
     assert memory_md.read_text() == "* Likes tea\n"
     assert (await entries.get(OWNER, "two")).line == "* Likes tea"
 
@@ -203,7 +203,7 @@ async def test_rewritten_note_updates_its_line(ledger: Ledger, entries: EntrySto
 
 async def test_memory_with_a_line_in_memory_md_does_not_activate(app: App, person: Person, model: ModelServer) -> None:
     await person.says("Kyiv is where I live.")
-    model.consolidation = says_fact("home city", "The user lives in Kyiv.")
+    model.consolidation = create_fact_answer("home city", "The user lives in Kyiv.")
     await person.says("/new")
     await person.says("Which city do I live in?")
     assert str(model.requests[-1].messages).count("The user lives in Kyiv.") == 1
@@ -228,7 +228,7 @@ async def test_crash_before_the_file_is_written_keeps_edit_and_undo(
 ) -> None:
     dying = DyingFiles(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
     with pytest.raises(KeyboardInterrupt):
-        await learn_with_line(ledger_over(database, clock, dying), "Lives in Kyiv", "home")
+        await learn_with_line(create_ledger(database, clock, dying), "Lives in Kyiv", "home")
     assert not memory_md.exists()
     await ledger.finish_edits()
     assert memory_md.read_text() == "* Lives in Kyiv\n"
@@ -236,7 +236,7 @@ async def test_crash_before_the_file_is_written_keeps_edit_and_undo(
     await ledger.finish_edits()
     assert memory_md.read_text() == ""
     memory_md.write_text("* Lives in Kyiv\n")
-    assert what(await undo.undo(OWNER)) == ("learn", "consolidation", ("home", "MEMORY.md"))
+    assert describe_undo(await undo.undo(OWNER)) == ("learn", "consolidation", ("home", "MEMORY.md"))
     assert memory_md.read_text() == ""
 
 
@@ -252,7 +252,7 @@ async def test_full_disk_is_reported_and_the_edit_made_later(
 ) -> None:
     full = FullDisk(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
     with pytest.raises(StoreError, match=r"MEMORY\.md can't be written"):
-        await learn_with_line(ledger_over(database, clock, full), "Lives in Kyiv", "home")
+        await learn_with_line(create_ledger(database, clock, full), "Lives in Kyiv", "home")
     await entries.add(OWNER, NewEntry("another", name="another", kind=Kind.FACT))
     await entries.remove(OWNER, "another")
     assert memory_md.read_text() == "* Lives in Kyiv\n"
@@ -266,11 +266,11 @@ async def test_user_edit_after_a_crash_wins(
 ) -> None:
     dying = DyingFiles(memory_md.parent.parent, in_utc, recent_days=7, max_memory_size=8192)
     with pytest.raises(KeyboardInterrupt):
-        await learn_with_line(ledger_over(database, clock, dying), "Lives in Kyiv", "home")
+        await learn_with_line(create_ledger(database, clock, dying), "Lives in Kyiv", "home")
     memory_md.write_text("Mine\n")
     await ledger.finish_edits()
     assert memory_md.read_text() == "Mine\n"
-    assert what(await undo.undo(OWNER)) == ("learn", "consolidation", ("home",))
+    assert describe_undo(await undo.undo(OWNER)) == ("learn", "consolidation", ("home",))
 
 
 async def test_refused_change_leaves_entries_and_file_unchanged(
@@ -290,7 +290,7 @@ async def test_concurrent_programs_lose_no_edits(
 ) -> None:
     other = await Database.open(database.path)
     try:
-        shelves = [LongTermMemory(files, ledger), LongTermMemory(files, ledger_over(other, clock, files))]
+        shelves = [LongTermMemory(files, ledger), LongTermMemory(files, create_ledger(other, clock, files))]
         for number in range(5):
             for name, shelf in enumerate(shelves):
                 await shelf.append(OWNER, f"- {name} {number}", Author.USER)

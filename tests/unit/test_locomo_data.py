@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.locomo_data import Dialogue, Form, keep, read_dialogues
+from benchmarks.locomo_data import Dialogue, Form, read_dialogues, store_dialogue
 from memory.store.database import Database
 
 
@@ -39,7 +39,7 @@ def test_evidence_that_names_several_places_is_split(dialogue: Dialogue) -> None
 
 
 def test_first_speaker_asks_the_second_in_first_and_second_person(dialogue: Dialogue) -> None:
-    (question,) = dialogue.questions_in(Form.PERSONAL)
+    (question,) = dialogue.read_questions(Form.PERSONAL)
     assert question.text == "What happened to your boat when I was back?"
 
 
@@ -50,7 +50,7 @@ def test_first_speaker_asks_the_second_in_first_and_second_person(dialogue: Dial
 async def test_private_turn_ends_before_the_user_speaks_again(
     dialogue: Dialogue, database: Database, form: Form, turns: list[list[str]]
 ) -> None:
-    session = await keep(database, dialogue, "1", form)
+    session = await store_dialogue(database, dialogue, "1", form)
     rows = await database.rows("SELECT turn_id, role, speaker FROM messages ORDER BY id")
     kept: dict[int, list[str]] = {}
     for row in rows:

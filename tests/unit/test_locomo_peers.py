@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from benchmarks.locomo_data import Dialogue, Question, Said
-from benchmarks.locomo_figures import summary
-from benchmarks.locomo_peers import BM25, COSINES, peers
+from benchmarks.locomo_data import Dialogue, Question, SaidMessage
+from benchmarks.locomo_figures import summarize
+from benchmarks.locomo_peers import BM25, COSINES, ask_peers
 from benchmarks.locomo_plot import PERCENT, draw
 from tests.support.servers.embedder import MeaningEmbedder
 
@@ -16,15 +16,17 @@ TEXTS = ("The boats are painted green", "A heron stood in the reeds", "My cat sl
 
 
 async def test_methods_rank_by_words_or_meaning() -> None:
-    said = tuple(Said(f"D1:{number}", "Ann", text, AT) for number, text in enumerate(TEXTS))
+    said = tuple(SaidMessage(f"D1:{number}", "Ann", text, AT) for number, text in enumerate(TEXTS))
     questions = (
         Question("What colour is the boat painted?", frozenset({"D1:0"}), 4),
         Question("Where is her pet?", frozenset({"D1:2"}), 4),
     )
-    answers = await peers([Dialogue(("Ann", "Ben"), (said,), questions)], MeaningEmbedder({"pet": "cat", "cat": "cat"}))
+    answers = await ask_peers(
+        [Dialogue(("Ann", "Ben"), (said,), questions)], MeaningEmbedder({"pet": "cat", "cat": "cat"})
+    )
     assert [one.ranks for one in answers[BM25]] == [(1,), ()]
     assert answers[COSINES][1].ranks == (1,)
-    assert summary(answers[BM25])["R@5"][0] == 50.0
+    assert summarize(answers[BM25])["R@5"][0] == 50.0
 
 
 def test_chart_bars_have_proportional_lengths_and_escaped_names() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.jobs.scheduled import Maintenance
 from bot.tasks import BackgroundTasks
-from memory.mail.mailbox import InboxItem, Mailbox, Received
+from memory.mail.mailbox import InboxItem, Mailbox, ReceivedUpdate
 from memory.mail.pruning import Pruning
 from memory.runtime.usage import TokenUse, UsageLog
 from memory.store.database import Database
@@ -18,7 +18,7 @@ from memory.store.erasure import PendingErasures
 from memory.store.integrity import IntegrityCheck
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock
-from tests.support.talk import ledger_over
+from tests.support.talk import create_ledger
 
 CHAT = "telegram:12345"
 
@@ -29,7 +29,7 @@ def mailbox(database: Database, clock: FakeClock) -> Mailbox:
     return Mailbox(database, "telegram", clock)
 
 
-class Noticed(Pruning):
+class SignallingPruning(Pruning):
     """Pruning that signals each run."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
@@ -42,41 +42,41 @@ class Noticed(Pruning):
         return pruned
 
 
-def updates(*ids: int, session: str = CHAT) -> list[Received]:
-    return [Received(i, session, f'{{"update_id": {i}}}') for i in ids]
+def create_updates(*ids: int, session: str = CHAT) -> list[ReceivedUpdate]:
+    return [ReceivedUpdate(i, session, f'{{"update_id": {i}}}') for i in ids]
 
 
-async def receive_new(mailbox: Mailbox, *received: Received) -> list[InboxItem]:
+async def receive_new(mailbox: Mailbox, *received: ReceivedUpdate) -> list[InboxItem]:
     """Receive updates and return the new items."""
-    before = await mailbox.waiting()
+    before = await mailbox.list_waiting()
     await mailbox.receive(received)
-    return [item for item in await mailbox.waiting() if item not in before]
+    return [item for item in await mailbox.list_waiting() if item not in before]
 
 
-async def waiting_ids(mailbox: Mailbox) -> list[int]:
-    return [item.update_id for item in await mailbox.waiting()]
+async def list_waiting_ids(mailbox: Mailbox) -> list[int]:
+    return [item.update_id for item in await mailbox.list_waiting()]
 
 
 async def test_repeated_update_is_stored_once(mailbox: Mailbox) -> None:
-    await mailbox.receive(updates(7, 8, 7))
-    await mailbox.receive(updates(8, 9))
-    assert await waiting_ids(mailbox) == [7, 8, 9]
+    await mailbox.receive(create_updates(7, 8, 7))
+    await mailbox.receive(create_updates(8, 9))
+    assert await list_waiting_ids(mailbox) == [7, 8, 9]
 
 
 async def test_answered_update_is_not_new_when_repeated(mailbox: Mailbox) -> None:
-    (item,) = await receive_new(mailbox, *updates(7))
-    await mailbox.done([item.id])
-    await mailbox.receive(updates(7))
-    assert await waiting_ids(mailbox) == []
+    (item,) = await receive_new(mailbox, *create_updates(7))
+    await mailbox.finish([item.id])
+    await mailbox.receive(create_updates(7))
+    assert await list_waiting_ids(mailbox) == []
 
 
 async def test_concurrent_pollers_store_each_update_once(mailbox: Mailbox) -> None:
-    await asyncio.gather(*(mailbox.receive(updates(1, 2, 3)) for _ in range(5)))
-    assert await waiting_ids(mailbox) == [1, 2, 3]
+    await asyncio.gather(*(mailbox.receive(create_updates(1, 2, 3)) for _ in range(5)))
+    assert await list_waiting_ids(mailbox) == [1, 2, 3]
 
 
 async def test_received_updates_are_what_a_restart_finds(mailbox: Mailbox) -> None:
-    received = await receive_new(mailbox, *updates(7), *updates(8, session="telegram:12345:9"))
+    received = await receive_new(mailbox, *create_updates(7), *create_updates(8, session="telegram:12345:9"))
     assert [(item.session_id, item.payload, item.held) for item in received] == [
         (CHAT, '{"update_id": 7}', False),
         ("telegram:12345:9", '{"update_id": 8}', False),
@@ -86,77 +86,77 @@ async def test_received_updates_are_what_a_restart_finds(mailbox: Mailbox) -> No
 async def test_waiting_mail_and_unsent_replies_survive_a_restart(tmp_path: Path, clock: FakeClock) -> None:
     before = await Database.open(tmp_path / "mneme.db")
     mailbox = Mailbox(before, "telegram", clock)
-    (item, _) = await receive_new(mailbox, *updates(7, 8))
+    (item, _) = await receive_new(mailbox, *create_updates(7, 8))
     await mailbox.answer(CHAT, "Hello", inbox_ids=[item.id], reply_to="41")
     await before.close()
     again = await Database.open(tmp_path / "mneme.db")
     mailbox = Mailbox(again, "telegram", clock)
-    assert await waiting_ids(mailbox) == [8]
-    assert [(reply.text, reply.reply_to) for reply in await mailbox.unsent()] == [("Hello", "41")]
+    assert await list_waiting_ids(mailbox) == [8]
+    assert [(reply.text, reply.reply_to) for reply in await mailbox.list_unsent()] == [("Hello", "41")]
     await again.close()
 
 
 async def test_held_mail_stays_held_until_done(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
-    first, second = await receive_new(mailbox, *updates(7, 8))
+    first, second = await receive_new(mailbox, *create_updates(7, 8))
     await mailbox.hold([first.id])
-    assert [(i.update_id, i.held) for i in await Mailbox(database, "telegram", clock).waiting()] == [
+    assert [(i.update_id, i.held) for i in await Mailbox(database, "telegram", clock).list_waiting()] == [
         (7, True),
         (8, False),
     ]
-    await mailbox.done([first.id, second.id])
+    await mailbox.finish([first.id, second.id])
     await mailbox.hold([first.id])  # Finished mail stays finished.
-    assert await waiting_ids(mailbox) == []
+    assert await list_waiting_ids(mailbox) == []
 
 
 async def test_private_mail_being_written_is_not_treated_as_lost(mailbox: Mailbox, database: Database) -> None:
     await database.private.begin(CHAT)
-    memory = await database.private.memory()
+    memory = await database.private.get_memory_database()
     async with memory.transaction():  # The row is in the file before its text is in memory.
-        receiving = asyncio.create_task(mailbox.receive(updates(1)))
+        receiving = asyncio.create_task(mailbox.receive(create_updates(1)))
         async with asyncio.timeout(20):
             while not await database.value("SELECT count(*) FROM inbox"):  # noqa: ASYNC110  # There is no event to wait for.
                 await asyncio.sleep(0)
-        looking = asyncio.create_task(mailbox.waiting())
+        looking = asyncio.create_task(mailbox.list_waiting())
         for _ in range(5):  # Connections answer in turn, so a reader that doesn't wait is finished by then.
             await database.value("SELECT 1")
             await memory.value("SELECT 1")
     await receiving
-    assert [(item.payload, item.is_lost) for item in await looking] == [(updates(1)[0].payload, False)]
+    assert [(item.payload, item.is_lost) for item in await looking] == [(create_updates(1)[0].payload, False)]
 
 
 async def test_channels_have_separate_mail(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
     other = Mailbox(database, "other", clock)
-    await mailbox.receive(updates(7))
+    await mailbox.receive(create_updates(7))
     await mailbox.answer(CHAT, "to Telegram")
-    await other.receive(updates(7))
-    assert await waiting_ids(other) == [7]
-    assert await other.unsent() == []
-    assert await waiting_ids(mailbox) == [7]
+    await other.receive(create_updates(7))
+    assert await list_waiting_ids(other) == [7]
+    assert await other.list_unsent() == []
+    assert await list_waiting_ids(mailbox) == [7]
 
 
 async def test_replies_are_sent_in_order(mailbox: Mailbox) -> None:
     for text in ("one", "two", "three"):
         await mailbox.answer(CHAT, text)
     await mailbox.answer("telegram:99", "elsewhere")
-    assert [item.text for item in await mailbox.unsent(CHAT)] == ["one", "two", "three"]
-    assert [item.text for item in await mailbox.unsent()] == ["one", "two", "three", "elsewhere"]
+    assert [item.text for item in await mailbox.list_unsent(CHAT)] == ["one", "two", "three"]
+    assert [item.text for item in await mailbox.list_unsent()] == ["one", "two", "three", "elsewhere"]
 
 
 async def test_partially_sent_reply_remembers_its_chunks(mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "a long reply")
-    (reply,) = await mailbox.unsent()
-    await mailbox.chunk_sent(reply, ("41", "42"))
-    (reply,) = await mailbox.unsent()
+    (reply,) = await mailbox.list_unsent()
+    await mailbox.record_sent_chunk(reply, ("41", "42"))
+    (reply,) = await mailbox.list_unsent()
     assert reply.message_ids == ("41", "42")
     await mailbox.settle(reply, ("41", "42", "43"))
-    assert await mailbox.unsent() == []
+    assert await mailbox.list_unsent() == []
 
 
 async def test_abandoned_reply_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
     await mailbox.answer(CHAT, "to somebody who blocked the bot")
-    (reply,) = await mailbox.unsent()
+    (reply,) = await mailbox.list_unsent()
     await mailbox.settle(reply, (), failure="bot was blocked by the user")
-    assert await mailbox.unsent() == []
+    assert await mailbox.list_unsent() == []
     row = await database.row("SELECT state, failure FROM outbox")
     assert row is not None
     assert tuple(row) == ("given up", "bot was blocked by the user")
@@ -166,24 +166,24 @@ async def test_old_mail_and_usage_are_pruned_but_never_waiting_mail(
     database: Database, mailbox: Mailbox, clock: FakeClock
 ) -> None:
     usage = UsageLog(database, clock, ZoneInfo("UTC"))
-    items = await receive_new(mailbox, *updates(1, 2, 3))
-    await mailbox.done([items[0].id])
+    items = await receive_new(mailbox, *create_updates(1, 2, 3))
+    await mailbox.finish([items[0].id])
     await mailbox.hold([items[1].id])
     for text in ("sent", "given up", "waits"):
         await mailbox.answer(CHAT, text)
-    sent, given_up, _ = await mailbox.unsent()
+    sent, given_up, _ = await mailbox.list_unsent()
     await mailbox.settle(sent, ())
     await mailbox.settle(given_up, (), failure="blocked")
     await usage.record(TokenUse("m", "turn", 1, 1))
     pruning = Pruning(database, clock)
     clock.forward(days=29)
     assert await pruning.prune() == 0
-    (late,) = await receive_new(mailbox, *updates(4))
-    await mailbox.done([late.id])
+    (late,) = await receive_new(mailbox, *create_updates(4))
+    await mailbox.finish([late.id])
     clock.forward(days=2)
     assert await pruning.prune() == 4
-    assert await waiting_ids(mailbox) == [2, 3]
-    assert [item.text for item in await mailbox.unsent()] == ["waits"]
+    assert await list_waiting_ids(mailbox) == [2, 3]
+    assert [item.text for item in await mailbox.list_unsent()] == ["waits"]
     assert await database.value("SELECT count(*) FROM inbox") == 3
     assert await database.value("SELECT count(*) FROM usage") == 0
 
@@ -194,17 +194,17 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(
     monkeypatch.setattr("bot.jobs.scheduled.DAY_SECONDS", 0.01)
     async with start() as app:
         mailbox = Mailbox(app.database, "telegram", clock)
-        await mailbox.done(item.id for item in await receive_new(mailbox, *updates(1)))
+        await mailbox.finish(item.id for item in await receive_new(mailbox, *create_updates(1)))
     clock.forward(days=31)
     async with start() as app:
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
         mailbox = Mailbox(app.database, "telegram", clock)
-        await mailbox.done(item.id for item in await receive_new(mailbox, *updates(2)))
+        await mailbox.finish(item.id for item in await receive_new(mailbox, *create_updates(2)))
         clock.forward(days=31)
-        pruning = Noticed(app.database, clock)
+        pruning = SignallingPruning(app.database, clock)
         keeping = Maintenance(
             pruning,
-            ledger_over(app.database, clock),
+            create_ledger(app.database, clock),
             IntegrityCheck(app.database),
             PendingErasures(app.database),
         )

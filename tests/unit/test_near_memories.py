@@ -11,7 +11,7 @@ from memory.search.vectors import Embedding, Vectors
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
-from tests.support.activating import Activating
+from tests.support.activating import ActivationBench
 from tests.support.fakes import FakeClock
 from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store
@@ -28,9 +28,9 @@ OTHERS = [
 
 
 @pytest.fixture
-async def activating(database: Database, clock: FakeClock) -> Activating:
+async def activating(database: Database, clock: FakeClock) -> ActivationBench:
     """Add memories with vectors for two owners. All but those of the dog are stronger."""
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     for owner in (OWNER, OTHER):
         for text in (*OTHERS, DOG):
             await store.entries.add(owner, NewEntry(text, name=text, kind=Kind.FACT))
@@ -38,30 +38,32 @@ async def activating(database: Database, clock: FakeClock) -> Activating:
         await connection.execute("UPDATE entries SET reinforcement_count = 9 WHERE content <> ?", (DOG,))
     embedder, vectors = MeaningEmbedder(SAME), Vectors(database)
     embedding = Embedding(vectors, embedder)
-    while await embedding.some():
+    while await embedding.embed_batch():
         pass
-    return Activating.over(database, clock, ranker=Ranker(database, VectorSearch(Search(database), vectors, embedder)))
+    return ActivationBench.create(
+        database, clock, ranker=Ranker(database, VectorSearch(Search(database), vectors, embedder))
+    )
 
 
-async def _activated(activating: Activating, message: str) -> list[str]:
-    found = await activating.contextual(OWNER, message, (), 10_000, TokenCounter().text)
+async def _activate(activating: ActivationBench, message: str) -> list[str]:
+    found = await activating.select_contextual(OWNER, message, (), 10_000, TokenCounter().count)
     return [one.line.partition("] ")[2] for one in found if one.relevance]
 
 
-async def test_paraphrased_memory_activates_alone(activating: Activating) -> None:
-    assert await _activated(activating, QUESTION) == [DOG]
+async def test_paraphrased_memory_activates_alone(activating: ActivationBench) -> None:
+    assert await _activate(activating, QUESTION) == [DOG]
 
 
 @pytest.mark.usefixtures("activating")
 async def test_paraphrased_memory_needs_vectors(database: Database, clock: FakeClock) -> None:
-    by_words = Activating.over(database, clock)
-    assert await _activated(by_words, QUESTION) == []
+    by_words = ActivationBench.create(database, clock)
+    assert await _activate(by_words, QUESTION) == []
 
 
 async def test_untrusted_or_archived_memory_never_activates_by_meaning(
-    activating: Activating, database: Database
+    activating: ActivationBench, database: Database
 ) -> None:
     await database.write("UPDATE entries SET trusted = 0 WHERE content = ?", (DOG,))
-    assert await _activated(activating, QUESTION) == []
+    assert await _activate(activating, QUESTION) == []
     await database.write("UPDATE entries SET trusted = 1, archived_at = created_at WHERE content = ?", (DOG,))
-    assert await _activated(activating, QUESTION) == []
+    assert await _activate(activating, QUESTION) == []

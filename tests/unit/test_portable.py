@@ -29,23 +29,23 @@ from memory.store.erasure import PendingErasures
 from memory.transfer import importing
 from memory.transfer.archive import TooLarge, stays_inside
 from memory.transfer.backup import Backup
-from memory.transfer.exporting import TABLES, Portable
+from memory.transfer.exporting import TABLES, Exporter
 from memory.transfer.import_fields import LEFT_OUT, TAKEN
 from memory.transfer.importing import Importer
 from tests.support.fakes import FakeClock
-from tests.support.talk import Store, assistant, calls, in_utc, ledger_over, result, user
+from tests.support.talk import Store, assistant, calls, create_ledger, in_utc, result, user
 
 MINE, THEIRS = "telegram:1", "telegram:2"
 WEIRD = 'line\u2028separator\u2029 \x85 \r\n tab\t quote" \\ back\\slash 🙂 e\u0301 \u202e \x1f end'
 
 
-def files_under(root: Path) -> MarkdownFiles:
+def open_files(root: Path) -> MarkdownFiles:
     return MarkdownFiles(root / "memory", in_utc, recent_days=7, max_memory_size=8192)
 
 
 async def fill(database: Database, root: Path, clock: FakeClock) -> None:
     """Store all kinds of data for two owners."""
-    store, files = Store.over(database, clock), files_under(root)
+    store, files = Store.create(database, clock), open_files(root)
     for number, (chat, owner) in enumerate((("1", MINE), ("2", THEIRS)), 1):
         session = await store.session(chat)
         async with database.transaction() as connection:
@@ -62,13 +62,13 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
             await connection.execute(
                 "INSERT INTO preferences (chat, language) VALUES (?, 'de')", (session.address.owner,)
             )
-        turn = await store.turn(
+        turn = await store.commit_turn(
             session, user(f"{WEIRD} of {owner}"), calls("1"), result("1"), assistant("lighthouse"),
             inbox=(number,), reply=OutgoingReply("telegram", f"reply of {owner}"),
         )  # fmt: skip
-        await store.turn(session, user("again"), assistant("yes"), replaces=turn)
+        await store.commit_turn(session, user("again"), assistant("yes"), replaces=turn)
         archive = await store.archive(owner, f"archive of {owner}")
-        transcript = await store.sessions.transcript(session.id)
+        transcript = await store.sessions.read_transcript(session.id)
         assert transcript.conversation_id is not None
         await store.mark(
             transcript.conversation_id, Marker(archive.name, archive.id, clock(), transcript.messages[0].id or 0)
@@ -80,19 +80,19 @@ async def fill(database: Database, root: Path, clock: FakeClock) -> None:
         await store.entries.rename(owner, "newer", "newest")
         await store.entries.add(owner, NewEntry("removed", name="removed"))
         await store.entries.remove(owner, "removed")
-        await LongTermMemory(files, ledger_over(database, clock, files)).append(
+        await LongTermMemory(files, create_ledger(database, clock, files)).append(
             owner, f"likes tea, {owner}", Author.USER
         )
         await files.append_today(owner, clock(), WEIRD)
         await store.sessions.clear_messages(session.id)
-        await store.exchange(session, "a new conversation", "yes")
+        await store.commit_exchange(session, "a new conversation", "yes")
 
 
 @pytest.fixture
-async def full(database: Database, tmp_path: Path, clock: FakeClock) -> Portable:
+async def full(database: Database, tmp_path: Path, clock: FakeClock) -> Exporter:
     """Return an installation with all kinds of data."""
     await fill(database, tmp_path / "data", clock)
-    return Portable(database, tmp_path / "data" / "memory")
+    return Exporter(database, tmp_path / "data" / "memory")
 
 
 @pytest.fixture
@@ -103,14 +103,14 @@ async def empty(tmp_path: Path) -> AsyncIterator[Database]:
     await opened.close()
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def read_contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def imported_files(folder: Path) -> dict[str, bytes]:
+def read_imported_files(folder: Path) -> dict[str, bytes]:
     """Return the files of an export that an import reads."""
     left = {"manifest.json", *(f"rows/{table}.jsonl" for table in LEFT_OUT)}
-    return {name: data for name, data in contents(folder).items() if name not in left}
+    return {name: data for name, data in read_contents(folder).items() if name not in left}
 
 
 def damage(folder: Path, name: str, change: str) -> None:
@@ -132,14 +132,14 @@ def damage(folder: Path, name: str, change: str) -> None:
             path.write_text("".join([*lines[:-1], change, "\n"]), encoding="utf-8")
 
 
-async def test_export_round_trips_through_an_import(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_export_round_trips_through_an_import(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     counts = json.loads((tmp_path / "one" / "manifest.json").read_text())["rows"]
     done = await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert done.rows == sum(counts[table] for table in TAKEN)
-    assert await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two") == done.rows
-    assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
-    assert set(contents(tmp_path / "one")) == {
+    assert await Exporter(empty, tmp_path / "new" / "memory").export(tmp_path / "two") == done.rows
+    assert read_imported_files(tmp_path / "one") == read_imported_files(tmp_path / "two")
+    assert set(read_contents(tmp_path / "one")) == {
         "manifest.json",
         *(f"rows/{table}.jsonl" for table in TABLES),
         *(f"entries/{owner}/{kind}.md" for owner in (MINE, THEIRS) for kind in ("note", "recipe", "archive")),
@@ -151,9 +151,9 @@ async def test_entries_page_shows_the_outcome_of_an_episode(
     database: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
     episode = NewEntry("The disk was full", name="disk", kind=Kind.EPISODE, outcome="Logs were moved")
-    await Store.over(database, clock).entries.add(MINE, episode)
-    await Portable(database, tmp_path / "memory").export(tmp_path / "one")
-    page = contents(tmp_path / "one")[f"entries/{MINE}/episode.md"]
+    await Store.create(database, clock).entries.add(MINE, episode)
+    await Exporter(database, tmp_path / "memory").export(tmp_path / "one")
+    page = read_contents(tmp_path / "one")[f"entries/{MINE}/episode.md"]
     assert b"The disk was full\n\nOutcome: Logs were moved" in page
 
 
@@ -185,7 +185,7 @@ async def test_export_omits_only_tables_of_this_installation(database: Database)
 
 
 async def test_search_and_undo_work_after_an_import(
-    full: Portable, database: Database, empty: Database, tmp_path: Path, clock: FakeClock
+    full: Exporter, database: Database, empty: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
     before = [await Search(database).find(query) for query in ("lighthouse", "february", "newest", "quote")]
     await full.export(tmp_path / "one")
@@ -193,24 +193,24 @@ async def test_search_and_undo_work_after_an_import(
     assert [await Search(empty).find(query) for query in ("lighthouse", "february", "newest", "quote")] == before
     async with empty.transaction() as connection:
         await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
-    undo = Undo(empty, files_under(tmp_path / "new"), PendingErasures(empty), clock)
+    undo = Undo(empty, open_files(tmp_path / "new"), PendingErasures(empty), clock)
     undone = [await undo.undo(MINE) for _ in range(3)]
     assert [change.operation for change in undone if change] == ["edit", "remove", "add"]
-    store = Store.over(empty, clock)
+    store = Store.create(empty, clock)
     assert (await store.entries.get(MINE, "newer")).name == "newest"
-    await store.exchange(await store.session("1"), "life goes on", "yes")
+    await store.commit_exchange(await store.session("1"), "life goes on", "yes")
 
 
 async def test_export_of_one_owner_contains_no_other_and_is_importable(
-    full: Portable, empty: Database, tmp_path: Path
+    full: Exporter, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one", MINE)
-    for name, data in contents(tmp_path / "one").items():
+    for name, data in read_contents(tmp_path / "one").items():
         assert THEIRS.encode() not in data, name
         assert THEIRS not in name
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
-    await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
-    assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
+    await Exporter(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
+    assert read_imported_files(tmp_path / "one") == read_imported_files(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
 
@@ -218,21 +218,21 @@ async def test_chat_that_changed_its_owner_is_exported_in_parts(
     database: Database, empty: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
     async def talk(*, shared: bool, text: str) -> None:
-        store = Store.over(database, clock, shared_owner=shared)
+        store = Store.create(database, clock, shared_owner=shared)
         session = await store.session("1")
-        await store.turn(session, user(text), reply=OutgoingReply("telegram", text))
+        await store.commit_turn(session, user(text), reply=OutgoingReply("telegram", text))
         await store.sessions.clear_messages(session.id)
 
     await talk(shared=False, text="said alone")
     await talk(shared=True, text="said to all")
-    portable = Portable(database, tmp_path / "data" / "memory")
+    portable = Exporter(database, tmp_path / "data" / "memory")
     await portable.export(tmp_path / "one", MINE)
-    assert not any(b"said to all" in data for data in contents(tmp_path / "one").values())
+    assert not any(b"said to all" in data for data in read_contents(tmp_path / "one").values())
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     assert [hit.content for hit in await Search(empty).find("said")] == ["said alone"]
 
 
-async def test_import_reads_memory_and_log_and_names_the_rest(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_import_reads_memory_and_log_and_names_the_rest(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     (tmp_path / "one" / "memory" / MINE / "run.sh").write_text("echo")
     (tmp_path / "one" / "memory" / "telegram:9").mkdir()
@@ -254,7 +254,7 @@ async def test_import_reads_memory_and_log_and_names_the_rest(full: Portable, em
 
 
 async def test_import_keeps_members_of_an_installation_without_memory(
-    full: Portable, empty: Database, tmp_path: Path
+    full: Exporter, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one")
     await empty.write("INSERT INTO members VALUES ('telegram', 7, '2026', 0)")
@@ -320,7 +320,7 @@ def snapshot(**changed: object) -> str:
     ],
 )
 async def test_import_refuses_values_that_no_export_contains(
-    full: Portable, empty: Database, tmp_path: Path, table: str, field: str, value: object
+    full: Exporter, empty: Database, tmp_path: Path, table: str, field: str, value: object
 ) -> None:
     await full.export(tmp_path / "one")
     path = tmp_path / "one" / "rows" / f"{table}.jsonl"
@@ -334,7 +334,7 @@ async def test_import_refuses_values_that_no_export_contains(
 
 
 async def test_reminder_exported_during_its_delivery_is_due_again(
-    full: Portable, database: Database, empty: Database, tmp_path: Path
+    full: Exporter, database: Database, empty: Database, tmp_path: Path
 ) -> None:
     at = "2026-02-07T13:00:00.000Z"
     await database.write(
@@ -348,15 +348,15 @@ async def test_reminder_exported_during_its_delivery_is_due_again(
     assert tuple(row) == ("waiting", at, None)
 
 
-async def test_export_into_a_non_empty_folder_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_into_a_non_empty_folder_is_refused(full: Exporter, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "letter.txt").write_text("dear")
     with pytest.raises(StoreError, match="is not empty: name a new folder"):
         await full.export(tmp_path / "one")
-    assert set(contents(tmp_path / "one")) == {"letter.txt"}
+    assert set(read_contents(tmp_path / "one")) == {"letter.txt"}
 
 
-async def test_export_into_an_impossible_folder_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_into_an_impossible_folder_is_refused(full: Exporter, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="can't be written"):
         await full.export(tmp_path / "file" / "one")
@@ -364,14 +364,14 @@ async def test_export_into_an_impossible_folder_is_refused(full: Portable, tmp_p
         await full.export(tmp_path / "data" / "memory" / "one")
 
 
-async def test_export_of_an_unknown_owner_is_refused(full: Portable, tmp_path: Path) -> None:
+async def test_export_of_an_unknown_owner_is_refused(full: Exporter, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing of telegram:9"):
         await full.export(tmp_path / "one", "telegram:9")
     assert not (tmp_path / "one").exists()
 
 
 @pytest.mark.parametrize("there_before", [False, True])
-async def test_28_export_is_readable_by_its_owner_only(full: Portable, tmp_path: Path, *, there_before: bool) -> None:
+async def test_28_export_is_readable_by_its_owner_only(full: Exporter, tmp_path: Path, *, there_before: bool) -> None:
     one = tmp_path / "one"
     if there_before:
         one.mkdir()
@@ -382,7 +382,7 @@ async def test_28_export_is_readable_by_its_owner_only(full: Portable, tmp_path:
     assert open_to_others == []
 
 
-async def test_28_import_is_readable_by_its_owner_only(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_28_import_is_readable_by_its_owner_only(full: Exporter, empty: Database, tmp_path: Path) -> None:
     one = tmp_path / "one"
     await full.export(one)
     for path in (one, *one.rglob("*")):
@@ -397,7 +397,7 @@ async def test_28_import_is_readable_by_its_owner_only(full: Portable, empty: Da
 )
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 async def test_28_import_follows_no_links_and_reads_no_pipes(
-    full: Portable, empty: Database, tmp_path: Path, name: str, kind: str
+    full: Exporter, empty: Database, tmp_path: Path, name: str, kind: str
 ) -> None:
     one, elsewhere = tmp_path / "one", tmp_path / "elsewhere"
     await full.export(one)
@@ -416,13 +416,13 @@ async def test_28_import_follows_no_links_and_reads_no_pipes(
 
 
 async def test_import_into_a_non_empty_installation_is_refused(
-    full: Portable, database: Database, empty: Database, tmp_path: Path
+    full: Exporter, database: Database, empty: Database, tmp_path: Path
 ) -> None:
     await full.export(tmp_path / "one")
-    before = contents(tmp_path / "data" / "memory")
+    before = read_contents(tmp_path / "data" / "memory")
     with pytest.raises(StoreError, match=r"not empty \(owners\): import into a new MNEME_DATA_DIR"):
         await Importer(database, tmp_path / "data" / "memory").run(tmp_path / "one")
-    assert contents(tmp_path / "data" / "memory") == before
+    assert read_contents(tmp_path / "data" / "memory") == before
     memory = tmp_path / "new" / "memory" / MINE / "MEMORY.md"
     memory.parent.mkdir(parents=True)
     memory.write_text("written by hand")
@@ -431,7 +431,7 @@ async def test_import_into_a_non_empty_installation_is_refused(
     assert memory.read_text() == "written by hand"
 
 
-async def test_export_of_an_early_version_is_imported(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_export_of_an_early_version_is_imported(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one")
     manifest = tmp_path / "one" / "manifest.json"
     counts = json.loads(manifest.read_text())["rows"]
@@ -479,7 +479,7 @@ async def test_import_of_a_backup_is_refused(
     ],
 )
 async def test_damaged_export_imports_nothing(
-    full: Portable, empty: Database, tmp_path: Path, name: str, change: str
+    full: Exporter, empty: Database, tmp_path: Path, name: str, change: str
 ) -> None:
     await full.export(tmp_path / "one")
     damage(tmp_path / "one", name, change)
@@ -487,7 +487,7 @@ async def test_damaged_export_imports_nothing(
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in TABLES:
         assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # The names are constants.
-    assert contents(tmp_path / "new" / "memory") == {}
+    assert read_contents(tmp_path / "new" / "memory") == {}
     assert not any(".import" in path.name for path in (tmp_path / "new").iterdir())
 
 
@@ -503,18 +503,18 @@ def test_any_text_survives_export_and_import(texts: list[str], name: str) -> Non
     async def work(folder: Path) -> None:
         clock = FakeClock()
         here, there = [await Database.open(folder / place / "mneme.db") for place in ("here", "there")]
-        store = Store.over(here, clock)
+        store = Store.create(here, clock)
         session = await store.session(f"1{name}/..")
         for number, text in enumerate(texts):
-            await store.exchange(session, text, text)
+            await store.commit_exchange(session, text, text)
             await store.entries.add(session.owner, NewEntry(f"{text}.", name=f"{number}{name}", kind=f"k{name}"))
         await LongTermMemory(
-            files_under(folder / "here"), ledger_over(here, clock, files_under(folder / "here"))
+            open_files(folder / "here"), create_ledger(here, clock, open_files(folder / "here"))
         ).append(session.owner, f"x{name}", Author.USER)
-        await Portable(here, folder / "here" / "memory").export(folder / "one", session.owner)
+        await Exporter(here, folder / "here" / "memory").export(folder / "one", session.owner)
         await Importer(there, folder / "there" / "memory").run(folder / "one")
-        await Portable(there, folder / "there" / "memory").export(folder / "two")
-        assert imported_files(folder / "one") == imported_files(folder / "two")
+        await Exporter(there, folder / "there" / "memory").export(folder / "two")
+        assert read_imported_files(folder / "one") == read_imported_files(folder / "two")
         assert len(await store.entries.list(session.owner)) == len(texts)
         await here.close()
         await there.close()
@@ -525,47 +525,47 @@ def test_any_text_survives_export_and_import(texts: list[str], name: str) -> Non
 
 @pytest.mark.parametrize("owner", ["..", ".", "a/b", "a%2Fb", "a_b", "../x", ""])
 def test_owner_folder_is_unique_and_inside_the_root(tmp_path: Path, owner: str) -> None:
-    folder = files_under(tmp_path).folder(owner)
+    folder = open_files(tmp_path).get_folder(owner)
     assert folder.resolve().parent == (tmp_path / "memory").resolve()
     others = {"..", ".", "a/b", "a%2Fb", "a_b", "../x", ""} - {owner}
-    assert folder not in {files_under(tmp_path).folder(other) for other in others}
+    assert folder not in {open_files(tmp_path).get_folder(other) for other in others}
 
 
-async def test_zip_file_equals_the_folder_and_is_importable(full: Portable, empty: Database, tmp_path: Path) -> None:
+async def test_zip_file_equals_the_folder_and_is_importable(full: Exporter, empty: Database, tmp_path: Path) -> None:
     await full.export(tmp_path / "one", MINE)
-    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
+    (tmp_path / "one.zip").write_bytes(await full.export_zip(MINE, 10_000_000))
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
         assert {entry.external_attr >> 16 for entry in archive.infolist()} == {0o100600}
-    assert held == contents(tmp_path / "one")
+    assert held == read_contents(tmp_path / "one")
     await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one.zip")
-    await Portable(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
-    assert imported_files(tmp_path / "one") == imported_files(tmp_path / "two")
+    await Exporter(empty, tmp_path / "new" / "memory").export(tmp_path / "two", MINE)
+    assert read_imported_files(tmp_path / "one") == read_imported_files(tmp_path / "two")
     assert [hit.name for hit in await Search(empty).find("lighthouse", MINE)] == ["newest"]
 
 
-async def test_zip_file_over_the_size_limit_is_refused(full: Portable) -> None:
-    size = len(await full.zipped(MINE, 10_000_000))
-    assert len(await full.zipped(MINE, size)) == size
+async def test_zip_file_over_the_size_limit_is_refused(full: Exporter) -> None:
+    size = len(await full.export_zip(MINE, 10_000_000))
+    assert len(await full.export_zip(MINE, size)) == size
     for most in (size - 1, size // 2, 0):
         with pytest.raises(TooLarge):
-            await full.zipped(MINE, most)
+            await full.export_zip(MINE, most)
 
 
 async def test_zip_file_contains_no_secrets(database: Database, tmp_path: Path, clock: FakeClock) -> None:
-    store = Store.over(database, clock)
+    store = Store.create(database, clock)
     key = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
-    await store.exchange(await store.session("1"), f"my key is {key}", "It is safe.")
-    files_under(tmp_path).folder(MINE).mkdir(parents=True)
-    (files_under(tmp_path).folder(MINE) / "MEMORY.md").write_text(f"- {key}\n")
-    packed = await Portable(database, tmp_path / "memory").zipped(MINE, 10_000_000)
+    await store.commit_exchange(await store.session("1"), f"my key is {key}", "It is safe.")
+    open_files(tmp_path).get_folder(MINE).mkdir(parents=True)
+    (open_files(tmp_path).get_folder(MINE) / "MEMORY.md").write_text(f"- {key}\n")
+    packed = await Exporter(database, tmp_path / "memory").export_zip(MINE, 10_000_000)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         texts = [archive.read(name).decode() for name in archive.namelist()]
     assert not any(key in text for text in texts)
     assert sum("[secret]" in text for text in texts) >= 2
 
 
-def repacked(source: Path, target: Path, *extra: tuple[zipfile.ZipInfo, bytes], without: str = "") -> None:
+def repack(source: Path, target: Path, *extra: tuple[zipfile.ZipInfo, bytes], without: str = "") -> None:
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for entry in old.infolist():
             if entry.filename != without:
@@ -574,7 +574,7 @@ def repacked(source: Path, target: Path, *extra: tuple[zipfile.ZipInfo, bytes], 
             new.writestr(entry, content)
 
 
-def link(name: str) -> zipfile.ZipInfo:
+def create_link(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name)
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
     return entry
@@ -586,17 +586,17 @@ def link(name: str) -> zipfile.ZipInfo:
         (zipfile.ZipInfo(f"memory/{MINE}/../../../escaped.md"), b"x", "leads elsewhere"),
         (zipfile.ZipInfo("/etc/mneme-escaped"), b"x", "leads elsewhere"),
         (zipfile.ZipInfo("memory\\..\\..\\escaped.md"), b"x", "leads elsewhere"),
-        (link(f"memory/{MINE}/linked.md"), b"/etc/passwd", "is a link"),
+        (create_link(f"memory/{MINE}/linked.md"), b"/etc/passwd", "is a link"),
         (zipfile.ZipInfo("manifest.json"), b"{}", "something twice"),
     ],
     ids=lambda value: value.filename if isinstance(value, zipfile.ZipInfo) else None,
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 async def test_zip_file_with_a_path_outside_is_refused_whole(
-    full: Portable, empty: Database, tmp_path: Path, entry: zipfile.ZipInfo, content: bytes, said: str
+    full: Exporter, empty: Database, tmp_path: Path, entry: zipfile.ZipInfo, content: bytes, said: str
 ) -> None:
-    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
-    repacked(tmp_path / "one.zip", tmp_path / "bad.zip", (entry, content))
+    (tmp_path / "one.zip").write_bytes(await full.export_zip(MINE, 10_000_000))
+    repack(tmp_path / "one.zip", tmp_path / "bad.zip", (entry, content))
     root = tmp_path / "new" / "memory"
     with pytest.raises(StoreError, match=said):
         await Importer(empty, root).run(tmp_path / "bad.zip")
@@ -606,10 +606,10 @@ async def test_zip_file_with_a_path_outside_is_refused_whole(
 
 
 async def test_zip_file_that_unpacks_to_too_much_is_refused(
-    full: Portable, empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    full: Exporter, empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "one.zip").write_bytes(await full.zipped(MINE, 10_000_000))
-    repacked(tmp_path / "one.zip", tmp_path / "bomb.zip", (zipfile.ZipInfo("memory/zeros.md"), b"0" * 1_000_000))
+    (tmp_path / "one.zip").write_bytes(await full.export_zip(MINE, 10_000_000))
+    repack(tmp_path / "one.zip", tmp_path / "bomb.zip", (zipfile.ZipInfo("memory/zeros.md"), b"0" * 1_000_000))
     monkeypatch.setattr(importing, "MAX_UNPACKED_BYTES", 1_000_000)
     with pytest.raises(StoreError, match="more than an export can"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "bomb.zip")
@@ -617,9 +617,9 @@ async def test_zip_file_that_unpacks_to_too_much_is_refused(
 
 @pytest.mark.parametrize("damage_done", ["cut off", "a bit turned", "no zip", "a table missing"])
 async def test_damaged_zip_file_restores_nothing(
-    full: Portable, empty: Database, tmp_path: Path, damage_done: str
+    full: Exporter, empty: Database, tmp_path: Path, damage_done: str
 ) -> None:
-    path, packed = tmp_path / "one.zip", bytearray(await full.zipped(MINE, 10_000_000))
+    path, packed = tmp_path / "one.zip", bytearray(await full.export_zip(MINE, 10_000_000))
     path.write_bytes(packed)
     match damage_done:
         case "cut off":
@@ -632,7 +632,7 @@ async def test_damaged_zip_file_restores_nothing(
         case "no zip":
             path.write_text("PK, as they say")
         case _:
-            repacked(path, tmp_path / "less.zip", without="rows/messages.jsonl")
+            repack(path, tmp_path / "less.zip", without="rows/messages.jsonl")
             path = tmp_path / "less.zip"
     root = tmp_path / "new" / "memory"
     with pytest.raises(StoreError, match="nothing was changed"):

@@ -28,24 +28,24 @@ async def test_preferences_survive_a_restart(database: Database) -> None:
 
 async def test_language_of_the_client_is_used_and_remembered(database: Database) -> None:
     languages = Languages(PreferenceStore(database))
-    assert await languages.of(make_arrival(HOME, "uk-UA")) == "uk"
-    assert await Languages(PreferenceStore(database)).of_chat(HOME.owner) == "uk"
-    assert await languages.of(make_arrival(HOME, "pl")) == "uk"
-    assert await languages.of(make_arrival(HOME, "fr")) == "fr"
-    assert await languages.of_chat(HOME.owner) == "fr"
+    assert await languages.choose(make_arrival(HOME, "uk-UA")) == "uk"
+    assert await Languages(PreferenceStore(database)).get_for_chat(HOME.owner) == "uk"
+    assert await languages.choose(make_arrival(HOME, "pl")) == "uk"
+    assert await languages.choose(make_arrival(HOME, "fr")) == "fr"
+    assert await languages.get_for_chat(HOME.owner) == "fr"
 
 
 async def test_chosen_language_overrides_the_client(database: Database) -> None:
     preferences = PreferenceStore(database)
     await preferences.change(HOME.owner, language="es")
-    assert await Languages(preferences).of(make_arrival(HOME, "de")) == "es"
+    assert await Languages(preferences).choose(make_arrival(HOME, "de")) == "es"
 
 
 async def test_group_answers_in_each_speakers_language_and_keeps_first(database: Database) -> None:
     languages = Languages(PreferenceStore(database))
-    assert await languages.of(make_arrival(GROUP, "ru", "Ann")) == "ru"
-    assert await languages.of(make_arrival(GROUP, "zh-hans", "Bob")) == "zh"
-    assert await languages.of_chat(GROUP.owner) == "ru"
+    assert await languages.choose(make_arrival(GROUP, "ru", "Ann")) == "ru"
+    assert await languages.choose(make_arrival(GROUP, "zh-hans", "Bob")) == "zh"
+    assert await languages.get_for_chat(GROUP.owner) == "ru"
 
 
 async def test_languages_of_a_crowd_are_remembered_next_to_choices(database: Database) -> None:
@@ -62,12 +62,12 @@ async def test_languages_of_a_crowd_are_remembered_next_to_choices(database: Dat
     await Languages(preferences).expect([*crowd, *(make_arrival(address, "uk-UA") for address in strangers)])
     for kept in (preferences, PreferenceStore(database)):
         assert await kept.get(HOME.owner) == Preferences("es", "de", "Europe/Berlin")
-        assert [await kept.language(address.owner) for address in (*strangers, GROUP)] == ["uk"] * 20 + ["ru"]
+        assert [await kept.get_language(address.owner) for address in (*strangers, GROUP)] == ["uk"] * 20 + ["ru"]
         assert await kept.get("x:1") == Preferences()
 
 
 async def test_language_is_found_although_nothing_can_be_stored(database: Database) -> None:
     await database.write("DROP TABLE preferences")
     languages = Languages(PreferenceStore(database))
-    assert await languages.of(make_arrival(HOME, "de")) == "de"
-    assert await languages.of_chat(HOME.owner) == "en"
+    assert await languages.choose(make_arrival(HOME, "de")) == "de"
+    assert await languages.get_for_chat(HOME.owner) == "en"

@@ -14,7 +14,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
 from memory.log.sessions import Session
 from memory.log.turn_log import Outcome
-from memory.mail.mailbox import Mailbox, Received
+from memory.mail.mailbox import Mailbox, ReceivedUpdate
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
@@ -34,20 +34,20 @@ STEPS = st.lists(
 )
 
 
-class Lives:
+class TalkingChats:
     """Chats with normal and private talk. Every word names the kind of talk that it comes from."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.database = database
         self.clock = clock
-        self.store = Store.over(database, clock)
+        self.store = Store.create(database, clock)
         self.traces = PendingErasures(database)
         self.talks = database.private
         self.mailbox = Mailbox(database, "telegram", clock)
         self.media = MediaStore(database, clock)
         self.number = 0
 
-    def words(self, session: Session, size: int) -> str:
+    def create_words(self, session: Session, size: int) -> str:
         self.number += 1
         said = "hushhush" if session.private else "outloud"
         return " ".join(f"{said}{self.number}x{n}" for n in range(size))
@@ -61,23 +61,23 @@ class Lives:
             if session.private:
                 await self.talks.end(session.id)
         elif what == "settle":
-            for number, item in enumerate(await self.mailbox.unsent(session.id)):
+            for number, item in enumerate(await self.mailbox.list_unsent(session.id)):
                 await self.mailbox.settle(item, (str(number),), "blocked" if size % 3 == 0 else None)
         elif what == "media":
-            file = MediaFile(MediaKind.DOCUMENT, "telegram", "f", f"u{self.number}", self.words(session, 1))
-            media = await self.media.keep(session, file)
-            await self.media.learn(media, "lines", [Part("part 1", self.words(session, size))])
+            file = MediaFile(MediaKind.DOCUMENT, "telegram", "f", f"u{self.number}", self.create_words(session, 1))
+            media = await self.media.store(session, file)
+            await self.media.store_text(media, "lines", [Part("part 1", self.create_words(session, size))])
         else:
-            await self._turn(session, what, self.words(session, size))
+            await self._turn(session, what, self.create_words(session, size))
 
     async def _turn(self, session: Session, what: str, words: str) -> None:
-        received = Received(self.number, session.id, f'{{"text": "{words}"}}', str(self.number))
+        received = ReceivedUpdate(self.number, session.id, f'{{"text": "{words}"}}', str(self.number))
         await self.mailbox.receive([received])
-        (item,) = [item for item in await self.mailbox.waiting() if item.update_id == self.number]
+        (item,) = [item for item in await self.mailbox.list_waiting() if item.update_id == self.number]
         if what == "held":
             await self.mailbox.hold([item.id])
             return
-        await self.store.turn(
+        await self.store.commit_turn(
             session,
             user(words, self.clock()),
             assistant(words[::-1] if what == "failed" else words, self.clock()),
@@ -93,7 +93,7 @@ class Lives:
             await self.step(chat, "settle", 1)
 
 
-def bytes_in(folder: Path) -> bytes:
+def read_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
@@ -104,7 +104,7 @@ async def test_random_steps_leave_no_byte_of_a_private_talk(steps: list[tuple[st
         clock = FakeClock()
         database = await Database.open(Path(folder) / "mneme.db", clock=clock)
         try:
-            lives = Lives(database, clock)
+            lives = TalkingChats(database, clock)
             said = 0
             for chat, what, size in steps:
                 session = await lives.store.session(chat)
@@ -112,7 +112,7 @@ async def test_random_steps_leave_no_byte_of_a_private_talk(steps: list[tuple[st
                 said += what in ("turn", "failed") and not session.private
                 spoken = await database.rows("SELECT content FROM spoken")
                 assert not any("hush" in row["content"] or "hsuh" in row["content"] for row in spoken)
-                left = bytes_in(Path(folder))
+                left = read_bytes(Path(folder))
                 assert b"hushhush" not in left
                 assert b"hsuhhsuh" not in left
             await lives.end_all()
@@ -132,24 +132,24 @@ async def test_button_press_is_stored_without_its_message() -> None:
 
 
 async def test_private_talk_is_deleted_from_memory_at_its_end(database: Database, clock: FakeClock) -> None:
-    lives = Lives(database, clock)
+    lives = TalkingChats(database, clock)
     for what in ("turn", "private", "turn", "media", "held", "turn"):
         await lives.step("1", what, 5)
     session = await lives.store.session("1")
-    before = await lives.store.sessions.transcript(session.id)
+    before = await lives.store.sessions.read_transcript(session.id)
     assert [("hush" in m.content) for m in before.messages if m.role == "user"] == [False, True, True]
     await lives.step("1", "settle", 1)
     await lives.step("1", "end", 1)
-    after = await lives.store.sessions.transcript(session.id)
+    after = await lives.store.sessions.read_transcript(session.id)
     assert after.messages == before.messages[:2]
-    memory = await database.private.memory()
+    memory = await database.private.get_memory_database()
     for table in ("messages", "turns", "media", "media_parts", "inbox", "outbox"):
         assert await memory.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # Constants.
-    assert await lives.mailbox.waiting() == []
+    assert await lives.mailbox.list_waiting() == []
 
 
 async def test_rebuilt_index_contains_nothing_of_a_private_talk(database: Database, clock: FakeClock) -> None:
-    lives = Lives(database, clock)
+    lives = TalkingChats(database, clock)
     for what in ("turn", "private", "turn", "media"):
         await lives.step("1", what, 5)
     async with database.transaction() as connection:
@@ -160,7 +160,7 @@ async def test_rebuilt_index_contains_nothing_of_a_private_talk(database: Databa
 
 
 async def test_private_talk_survives_forget_all(database: Database, clock: FakeClock) -> None:
-    lives = Lives(database, clock)
+    lives = TalkingChats(database, clock)
     for what in ("turn", "private", "turn"):
         await lives.step("1", what, 5)
     files = MarkdownFiles(database.path.parent / "memory", in_utc, recent_days=7, max_memory_size=8192)
@@ -168,4 +168,4 @@ async def test_private_talk_survives_forget_all(database: Database, clock: FakeC
     assert (await lives.store.session("1")).private
     await lives.step("1", "turn", 5)
     await lives.end_all()
-    assert b"hushhush" not in bytes_in(database.path.parent)
+    assert b"hushhush" not in read_bytes(database.path.parent)

@@ -13,7 +13,7 @@ from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import MAX_RECORDED_RUNS, Author, Kind, NewEntry
 from tests.support.fakes import FakeClock
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, create_ledger
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")
@@ -22,7 +22,7 @@ STEPS = ["run the tests", "tag", "push"]
 
 @pytest.fixture
 def procedures(database: Database, clock: FakeClock) -> Procedures:
-    return Procedures(ledger_over(database, clock))
+    return Procedures(create_ledger(database, clock))
 
 
 async def test_workflow_is_found_by_its_task_and_steps(procedures: Procedures, database: Database) -> None:
@@ -118,7 +118,7 @@ async def test_superseded_workflow_is_neither_saved_nor_recorded(
     procedures: Procedures, database: Database, clock: FakeClock
 ) -> None:
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
-    learning = Learning(database, Search(database), ledger_over(database, clock))
+    learning = Learning(database, Search(database), create_ledger(database, clock))
     await learning.learn(ANN, NewEntry("just push", kind=Kind.WORKFLOW), "deploy")
     with pytest.raises(MemoryRefused, match="was superseded: use the workflow that took its place"):
         await procedures.save(ANN, "deploy until 2026-02-07", "", STEPS, Author.MODEL)

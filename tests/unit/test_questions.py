@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.search.query_splitting import MAX_PIECES, MAX_QUESTIONS, PIECE_WORDS, asked_in, pieces_of
+from memory.search.query_splitting import MAX_PIECES, MAX_QUESTIONS, PIECE_WORDS, find_questions, split_pieces
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from memory.search.query_splitting import MAX_PIECES, MAX_QUESTIONS, PIECE_WORDS
     ],
 )
 def test_sentence_that_asks_or_refers_back_is_extracted(message: str, asked: list[str]) -> None:
-    assert asked_in(message) == asked
+    assert find_questions(message) == asked
 
 
 @pytest.mark.parametrize(
@@ -43,17 +43,17 @@ def test_sentence_that_asks_or_refers_back_is_extracted(message: str, asked: lis
     ],
 )
 def test_message_that_asks_as_a_whole_is_not_split(message: str) -> None:
-    assert asked_in(message) == []
+    assert find_questions(message) == []
 
 
 def test_many_questions_keep_the_first_and_the_last() -> None:
     questions = [f"Who keeps dog {number}?" for number in range(1, 101)]
-    assert asked_in(" ".join(questions)) == [*questions[: MAX_QUESTIONS // 2], *questions[-MAX_QUESTIONS // 2 :]]
+    assert find_questions(" ".join(questions)) == [*questions[: MAX_QUESTIONS // 2], *questions[-MAX_QUESTIONS // 2 :]]
 
 
 def test_text_without_punctuation_is_cut_at_a_possible_question() -> None:
     spoken = "the bus broke down again and i walked home so where did ann put the red ladder and then it rained all day"
-    assert pieces_of(spoken) == ["where did ann put the red ladder and then it"]
+    assert split_pieces(spoken) == ["where did ann put the red ladder and then it"]
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_text_without_punctuation_is_cut_at_a_possible_question() -> None:
     ],
 )
 def test_text_in_other_languages_is_cut_into_overlapping_pieces(spoken: str, asked: str) -> None:
-    pieces = pieces_of(spoken)
+    pieces = split_pieces(spoken)
     assert any(asked in piece for piece in pieces)
     assert len(pieces) > 2
     assert all(piece in spoken and len(piece) < 0.7 * len(spoken) for piece in pieces)
 
 
 def test_long_message_has_few_pieces() -> None:
-    pieces = pieces_of(" ".join(f"word{number}" for number in range(1_000)))
+    pieces = split_pieces(" ".join(f"word{number}" for number in range(1_000)))
     assert len(pieces) == MAX_PIECES
     assert pieces[0].startswith("word0 ")
     assert pieces[-1].endswith("word999")
@@ -85,4 +85,4 @@ def test_long_message_has_few_pieces() -> None:
 
 
 def test_short_message_has_no_pieces() -> None:
-    assert pieces_of("i wonder where did ann put the red ladder") == []
+    assert split_pieces("i wonder where did ann put the red ladder") == []

@@ -10,7 +10,7 @@ from benchmarks.locomo_data import read_dialogues
 from benchmarks.realtalk_to_locomo import convert
 
 
-def said(key: str, speaker: str, text: str, **more: object) -> dict[str, object]:
+def create_message(key: str, speaker: str, text: str, **more: object) -> dict[str, object]:
     return {"clean_text": text, "speaker": speaker, "date_time": "29.12.2023, 22:42:04", "dia_id": key, **more}
 
 
@@ -18,9 +18,9 @@ def test_chat_is_read_with_speakers_times_pictures_and_evidence(tmp_path: Path) 
     chat = {
         "name": {"speaker_1": "Ann", "speaker_2": "Bo"},
         "session_1": [
-            said("D1:1", "Ann", "I row"),
-            said("D1:2", "Bo", "", blip_caption="a photo of a boat"),
-            said("D1:3", "Ann", "Every day"),
+            create_message("D1:1", "Ann", "I row"),
+            create_message("D1:2", "Bo", "", blip_caption="a photo of a boat"),
+            create_message("D1:3", "Ann", "Every day"),
         ],
         "events_session_1": {"agent_a": []},
         "session_1_date_time": "29.12.2023, 22:42:04",

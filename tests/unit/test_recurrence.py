@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
 from memory.reminders.reminder import Repeat, Rule
-from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, read_wish
-from memory.reminders.wording import day_and_hour, span
+from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, read_request
+from memory.reminders.wording import format_day_and_hour, format_duration
 
 KYIV = ZoneInfo("Europe/Kyiv")
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
@@ -32,12 +32,12 @@ ZONES = [
 ]
 
 
-def wall(text: str) -> datetime:
+def parse_wall_time(text: str) -> datetime:
     """Parse a naive wall-clock time."""
     return datetime.fromisoformat(text)
 
 
-def utc(text: str) -> datetime:
+def parse_utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -70,23 +70,29 @@ def test_next_time_follows_the_rule_over_clock_changes(
     repeat: Repeat, first: str, days: tuple[int, ...], after: str, expected: str
 ) -> None:
     rule = Rule(repeat, datetime.fromisoformat(first), KYIV, days)
-    assert rule.after(utc(after)) == utc(expected)
+    assert rule.find_next(parse_utc(after)) == parse_utc(expected)
 
 
 @given(
     repeat=st.sampled_from([r for r in Repeat if r is not Repeat.ONCE]),
-    first=st.datetimes(wall("2005-01-01"), wall("2040-01-01")),
+    first=st.datetimes(parse_wall_time("2005-01-01"), parse_wall_time("2040-01-01")),
     zone=st.sampled_from(ZONES).map(ZoneInfo),
     days=st.lists(st.integers(0, 6), unique=True, max_size=7).map(lambda days: tuple(sorted(days))),
-    moment=st.datetimes(wall("2005-01-01"), wall("2040-01-01"), timezones=st.just(UTC)),
+    moment=st.datetimes(parse_wall_time("2005-01-01"), parse_wall_time("2040-01-01"), timezones=st.just(UTC)),
 )
-@example(Repeat.DAILY, wall("2011-12-01T10:00"), ZoneInfo("Pacific/Apia"), (), utc("2011-12-29T21:00"))
-@example(Repeat.DAILY, wall("2026-01-01T02:15"), ZoneInfo("Australia/Lord_Howe"), (), utc("2026-10-03T12:00"))
+@example(Repeat.DAILY, parse_wall_time("2011-12-01T10:00"), ZoneInfo("Pacific/Apia"), (), parse_utc("2011-12-29T21:00"))
+@example(
+    Repeat.DAILY,
+    parse_wall_time("2026-01-01T02:15"),
+    ZoneInfo("Australia/Lord_Howe"),
+    (),
+    parse_utc("2026-10-03T12:00"),
+)
 def test_next_time_is_at_the_wall_clock_hour_without_gaps(
     repeat: Repeat, first: datetime, zone: ZoneInfo, days: tuple[int, ...], moment: datetime
 ) -> None:
     rule = Rule(repeat, first, zone, days if repeat is Repeat.WEEKLY else ())
-    coming = rule.after(moment)
+    coming = rule.find_next(moment)
     assert coming is not None
     assert coming > moment
     local = coming.astimezone(zone)
@@ -105,16 +111,19 @@ def test_next_time_is_at_the_wall_clock_hour_without_gaps(
         assert coming - moment <= timedelta(hours=50)
     # Every moment in between leads to the same time, and that time leads to another one.
     between = moment + (coming - moment) / 2
-    assert rule.after(between) == coming
-    assert (rule.after(coming) or coming) > coming
+    assert rule.find_next(between) == coming
+    assert (rule.find_next(coming) or coming) > coming
 
 
-@given(zone=st.sampled_from(ZONES).map(ZoneInfo), start=st.datetimes(wall("2010-01-01"), wall("2030-01-01")))
+@given(
+    zone=st.sampled_from(ZONES).map(ZoneInfo),
+    start=st.datetimes(parse_wall_time("2010-01-01"), parse_wall_time("2030-01-01")),
+)
 def test_daily_rule_has_one_time_on_every_existing_day(zone: ZoneInfo, start: datetime) -> None:
     rule = Rule(Repeat.DAILY, start, zone)
     since = start.replace(tzinfo=zone).astimezone(UTC)
     times, at = [], since
-    while (coming := rule.after(at)) is not None and coming <= since + timedelta(days=400):
+    while (coming := rule.find_next(at)) is not None and coming <= since + timedelta(days=400):
         times.append(coming)
         at = coming
     days = [at.astimezone(zone).date() for at in times]
@@ -137,19 +146,19 @@ def test_daily_rule_has_one_time_on_every_existing_day(zone: ZoneInfo, start: da
     ],
 )
 def test_time_without_an_offset_is_in_the_chats_zone(when: str, says: str) -> None:
-    wish = read_wish("call", when, Repeat.ONCE, "", now=NOW, zone=KYIV)
-    assert day_and_hour(wish.at, KYIV) == says
+    wish = read_request("call", when, Repeat.ONCE, "", now=NOW, zone=KYIV)
+    assert format_day_and_hour(wish.at, KYIV) == says
 
 
 def test_repeated_hour_is_the_first_unless_an_offset_says_otherwise() -> None:
-    first = read_wish("call", "2026-10-25T03:30", Repeat.ONCE, "", now=NOW, zone=KYIV)
-    second = read_wish("call", "2026-10-25T03:30+02:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
+    first = read_request("call", "2026-10-25T03:30", Repeat.ONCE, "", now=NOW, zone=KYIV)
+    second = read_request("call", "2026-10-25T03:30+02:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
     assert second.at - first.at == timedelta(hours=1)
 
 
 def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
-    wish = read_wish("call", "2026-03-29T03:30", Repeat.DAILY, "", now=NOW, zone=KYIV)
-    assert wish.rule.after(utc("2026-04-01T12:00")) == utc("2026-04-02T00:30")
+    wish = read_request("call", "2026-03-29T03:30", Repeat.DAILY, "", now=NOW, zone=KYIV)
+    assert wish.rule.find_next(parse_utc("2026-04-01T12:00")) == parse_utc("2026-04-02T00:30")
 
 
 @pytest.mark.parametrize(
@@ -183,15 +192,17 @@ def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
 )
 def test_invalid_wish_is_answered_with_the_expected_format(when: str, repeat: str, days: str, complaint: str) -> None:
     with pytest.raises(MemoryRefused) as refused:
-        read_wish("call", when, Repeat(repeat), days, now=NOW, zone=KYIV)
+        read_request("call", when, Repeat(repeat), days, now=NOW, zone=KYIV)
     assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_recurring_wish_may_begin_in_the_past() -> None:
-    assert read_wish("x", "2026-02-07T09:00", Repeat.DAILY, "", now=NOW, zone=KYIV).at == utc("2026-02-08T07:00")
-    weekly = read_wish("x", "2026-02-02T09:00", Repeat.WEEKLY, "Mon, FRIDAY", now=NOW, zone=KYIV)
-    assert (weekly.rule.days, weekly.at) == ((0, 4), utc("2026-02-09T07:00"))
+    assert read_request("x", "2026-02-07T09:00", Repeat.DAILY, "", now=NOW, zone=KYIV).at == parse_utc(
+        "2026-02-08T07:00"
+    )
+    weekly = read_request("x", "2026-02-02T09:00", Repeat.WEEKLY, "Mon, FRIDAY", now=NOW, zone=KYIV)
+    assert (weekly.rule.days, weekly.at) == ((0, 4), parse_utc("2026-02-09T07:00"))
     assert str(weekly.rule) == "weekly on Monday, Friday"
 
 
@@ -199,12 +210,12 @@ def test_recurring_wish_may_begin_in_the_past() -> None:
 def test_any_wish_is_a_future_time_or_one_sentence(when: str, repeat: Repeat, days: str) -> None:
     answer = ""
     with contextlib.suppress(MemoryRefused):
-        wish = read_wish("call", when, repeat, days, now=NOW, zone=KYIV)
-        answer = day_and_hour(wish.at, KYIV)
+        wish = read_request("call", when, repeat, days, now=NOW, zone=KYIV)
+        answer = format_day_and_hour(wish.at, KYIV)
         assert NOW < wish.at <= NOW + MAX_AHEAD + timedelta(days=366)
     if not answer:
         with pytest.raises(MemoryRefused, match=r"^[^\n]{20,400}$"):
-            read_wish("call", when, repeat, days, now=NOW, zone=KYIV)
+            read_request("call", when, repeat, days, now=NOW, zone=KYIV)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +228,7 @@ def test_any_wish_is_a_future_time_or_one_sentence(when: str, repeat: Repeat, da
 )
 def test_wish_text_is_validated(text: str, complaint: str) -> None:
     with pytest.raises(MemoryRefused, match=complaint):
-        read_wish(text, "2026-02-08T09:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
+        read_request(text, "2026-02-08T09:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
 
 
 @pytest.mark.parametrize(
@@ -225,4 +236,4 @@ def test_wish_text_is_validated(text: str, complaint: str) -> None:
     [(timedelta(minutes=5), "5 min"), (timedelta(hours=3, minutes=50), "3 h"), (timedelta(days=2), "2 days")],
 )
 def test_span_is_shown_in_its_largest_unit(length: timedelta, says: str) -> None:
-    assert span(length) == says
+    assert format_duration(length) == says

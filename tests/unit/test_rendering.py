@@ -44,7 +44,7 @@ WORDS = [
 PIECES = st.sampled_from(MARKS + WORDS)
 
 
-def shown(chunk: Chunk, kind: str) -> list[str]:
+def list_entity_texts(chunk: Chunk, kind: str) -> list[str]:
     """Return the texts of the entities of one kind."""
     units = chunk.text.encode("utf-16-le")
     return [
@@ -82,7 +82,7 @@ def test_code_that_is_split_stays_code_in_every_part() -> None:
     code = "\n".join(f"line {n}" for n in range(100))
     chunks = render(f"```python\n{code}\n```", 200)
     assert len(chunks) > 3
-    assert "\n".join("\n".join(shown(chunk, "pre")) for chunk in chunks).split() == code.split()
+    assert "\n".join("\n".join(list_entity_texts(chunk, "pre")) for chunk in chunks).split() == code.split()
 
 
 def test_text_is_split_between_paragraphs_if_possible() -> None:
@@ -92,7 +92,7 @@ def test_text_is_split_between_paragraphs_if_possible() -> None:
 
 def test_plain_words_have_no_entities_and_bold_ones_do() -> None:
     assert render("plain")[0].entities == ()
-    assert shown(render("a **bold** word")[0], "bold") == ["bold"]
+    assert list_entity_texts(render("a **bold** word")[0], "bold") == ["bold"]
 
 
 def test_invisible_text_makes_no_message() -> None:
@@ -142,7 +142,7 @@ def test_markup_like_text_is_rendered_unchanged(said: str) -> None:
 )
 def test_markup_becomes_its_entity(said: str, kind: str, what: str) -> None:
     (chunk,) = render(said)
-    assert shown(chunk, kind) == [what]
+    assert list_entity_texts(chunk, kind) == [what]
 
 
 TAGS = st.sampled_from(

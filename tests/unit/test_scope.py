@@ -16,10 +16,10 @@ from memory.search.types import Filter
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry, Priority
 from memory.store.reinforcement import Reinforcement
-from memory.store.scope import MAX_PATH_CHARS, MAX_SCOPE_CHARS, scope_matches, usable_scope
+from memory.store.scope import MAX_PATH_CHARS, MAX_SCOPE_CHARS, scope_matches, validate_scope
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock
-from tests.support.talk import in_utc, ledger_over
+from tests.support.talk import create_ledger, in_utc
 
 ANN, BEN = "telegram:1", "telegram:2"
 UTC_ZONE = ZoneInfo("UTC")
@@ -33,11 +33,11 @@ PATTERNS = st.one_of(st.text(max_size=250), st.text("ab/*?[]!-.\\ \n{}", max_siz
 @example("a" * 10_000)
 def test_valid_scope_is_unchanged_and_matches_itself(text: str) -> None:
     try:
-        scope = usable_scope(text)
+        scope = validate_scope(text)
     except MemoryRefused:
         return
     if scope is not None:
-        assert usable_scope(scope) == scope
+        assert validate_scope(scope) == scope
         assert scope_matches(scope, scope)
         assert scope_matches(scope, f"./{scope}")
 
@@ -99,15 +99,15 @@ def test_paths_and_scopes_have_a_length_limit() -> None:
     assert scope_matches("**", "a" * MAX_PATH_CHARS)
     assert not scope_matches("**", "a" * (MAX_PATH_CHARS + 1))
     assert not scope_matches("*" * (MAX_SCOPE_CHARS + 1), "a")
-    assert usable_scope("a" * MAX_SCOPE_CHARS) == "a" * MAX_SCOPE_CHARS
+    assert validate_scope("a" * MAX_SCOPE_CHARS) == "a" * MAX_SCOPE_CHARS
     with pytest.raises(MemoryRefused, match="at most 200 characters, and this one has 10,000"):
-        usable_scope("a" * 10_000)
+        validate_scope("a" * 10_000)
 
 
 @pytest.mark.parametrize("scope", ["src/[a-z", "src/a]", "a\nb", "a\x00b"])
 def test_invalid_pattern_is_refused(scope: str) -> None:
     with pytest.raises(MemoryRefused, match="is no pattern of paths: write one such as"):
-        usable_scope(scope)
+        validate_scope(scope)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_invalid_pattern_is_refused(scope: str) -> None:
     ],
 )
 def test_scopes_are_stored_in_normal_form(given_as: str | None, stored: str | None) -> None:
-    assert usable_scope(given_as) == stored
+    assert validate_scope(given_as) == stored
 
 
 @pytest.fixture
 def learning(database: Database, clock: FakeClock) -> Learning:
-    return Learning(database, Search(database), ledger_over(database, clock))
+    return Learning(database, Search(database), create_ledger(database, clock))
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def learn(
 
 
 async def find_scoped(recall: Recall, path: str, limit: int = 20, owner: str = ANN) -> list[str]:
-    return [one.hit.content for one in await recall.semantic_scoped(owner, path, limit)]
+    return [one.hit.content for one in await recall.find_for_path(owner, path, limit)]
 
 
 async def test_memories_for_a_path_precede_mentions_of_it(
@@ -159,7 +159,7 @@ async def test_memories_for_a_path_precede_mentions_of_it(
     await learn(learning, "high", "**/*.py", Kind.PITFALL)
     await learn(learning, "critical", "src/billing/invoice.py", Kind.POLICY)
     await learn(learning, "The billing of others", "docs/**")
-    await Reinforcement(database).recalled([strong])
+    await Reinforcement(database).count_recall([strong])
     assert await find_scoped(recall, "src/billing/invoice.py") == [
         "critical",
         "high",

@@ -29,7 +29,7 @@ from memory.store.entry import Kind, NewEntry
 from memory.store.erasure import PendingErasures
 from memory.store.index import reindex
 from memory.text.tokens import TokenCounter
-from memory.text.words import date_words, indexable, is_chatter, is_small_talk, query_terms
+from memory.text.words import extract_query_terms, format_date_words, is_chatter, is_small_talk, prepare_for_index
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, in_utc, result, user
 
@@ -67,11 +67,11 @@ def search(database: Database) -> Search:
     return Search(database)
 
 
-async def note(store: Store, name: str, content: str, owner: str = OWNER, kind: str = "note") -> int:
+async def add_note(store: Store, name: str, content: str, owner: str = OWNER, kind: str = "note") -> int:
     return (await store.entries.add(owner, NewEntry(content, name=name, kind=kind))).id
 
 
-async def found(search: Search, query: str, owner: str | None = OWNER, **only: Any) -> list[str]:
+async def search_names(search: Search, query: str, owner: str | None = OWNER, **only: Any) -> list[str]:
     """Return the names of entries and the texts of messages, best first."""
     hits = await search.find(query, owner, only=Filter(**only))
     return [hit.name or hit.content for hit in hits]
@@ -85,7 +85,7 @@ async def check_index(database: Database) -> None:
 
 @pytest.mark.parametrize("query", ODD_QUERIES)
 async def test_odd_text_is_a_valid_query(store: Store, search: Search, query: str) -> None:
-    await note(store, "key", "foo-bar: what's up, word?")
+    await add_note(store, "key", "foo-bar: what's up, word?")
     assert isinstance(await search.find(query, OWNER), list)
     assert isinstance(await search.find(query), list)
 
@@ -97,7 +97,7 @@ def test_any_text_can_be_stored_found_and_used_as_query(texts: list[str]) -> Non
         async with open_store() as store:
             search = Search(store.database)
             for number, text in enumerate(texts):
-                await note(store, f"n{number}", f"{text}\nneedle")
+                await add_note(store, f"n{number}", f"{text}\nneedle")
             for text in texts:
                 await search.find(text, OWNER)
             assert len(await search.find("needle", OWNER)) == len(texts)
@@ -107,16 +107,16 @@ def test_any_text_can_be_stored_found_and_used_as_query(texts: list[str]) -> Non
 
 
 async def test_operators_in_a_query_are_plain_words(store: Store, search: Search) -> None:
-    await note(store, "a", "cats and dogs")
-    await note(store, "b", "only cats")
-    assert set(await found(search, "cats NOT dogs")) == {"a", "b"}
-    assert await found(search, "dog*") == ["a"]
-    assert await found(search, "name:cats") == await found(search, "name cats")
+    await add_note(store, "a", "cats and dogs")
+    await add_note(store, "b", "only cats")
+    assert set(await search_names(search, "cats NOT dogs")) == {"a", "b"}
+    assert await search_names(search, "dog*") == ["a"]
+    assert await search_names(search, "name:cats") == await search_names(search, "name cats")
 
 
 async def test_query_of_stop_words_finds(store: Store, search: Search) -> None:
-    await note(store, "hamlet", "To be, or not to be")
-    assert await found(search, "to be or not to be") == ["hamlet"]
+    await add_note(store, "hamlet", "To be, or not to be")
+    assert await search_names(search, "to be or not to be") == ["hamlet"]
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ async def test_query_of_stop_words_finds(store: Store, search: Search) -> None:
     ],
 )
 async def test_word_is_found_by_its_other_forms(store: Store, search: Search, query: str, content: str) -> None:
-    await note(store, "n", content)
-    assert await found(search, query) == ["n"]
+    await add_note(store, "n", content)
+    assert await search_names(search, query) == ["n"]
 
 
 @pytest.mark.parametrize(
@@ -164,15 +164,15 @@ async def test_word_is_found_by_its_other_forms(store: Store, search: Search, qu
 async def test_languages_without_spaces_are_found_by_words(
     store: Store, search: Search, content: str, query: str, other: str
 ) -> None:
-    await note(store, "n", content)
-    await note(store, "m", "something else")
-    assert await found(search, query) == ["n"]
-    assert await found(search, other) == []
+    await add_note(store, "n", content)
+    await add_note(store, "m", "something else")
+    assert await search_names(search, query) == ["n"]
+    assert await search_names(search, other) == []
 
 
 async def test_single_character_is_found(store: Store, search: Search) -> None:
-    await note(store, "n", "予備の鍵は隣")
-    assert await found(search, "鍵") == ["n"]
+    await add_note(store, "n", "予備の鍵は隣")
+    assert await search_names(search, "鍵") == ["n"]
 
 
 @pytest.mark.parametrize(
@@ -188,25 +188,25 @@ async def test_single_character_is_found(store: Store, search: Search) -> None:
 async def test_cyrillic_forms_find_each_other(store: Store, search: Search, forms: str) -> None:
     words = forms.split()
     for word in words:
-        await note(store, word, f"здесь {word} лежит")
+        await add_note(store, word, f"здесь {word} лежит")
     for word in words:
-        assert set(await found(search, word)) == set(words)
+        assert set(await search_names(search, word)) == set(words)
 
 
 async def test_equal_scores_are_sorted_newest_first(store: Store, search: Search, clock: FakeClock) -> None:
     for number in range(6):
-        await note(store, f"n{number}", "the same words")
+        await add_note(store, f"n{number}", "the same words")
         clock.forward(minutes=number % 2)
     expected = ["n5", "n4", "n3", "n2", "n1", "n0"]
-    assert await found(search, "same words") == expected
+    assert await search_names(search, "same words") == expected
     await reindex(store.database)
-    assert await found(search, "same words") == expected
+    assert await search_names(search, "same words") == expected
 
 
 async def test_hits_carry_scores_and_none_is_cut_off(store: Store, search: Search) -> None:
-    await note(store, "best", "apple apple apple")
+    await add_note(store, "best", "apple apple apple")
     for number in range(60):
-        await note(store, f"n{number}", f"apple and {'pear ' * number}")
+        await add_note(store, f"n{number}", f"apple and {'pear ' * number}")
     hits = await search.find("apple", OWNER)
     assert len(hits) == 61
     scores = [hit.score for hit in hits]
@@ -220,11 +220,11 @@ async def test_names_tags_and_scope_are_searched_but_not_aliases(store: Store, s
     await store.entries.add(OWNER, NewEntry("body", name="title", tags=("label",), scope="docs/guide/**"))
     await store.entries.alias(OWNER, "title", "nickname")
     for query in ("body", "title", "label", "guide"):
-        assert await found(search, query) == ["title"]
-    assert await found(search, "nickname") == []
+        assert await search_names(search, query) == ["title"]
+    assert await search_names(search, "nickname") == []
     await store.entries.rename(OWNER, "title", "heading")
-    assert await found(search, "title") == []
-    assert await found(search, "heading") == ["heading"]
+    assert await search_names(search, "title") == []
+    assert await search_names(search, "heading") == ["heading"]
 
 
 async def test_outcome_of_an_episode_is_searched_also_after_undo(store: Store, search: Search, tmp_path: Path) -> None:
@@ -232,10 +232,10 @@ async def test_outcome_of_an_episode_is_searched_also_after_undo(store: Store, s
     await store.entries.add(OWNER, episode)
     assert (await search.find("moved", OWNER))[0].outcome == "Old logs were moved"
     await store.entries.remove(OWNER, "disk")
-    assert await found(search, "moved") == []
+    assert await search_names(search, "moved") == []
     files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
     await Undo(store.database, files, PendingErasures(store.database), store.clock).undo(OWNER)
-    assert await found(search, "moved") == ["disk"]
+    assert await search_names(search, "moved") == ["disk"]
     await check_index(store.database)
 
 
@@ -248,7 +248,7 @@ async def test_filters_limit_hits_by_kind_time_and_scope(store: Store, search: S
         await store.entries.add(OWNER, NewEntry("apple", name=name, kind=kind, scope=scope))
 
     async def left(**only: Any) -> str:
-        return "".join(sorted(await found(search, "apple", **only)))
+        return "".join(sorted(await search_names(search, "apple", **only)))
 
     assert await left() == "abcd"
     assert await left(kinds=["note"]) == "ad"
@@ -265,38 +265,42 @@ async def test_filters_limit_hits_by_kind_time_and_scope(store: Store, search: S
 
 
 async def test_archived_and_superseded_entries_are_found_unless_filtered_out(store: Store, search: Search) -> None:
-    now, former, archived = [await note(store, name, "apple") for name in ("now", "former", "archived")]
+    now, former, archived = [await add_note(store, name, "apple") for name in ("now", "former", "archived")]
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET superseded_by = ? WHERE id = ?", (now, former))
         await connection.execute("UPDATE entries SET archived_at = created_at WHERE id = ?", (archived,))
-    assert await found(search, "apple") == ["archived", "former", "now"]
-    assert await found(search, "apple", archived=False) == ["former", "now"]
-    assert await found(search, "apple", archived=True) == ["archived"]
-    assert await found(search, "apple", current=True) == ["archived", "now"]
+    assert await search_names(search, "apple") == ["archived", "former", "now"]
+    assert await search_names(search, "apple", archived=False) == ["former", "now"]
+    assert await search_names(search, "apple", archived=True) == ["archived"]
+    assert await search_names(search, "apple", current=True) == ["archived", "now"]
 
 
 async def test_owners_find_only_their_own_entries(store: Store, search: Search) -> None:
-    await note(store, "mine", "apple")
-    await note(store, "theirs", "apple", "telegram:2")
-    await store.exchange(await store.session("2"), "an apple a day", "keeps the doctor away")
-    assert await found(search, "apple") == ["mine"]
-    assert set(await found(search, "apple", "telegram:2")) == {"theirs", "an apple a day", "keeps the doctor away"}
-    assert await found(search, "apple", "telegram:3") == []
-    assert len(await found(search, "apple", None)) == 4
+    await add_note(store, "mine", "apple")
+    await add_note(store, "theirs", "apple", "telegram:2")
+    await store.commit_exchange(await store.session("2"), "an apple a day", "keeps the doctor away")
+    assert await search_names(search, "apple") == ["mine"]
+    assert set(await search_names(search, "apple", "telegram:2")) == {
+        "theirs",
+        "an apple a day",
+        "keeps the doctor away",
+    }
+    assert await search_names(search, "apple", "telegram:3") == []
+    assert len(await search_names(search, "apple", None)) == 4
     for query in ("o1", "o2", "owner o2", "telegram"):
-        assert await found(search, query) == []
+        assert await search_names(search, query) == []
 
 
 async def test_owners_find_only_their_own_entries_with_largest_ids(store: Store, search: Search) -> None:
     async with store.database.transaction() as connection:  # Raises the next id far beyond any real one.
         await connection.execute("INSERT OR REPLACE INTO sqlite_sequence (name, seq) VALUES ('entries', 1 << 37)")
     for owner in (OWNER, "telegram:2", "telegram:3"):
-        await note(store, f"of {owner}", "apple", owner)
+        await add_note(store, f"of {owner}", "apple", owner)
     for owner in (OWNER, "telegram:2", "telegram:3"):
-        assert await found(search, "apple", owner) == [f"of {owner}"]
+        assert await search_names(search, "apple", owner) == [f"of {owner}"]
     await store.entries.remove("telegram:2", "of telegram:2")
-    assert await found(search, "apple", "telegram:2") == []
-    assert set(await found(search, "apple", None)) == {f"of {OWNER}", "of telegram:3"}
+    assert await search_names(search, "apple", "telegram:2") == []
+    assert set(await search_names(search, "apple", None)) == {f"of {OWNER}", "of telegram:3"}
     await check_index(store.database)
 
 
@@ -304,67 +308,67 @@ async def test_message_is_found_by_words_speaker_date_and_neighbours(
     store: Store, search: Search, clock: FakeClock
 ) -> None:
     session = await store.session()
-    await store.turn(session, Message(Role.USER, "Where is the lighthouse?", clock(), speaker="Olena"))
-    await store.turn(session, assistant("In Odesa.", clock()))
-    await store.turn(session, user("Thanks a lot", clock()))
-    await store.turn(session, user("Unrelated matters", clock()))
+    await store.commit_turn(session, Message(Role.USER, "Where is the lighthouse?", clock(), speaker="Olena"))
+    await store.commit_turn(session, assistant("In Odesa.", clock()))
+    await store.commit_turn(session, user("Thanks a lot", clock()))
+    await store.commit_turn(session, user("Unrelated matters", clock()))
     hits = await search.find("lighthouse", OWNER)
     assert [hit.content for hit in hits] == ["Where is the lighthouse?", "In Odesa.", "Thanks a lot"]
     assert hits[0].score > hits[1].score > hits[2].score
     assert (hits[0].kind, hits[0].name, hits[0].source, hits[1].source) == (MESSAGE_KIND, None, "Olena", "assistant")
-    assert (await found(search, "olena"))[0] == "Where is the lighthouse?"
-    assert len(await found(search, "february saturday")) == 4
-    assert await found(search, "march") == []
+    assert (await search_names(search, "olena"))[0] == "Where is the lighthouse?"
+    assert len(await search_names(search, "february saturday")) == 4
+    assert await search_names(search, "march") == []
 
 
 async def test_neighbours_are_in_one_conversation(store: Store, search: Search) -> None:
     session = await store.session()
-    await store.exchange(session, "the lighthouse", "is white")
+    await store.commit_exchange(session, "the lighthouse", "is white")
     await store.sessions.clear_messages(session.id)
-    await store.exchange(session, "something", "else")
-    assert await found(search, "lighthouse") == ["the lighthouse", "is white"]
+    await store.commit_exchange(session, "something", "else")
+    assert await search_names(search, "lighthouse") == ["the lighthouse", "is white"]
 
 
 async def test_tool_calls_and_results_are_not_searched(store: Store, search: Search) -> None:
     session = await store.session()
-    await store.turn(session, user("say it"), calls("1"), result("1", "apple result"), assistant("done"))
-    assert await found(search, "apple memory_file") == []
+    await store.commit_turn(session, user("say it"), calls("1"), result("1", "apple result"), assistant("done"))
+    assert await search_names(search, "apple memory_file") == []
 
 
 async def test_retried_turn_leaves_the_index(store: Store, search: Search) -> None:
     session = await store.session()
-    await store.exchange(session, "before", "yes")
-    first = await store.exchange(session, "the zebra question", "a wrong answer")
-    await store.turn(session, user("the zebra question"), assistant("a right answer"), replaces=first)
-    assert await found(search, "wrong") == []
-    assert (await found(search, "zebra"))[0] == "the zebra question"
-    assert (await found(search, "zebra")).count("the zebra question") == 1
+    await store.commit_exchange(session, "before", "yes")
+    first = await store.commit_exchange(session, "the zebra question", "a wrong answer")
+    await store.commit_turn(session, user("the zebra question"), assistant("a right answer"), replaces=first)
+    assert await search_names(search, "wrong") == []
+    assert (await search_names(search, "zebra"))[0] == "the zebra question"
+    assert (await search_names(search, "zebra")).count("the zebra question") == 1
     await check_index(store.database)
 
 
 async def test_deleted_session_leaves_the_index(store: Store, search: Search) -> None:
     session, other = await store.session(), await store.session("2")
-    await store.exchange(session, "a zebra", "yes")
-    await store.exchange(other, "another zebra", "no")
+    await store.commit_exchange(session, "a zebra", "yes")
+    await store.commit_exchange(other, "another zebra", "no")
     assert await store.sessions.delete(session.id)
-    assert await found(search, "zebra", None) == ["another zebra", "no"]
+    assert await search_names(search, "zebra", None) == ["another zebra", "no"]
     await check_index(store.database)
 
 
 async def test_forgotten_text_leaves_the_index(store: Store, search: Search, tmp_path: Path) -> None:
-    await note(store, "mine", "zebra")
-    await store.exchange(await store.session(), "a zebra", "yes")
-    await store.exchange(await store.session("2"), "another zebra", "no")
+    await add_note(store, "mine", "zebra")
+    await store.commit_exchange(await store.session(), "a zebra", "yes")
+    await store.commit_exchange(await store.session("2"), "another zebra", "no")
     files = MarkdownFiles(tmp_path, in_utc, recent_days=7, max_memory_size=8192)
     await Forgetting(store.database, files, PendingErasures(store.database)).forget_all(OWNER)
-    assert await found(search, "zebra", None) == ["another zebra", "no"]
+    assert await search_names(search, "zebra", None) == ["another zebra", "no"]
     await check_index(store.database)
 
 
 async def test_failed_turn_is_found(store: Store, search: Search) -> None:
     session = await store.session()
-    await store.turn(session, user("a zebra?"), outcome=Outcome.FAILED)
-    assert await found(search, "zebra") == ["a zebra?"]
+    await store.commit_turn(session, user("a zebra?"), outcome=Outcome.FAILED)
+    assert await search_names(search, "zebra") == ["a zebra?"]
 
 
 @contextlib.asynccontextmanager
@@ -373,7 +377,7 @@ async def open_store() -> AsyncIterator[Store]:
     with tempfile.TemporaryDirectory() as folder:
         database = await Database.open(Path(folder) / "mneme.db")
         try:
-            yield Store.over(database, FakeClock())
+            yield Store.create(database, FakeClock())
         finally:
             await database.close()
 
@@ -393,7 +397,7 @@ def test_index_always_equals_a_rebuilt_one(steps: list[tuple[str, str, str]]) ->
     async def work() -> None:
         async with open_store() as store:
             for step, chat, text in steps:
-                await do(store, step, chat, text)
+                await run_step(store, step, chat, text)
             await check_index(store.database)
             search = Search(store.database)
             queries = ["apple", "鍵", "ключ", "strasse", "user", "february", "ok"]
@@ -404,16 +408,16 @@ def test_index_always_equals_a_rebuilt_one(steps: list[tuple[str, str, str]]) ->
     asyncio.run(work())
 
 
-async def do(store: Store, step: str, chat: str, text: str) -> None:
+async def run_step(store: Store, step: str, chat: str, text: str) -> None:
     session = await store.sessions.get_or_create(Address("telegram", chat))
-    last = await store.turns.last(session.id)
+    last = await store.turns.find_last(session.id)
     match step:
         case "exchange":
-            await store.turn(session, user(f"{text} asked"), user(text), assistant(f"{text} answered"))
+            await store.commit_turn(session, user(f"{text} asked"), user(text), assistant(f"{text} answered"))
         case "tools":
-            await store.turn(session, user(text), calls("1"), result("1", text), assistant(f"{text} done"))
+            await store.commit_turn(session, user(text), calls("1"), result("1", text), assistant(f"{text} done"))
         case "retry" if last is not None:
-            await store.turn(session, *last.user_messages, assistant(f"{text} again"), replaces=last.id)
+            await store.commit_turn(session, *last.user_messages, assistant(f"{text} again"), replaces=last.id)
         case "new":
             await store.sessions.clear_messages(session.id)
         case "compact":
@@ -444,16 +448,16 @@ async def do(store: Store, step: str, chat: str, text: str) -> None:
     ],
 )
 def test_query_terms_are_stemmed_and_quoted(text: str, terms: list[str]) -> None:
-    assert query_terms(text) == terms
+    assert extract_query_terms(text) == terms
 
 
 def test_query_has_at_most_40_terms() -> None:
-    assert len(query_terms(" ".join(f"w{n}" for n in range(1000)))) == 40
+    assert len(extract_query_terms(" ".join(f"w{n}" for n in range(1000)))) == 40
 
 
 @given(st.text(max_size=300))
 def test_query_term_can_not_escape_its_quotes(text: str) -> None:
-    for term in query_terms(text):
+    for term in extract_query_terms(text):
         assert term.startswith('"')
         assert term.removesuffix(" *").endswith('"')
         assert '"' not in term.removesuffix(" *")[1:-1]
@@ -473,7 +477,7 @@ def test_query_term_can_not_escape_its_quotes(text: str) -> None:
 )
 def test_indexable_text_changes_only_with_a_rebuilding_migration(text: str | None, indexed: str | None) -> None:
     """If a change is intended, add REBUILD to the end of MIGRATIONS and update the expectation."""
-    assert indexable(text) == indexed
+    assert prepare_for_index(text) == indexed
 
 
 @pytest.mark.parametrize(
@@ -485,7 +489,7 @@ def test_indexable_text_changes_only_with_a_rebuilding_migration(text: str | Non
     ],
 )
 def test_date_is_found_by_year_month_day_and_weekday(moment: str | None, words: str | None) -> None:
-    assert date_words(moment) == words
+    assert format_date_words(moment) == words
 
 
 @pytest.mark.parametrize(
@@ -503,7 +507,7 @@ def test_informative_word_is_no_small_talk(text: str) -> None:
 
 
 def test_moment_of_the_clock_is_a_date() -> None:
-    assert date_words(datetime(2026, 5, 3, tzinfo=UTC).isoformat()) == "2026 May 3 Sunday"
+    assert format_date_words(datetime(2026, 5, 3, tzinfo=UTC).isoformat()) == "2026 May 3 Sunday"
 
 
 async def test_owner_of_most_entries_finds_only_their_own(store: Store, search: Search) -> None:
@@ -522,11 +526,13 @@ async def test_reading_only_the_best_messages_omits_none_of_them(
 ) -> None:
     session = await store.session()
     for number in range(90):
-        await store.exchange(session, f"{'lighthouse ' * (1 + number % 7)} number {number}", f"the lighthouse {number}")
+        await store.commit_exchange(
+            session, f"{'lighthouse ' * (1 + number % 7)} number {number}", f"the lighthouse {number}"
+        )
         if number % 10 == 0:
             clock.forward(minutes=1)
-            await note(store, f"n{number}", f"a lighthouse {'word ' * (number % 4)}", owner=session.owner)
-    best = (await search.for_message("lighthouse", session.owner, 0)).passages
+            await add_note(store, f"n{number}", f"a lighthouse {'word ' * (number % 4)}", owner=session.owner)
+    best = (await search.find_for_message("lighthouse", session.owner, 0)).passages
     everything = await search.find("lighthouse", session.owner, only=Filter(kinds=PASSAGE_KINDS, archived=False))
     assert len(best) == PASSAGES < len(everything)
     assert [(hit.kind, hit.id) for hit in best] == [(hit.kind, hit.id) for hit in everything][:PASSAGES]

@@ -20,13 +20,13 @@ from bot.features.skills.folder import (
     Skill,
     SkillRefused,
     Skills,
+    build_skill_prompt,
     make_package,
     read_package,
     read_skill,
-    skill_prompt,
 )
 from memory.text.tokens import TokenCounter
-from tests.support.hostile_skills import crafted_skills, skill_with
+from tests.support.hostile_skills import create_hostile_skills, create_skill
 
 TRAINS = """\
 ---
@@ -41,7 +41,7 @@ Ask where to.
 """
 
 
-def zipped(*files: tuple[str | zipfile.ZipInfo, str | bytes]) -> bytes:
+def create_zip(*files: tuple[str | zipfile.ZipInfo, str | bytes]) -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files:
@@ -90,9 +90,9 @@ def test_invalid_skill_is_refused_in_a_sentence(text: str) -> None:
         read_skill(text)
 
 
-@pytest.mark.parametrize("name", crafted_skills())
+@pytest.mark.parametrize("name", create_hostile_skills())
 def test_hostile_front_matter_is_refused_without_much_work(name: str) -> None:
-    text, steps = crafted_skills()[name], 0
+    text, steps = create_hostile_skills()[name], 0
 
     def count(*_: object) -> None:
         nonlocal steps
@@ -125,18 +125,18 @@ async def test_refused_skill_is_parsed_once_until_it_changes(tmp_path: Path, mon
         return read_skill(text)
 
     monkeypatch.setattr("bot.features.skills.folder.read_skill", count)
-    folder = install_skill(tmp_path, "trains", skill_with("a: *a"))
+    folder = install_skill(tmp_path, "trains", create_skill("a: *a"))
     for _ in range(3):
-        assert await skills.all() == []
+        assert await skills.list() == []
     assert parsed.total() == 1
     (folder / "SKILL.md").write_text(TRAINS)
-    assert [skill.name for skill in await skills.all()] == ["trains"]
+    assert [skill.name for skill in await skills.list()] == ["trains"]
 
 
 async def test_skill_file_with_an_undecodable_name_is_listed(tmp_path: Path) -> None:
     folder = install_skill(tmp_path, "trains", TRAINS)
     (folder / os.fsdecode(b"half-\xff.txt")).write_text("x")
-    text = await Skills(tmp_path).text("trains")
+    text = await Skills(tmp_path).read_text("trains")
     assert text.encode().decode() == text
     assert "half-" in text
 
@@ -163,16 +163,16 @@ def test_written_skill_is_read_unchanged(name: str, description: str, body: str)
 
 async def test_edited_skill_is_used_at_once_and_invalid_explained(tmp_path: Path) -> None:
     skills = Skills(tmp_path)
-    assert await skills.all() == []
+    assert await skills.list() == []
     folder = install_skill(tmp_path, "trains", TRAINS)
     install_skill(tmp_path, "other", TRAINS)
     (tmp_path / "skills" / "empty").mkdir()
-    assert [skill.name for skill in await skills.all()] == ["trains"]
+    assert [skill.name for skill in await skills.list()] == ["trains"]
     look = skills.scan()
     assert look["other"] == "its folder has to be called trains"
     assert look["empty"] == "it has no SKILL.md that can be read"
     (folder / "SKILL.md").write_text(TRAINS.replace("Looks up", "Finds all"))
-    (skill,) = await skills.all()
+    (skill,) = await skills.list()
     assert skill.description.startswith("Finds all")
 
 
@@ -182,65 +182,65 @@ async def test_skill_text_includes_only_its_own_files(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("the key")
     (folder / "link.md").symlink_to(tmp_path / "secret")
     (folder / "run.bin").write_bytes(b"\0\1")
-    text = await skills.text("trains")
+    text = await skills.read_text("trains")
     assert "Ask where to." in text
     assert "routes.md" in text
-    assert await skills.text(" trains ", "routes.md") == "Kyiv to Lviv\n\n[other files: link.md, run.bin]"
+    assert await skills.read_text(" trains ", "routes.md") == "Kyiv to Lviv\n\n[other files: link.md, run.bin]"
     for name in ("../../secret", "link.md", "/etc/passwd", "run.bin", "nothing.md", "routes.md/..", "\0"):
         with pytest.raises(SkillRefused):
-            await skills.text("trains", name)
+            await skills.read_text("trains", name)
     for name in ("..", "", "trains/..", "none"):
         with pytest.raises(SkillRefused):
-            await skills.text(name)
+            await skills.read_text(name)
 
 
 def test_descriptions_are_cut_before_a_skill_is_left_out() -> None:
-    count = TokenCounter().text
+    count = TokenCounter().count
     few = [Skill(f"skill-{number}", "word " * 80) for number in range(4)]
-    text, left_out = skill_prompt(few, count)
+    text, left_out = build_skill_prompt(few, count)
     assert left_out == []
     assert count(text) <= MAX_PROMPT_TOKENS
     assert all(skill.name in text for skill in few)
     many = [Skill(f"skill-{number:02}", "word " * 80) for number in range(40)]
-    text, left_out = skill_prompt(many, count)
+    text, left_out = build_skill_prompt(many, count)
     assert count(text) <= MAX_PROMPT_TOKENS
     assert left_out == [skill.name for skill in many if skill.name not in text]
-    assert skill_prompt([], count) == ("", [])
+    assert build_skill_prompt([], count) == ("", [])
 
 
 @pytest.mark.parametrize("place", ["", "trains/", "trains-main/"])
 async def test_zip_file_becomes_a_folder(tmp_path: Path, place: str) -> None:
     skills = Skills(tmp_path)
     package = read_package(
-        zipped((f"{place}SKILL.md", TRAINS), (f"{place}ref/a.md", "A"), ("__MACOSX/x", "clutter"), ("ref/", ""))
+        create_zip((f"{place}SKILL.md", TRAINS), (f"{place}ref/a.md", "A"), ("__MACOSX/x", "clutter"), ("ref/", ""))
     )
     assert package is not None
     assert sorted(package.files) == ["SKILL.md", "ref/a.md"]
-    await skills.keep(package)
+    await skills.store(package)
     assert (tmp_path / "skills/trains/ref/a.md").read_text() == "A"
     assert stat.S_IMODE((tmp_path / "skills/trains/SKILL.md").stat().st_mode) == 0o600
-    assert [skill.name for skill in await skills.all()] == ["trains"]
+    assert [skill.name for skill in await skills.list()] == ["trains"]
     with pytest.raises(SkillRefused, match="There is a skill trains already"):
-        await skills.keep(package)
+        await skills.store(package)
     assert [path.name for path in (tmp_path / "skills").iterdir()] == ["trains"]
 
 
-def link(name: str) -> zipfile.ZipInfo:
+def create_link(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name)
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
     return entry
 
 
-def locked() -> bytes:
-    content = bytearray(zipped(("SKILL.md", TRAINS)))
+def create_locked_zip() -> bytes:
+    content = bytearray(create_zip(("SKILL.md", TRAINS)))
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(mark) + offset] |= 1
     return bytes(content)
 
 
-def lying() -> bytes:
+def create_lying_zip() -> bytes:
     """Return a zip file that declares a smaller size than it unpacks to."""
-    content = zipped(("SKILL.md", TRAINS), ("big", b"0" * 50_000_000))
+    content = create_zip(("SKILL.md", TRAINS), ("big", b"0" * 50_000_000))
     size = (50_000_000).to_bytes(4, "little")
     return content.replace(size, (10).to_bytes(4, "little"))
 
@@ -248,16 +248,16 @@ def lying() -> bytes:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (zipped(("SKILL.md", TRAINS), ("../up.md", "x")), "leads elsewhere"),
-        (zipped(("SKILL.md", TRAINS), ("/etc/x", "x")), "leads elsewhere"),
-        (zipped(("SKILL.md", TRAINS), ("a\\..\\..\\x", "x")), "leads elsewhere"),
-        (zipped(("SKILL.md", TRAINS), (link("l"), "/etc/passwd")), "leads elsewhere"),
-        (zipped(("SKILL.md", TRAINS), ("bomb", b"0" * (MAX_PACKAGE_BYTES + 1))), "has at most 100 files and 4 MB"),
-        (zipped(("SKILL.md", TRAINS), *((f"{n}", "") for n in range(100))), "has at most 100 files"),
-        (zipped(("SKILL.md", TRAINS), ("A.md", "a"), ("a.md", "b")), "has at most"),
-        (zipped(("SKILL.md", "no front matter")), "does not begin with its name"),
-        (locked(), "damaged or locked"),
-        (lying(), "damaged or locked"),
+        (create_zip(("SKILL.md", TRAINS), ("../up.md", "x")), "leads elsewhere"),
+        (create_zip(("SKILL.md", TRAINS), ("/etc/x", "x")), "leads elsewhere"),
+        (create_zip(("SKILL.md", TRAINS), ("a\\..\\..\\x", "x")), "leads elsewhere"),
+        (create_zip(("SKILL.md", TRAINS), (create_link("l"), "/etc/passwd")), "leads elsewhere"),
+        (create_zip(("SKILL.md", TRAINS), ("bomb", b"0" * (MAX_PACKAGE_BYTES + 1))), "has at most 100 files and 4 MB"),
+        (create_zip(("SKILL.md", TRAINS), *((f"{n}", "") for n in range(100))), "has at most 100 files"),
+        (create_zip(("SKILL.md", TRAINS), ("A.md", "a"), ("a.md", "b")), "has at most"),
+        (create_zip(("SKILL.md", "no front matter")), "does not begin with its name"),
+        (create_locked_zip(), "damaged or locked"),
+        (create_lying_zip(), "damaged or locked"),
     ],
 )
 def test_harmful_zip_file_is_refused_in_a_sentence(content: bytes, why: str) -> None:
@@ -266,6 +266,6 @@ def test_harmful_zip_file_is_refused_in_a_sentence(content: bytes, why: str) -> 
 
 
 def test_zip_file_without_a_skill_is_none() -> None:
-    assert read_package(zipped(("a.txt", "x"))) is None
-    assert read_package(zipped(("a/b/SKILL.md", TRAINS))) is None
-    assert read_package(zipped(("SKILL.md", TRAINS))[:-30]) is None
+    assert read_package(create_zip(("a.txt", "x"))) is None
+    assert read_package(create_zip(("a/b/SKILL.md", TRAINS))) is None
+    assert read_package(create_zip(("SKILL.md", TRAINS))[:-30]) is None

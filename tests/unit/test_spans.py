@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.spans import WrongDate, span_of
+from memory.text.spans import WrongDate, parse_span
 
 KYIV = ZoneInfo("Europe/Kyiv")
 
@@ -25,17 +25,17 @@ KYIV = ZoneInfo("Europe/Kyiv")
     ],
 )
 def test_span_includes_its_last_day_in_the_zone(since: str, until: str, first: date, last: date) -> None:
-    assert span_of(since, until, KYIV) == tuple(datetime.combine(day, time(), KYIV) for day in (first, last))
+    assert parse_span(since, until, KYIV) == tuple(datetime.combine(day, time(), KYIV) for day in (first, last))
 
 
 def test_span_may_be_open_at_either_end() -> None:
-    assert span_of("", " ", KYIV) == (None, None)
-    assert span_of("2026", "", KYIV) == (datetime(2026, 1, 1, tzinfo=KYIV), None)
+    assert parse_span("", " ", KYIV) == (None, None)
+    assert parse_span("2026", "", KYIV) == (datetime(2026, 1, 1, tzinfo=KYIV), None)
 
 
 @given(st.dates(min_value=date(1000, 1, 1), max_value=date(9998, 1, 1)), st.integers(0, 1000))
 def test_days_in_order_are_a_span(day: date, days: int) -> None:
-    begins, ends = span_of(f"{day}", f"{day + timedelta(days=days)}", KYIV)
+    begins, ends = parse_span(f"{day}", f"{day + timedelta(days=days)}", KYIV)
     assert begins is not None
     assert ends is not None
     assert (ends.date() - begins.date()).days == days + 1
@@ -45,7 +45,7 @@ def test_days_in_order_are_a_span(day: date, days: int) -> None:
 def test_any_text_is_a_span_or_explained_in_a_sentence(text: str) -> None:
     begins, told = None, ""
     try:
-        begins, _ = span_of(text, "", KYIV)
+        begins, _ = parse_span(text, "", KYIV)
     except WrongDate as error:
         told = str(error)
     assert begins is not None or "is no date: write it as 2026-02-28" in told

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory.text.stemming import beginning_of, stem_of
+from memory.text.stemming import find_common_prefix, stem_word
 
 WORDS = (
     "neighbours bicycles repaired allergies running activities painted happily happiness relational hoping ties sky "
@@ -24,7 +24,7 @@ def test_latin_words_have_the_stems_of_the_index() -> None:
     connection.executemany("INSERT INTO words (rowid, word) VALUES (?, ?)", enumerate(WORDS))
     stems = dict(connection.execute("SELECT doc, term FROM terms").fetchall())
     connection.close()
-    assert [stem_of(word) for word in WORDS] == [stems[number] for number in range(len(WORDS))]
+    assert [stem_word(word) for word in WORDS] == [stems[number] for number in range(len(WORDS))]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_latin_words_have_the_stems_of_the_index() -> None:
     ],
 )
 def test_cyrillic_forms_of_a_word_have_one_stem(forms: str) -> None:
-    assert len({stem_of(word) for word in forms.split()}) == 1
+    assert len({stem_word(word) for word in forms.split()}) == 1
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_cyrillic_forms_of_a_word_have_one_stem(forms: str) -> None:
     ],
 )
 def test_forms_of_a_word_share_a_prefix_in_their_language(language: str, forms: str) -> None:
-    begun = {beginning_of(word, language) for word in forms.split()}
+    begun = {find_common_prefix(word, language) for word in forms.split()}
     assert len(begun) == 1
     assert None not in begun
 
@@ -61,4 +61,4 @@ def test_forms_of_a_word_share_a_prefix_in_their_language(language: str, forms: 
 def test_concurrent_threads_get_correct_stems() -> None:
     words = [f"word{number}s" for number in range(2_000)]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(stem_of, words)) == [word[:-1] for word in words]
+        assert list(pool.map(stem_word, words)) == [word[:-1] for word in words]

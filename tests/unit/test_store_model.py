@@ -30,7 +30,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.erasure import PendingErasures
 from memory.store.reinforcement import Reinforcement
-from memory.text.naming import free_name, name_key
+from memory.text.naming import find_free_name, make_name_key
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
 
@@ -46,7 +46,7 @@ KINDS = st.sampled_from(["note", "fact", "recipe"])
 
 
 @dataclass
-class Held:
+class HeldEntry:
     """An entry of the model with its names in binding order."""
 
     kind: str
@@ -58,10 +58,10 @@ class Held:
 
 
 @dataclass
-class Past:
+class PastState:
     """The state before a change, and MEMORY.md after it."""
 
-    entries: dict[int, Held]
+    entries: dict[int, HeldEntry]
     page: list[str]
     page_after: list[str]
 
@@ -70,20 +70,20 @@ class Past:
 class OpenMemory:
     """The memory of one owner in the model: entries by number, and the state before each change."""
 
-    entries: dict[int, Held] = field(default_factory=dict)
+    entries: dict[int, HeldEntry] = field(default_factory=dict)
     page: list[str] = field(default_factory=list)
-    past: list[Past] = field(default_factory=list)
-    undone: Past | None = None
+    past: list[PastState] = field(default_factory=list)
+    undone: PastState | None = None
     has_only_a_page: bool = False
 
-    def holder(self, name: str) -> int | None:
-        key = name_key(name)
+    def find_holder(self, name: str) -> int | None:
+        key = make_name_key(name)
         for number, held in self.entries.items():
-            if key == name_key(held.name) or key in held.aliases:
+            if key == make_name_key(held.name) or key in held.aliases:
                 return number
         return None
 
-    def knows(self, content: str) -> int | None:
+    def find_known(self, content: str) -> int | None:
         """Return the number of the first current fact with exactly this content."""
         saying = (n for n, h in self.entries.items() if (h.kind, h.content) == ("fact", content))
         return min((number for number in saying if not self.entries[number].is_superseded), default=None)
@@ -93,8 +93,8 @@ class OpenMemory:
         former = self.entries[number]
         name, aliases = former.name, former.aliases
         former.is_superseded, former.name, former.aliases = True, "", {}
-        taken = {key for held in self.entries.values() for key in (name_key(held.name), *held.aliases)}
-        former.name = free_name(f"{name} {word} 2026-02-07", taken | {name_key(name), *aliases})
+        taken = {key for held in self.entries.values() for key in (make_name_key(held.name), *held.aliases)}
+        former.name = find_free_name(f"{name} {word} 2026-02-07", taken | {make_name_key(name), *aliases})
         return name, aliases
 
     def exchange_line(self, number: int, successor: int | None, said: str) -> None:
@@ -115,7 +115,7 @@ class OpenMemory:
         """Record the state around one change."""
         entries, page = copy.deepcopy(self.entries), list(self.page)
         yield
-        self.past.append(Past(entries, page, list(self.page)))
+        self.past.append(PastState(entries, page, list(self.page)))
 
     def undo(self) -> str:
         """Undo the newest change. Return True unless MEMORY.md was edited since."""
@@ -186,19 +186,19 @@ class StoreMachine(RuleBasedStateMachine):
     def add(self, owner: str, name: str, content: str, kind: str) -> None:
         shelf = self.shelves[owner]
         work = self.entries.add(owner, NewEntry(content, name=name, kind=kind))
-        if shelf.holder(name) is not None:
+        if shelf.find_holder(name) is not None:
             self.refused(work, "is taken by")
             return
         added = self.wait(work)
         with shelf.changing():
-            shelf.entries[added.id] = Held(kind, content, " ".join(name.split()))
-            assert shelf.holder(name) == max(shelf.entries)
+            shelf.entries[added.id] = HeldEntry(kind, content, " ".join(name.split()))
+            assert shelf.find_holder(name) == max(shelf.entries)
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, new_name=NAMES)
     def rename(self, owner: str, name: str, new_name: str) -> None:
         shelf = self.shelves[owner]
         work = self.entries.rename(owner, name, new_name)
-        number, holder = shelf.holder(name), shelf.holder(new_name)
+        number, holder = shelf.find_holder(name), shelf.find_holder(new_name)
         if number is None:
             self.refused(work, "I remember nothing called")
         elif holder not in (None, number):
@@ -207,29 +207,29 @@ class StoreMachine(RuleBasedStateMachine):
             self.wait(work)
             with shelf.changing():
                 held = shelf.entries[number]
-                held.aliases[name_key(held.name)] = held.name
-                held.aliases.pop(name_key(new_name), None)
+                held.aliases[make_name_key(held.name)] = held.name
+                held.aliases.pop(make_name_key(new_name), None)
                 held.name = " ".join(new_name.split())
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, alias=NAMES)
     def alias(self, owner: str, name: str, alias: str) -> None:
         shelf = self.shelves[owner]
         work = self.entries.alias(owner, name, alias)
-        number = shelf.holder(name)
+        number = shelf.find_holder(name)
         if number is None:
             self.refused(work, "I remember nothing called")
-        elif shelf.holder(alias) is not None:
+        elif shelf.find_holder(alias) is not None:
             self.refused(work, "is taken by")
         else:
             self.wait(work)
             with shelf.changing():
-                shelf.entries[number].aliases[name_key(alias)] = " ".join(alias.split())
+                shelf.entries[number].aliases[make_name_key(alias)] = " ".join(alias.split())
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
     def write(self, owner: str, name: str, content: str) -> None:
         shelf = self.shelves[owner]
         work = self.entries.write(owner, name, content)
-        number = shelf.holder(name)
+        number = shelf.find_holder(name)
         if number is None:
             self.refused(work, "I remember nothing called")
         else:
@@ -243,7 +243,7 @@ class StoreMachine(RuleBasedStateMachine):
     def remove(self, owner: str, name: str) -> None:
         shelf = self.shelves[owner]
         work = self.entries.remove(owner, name)
-        number = shelf.holder(name)
+        number = shelf.find_holder(name)
         if number is None:
             self.refused(work, "I remember nothing called")
         else:
@@ -257,22 +257,22 @@ class StoreMachine(RuleBasedStateMachine):
     def learn(self, owner: str, name: str, content: str) -> None:
         shelf = self.shelves[owner]
         work = self.learning.learn(owner, NewEntry(content, name=name, kind="fact"))
-        known = shelf.knows(content)
+        known = shelf.find_known(content)
         if known is not None:
             learned = self.wait(work)
             assert (learned.known, learned.entry.id) == (True, known)
-        elif shelf.holder(name) is not None:
+        elif shelf.find_holder(name) is not None:
             self.refused(work, "is taken by")
         else:
             learned = self.wait(work)
             with shelf.changing():
-                shelf.entries[learned.entry.id] = Held("fact", content, " ".join(name.split()))
+                shelf.entries[learned.entry.id] = HeldEntry("fact", content, " ".join(name.split()))
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, content=CONTENTS)
     def replace(self, owner: str, name: str, content: str) -> None:
         shelf = self.shelves[owner]
         work = self.learning.learn(owner, NewEntry(content, kind="fact"), name)
-        number, known = shelf.holder(name), shelf.knows(content)
+        number, known = shelf.find_holder(name), shelf.find_known(content)
         if number is None:
             self.refused(work, "I remember nothing called")
         elif shelf.entries[number].is_superseded:
@@ -287,14 +287,14 @@ class StoreMachine(RuleBasedStateMachine):
                 freed, aliases = shelf.supersede(number)
                 if known is not None:
                     assert learned.entry.id == known
-                    shelf.entries[known].aliases |= {name_key(freed): freed} | aliases
+                    shelf.entries[known].aliases |= {make_name_key(freed): freed} | aliases
                 else:
-                    shelf.entries[learned.entry.id] = Held("fact", content, freed, aliases)
+                    shelf.entries[learned.entry.id] = HeldEntry("fact", content, freed, aliases)
                 shelf.exchange_line(number, learned.entry.id, shelf.entries[number].content)
 
     @rule(numbers=st.lists(st.integers(1, 30), max_size=5))
     def reinforce(self, numbers: list[int]) -> None:
-        self.wait(self.reinforcement.recalled(numbers))
+        self.wait(self.reinforcement.count_recall(numbers))
 
     @rule(owner=st.sampled_from(OWNERS))
     def undo(self, owner: str) -> None:
@@ -325,32 +325,32 @@ class StoreMachine(RuleBasedStateMachine):
             async with self.ledger.change(owner, Operation.LEARN, Author.CONSOLIDATION) as change:
                 entry = await change.add(NewEntry(content, name=name, kind="fact"))
                 await change.edit_file(appending(line))
-                await change.know_line(entry, line)
+                await change.record_line(entry, line)
                 return entry.id
 
-        if shelf.holder(name) is not None:
+        if shelf.find_holder(name) is not None:
             self.refused(learn(), "is taken by")
             return
         number = self.wait(learn())
         with shelf.changing():
-            shelf.entries[number] = Held("fact", content, " ".join(name.split()), line=line)
+            shelf.entries[number] = HeldEntry("fact", content, " ".join(name.split()), line=line)
             shelf.page.append(line)
 
     @rule(owner=st.sampled_from(OWNERS), name=NAMES, other=NAMES)
     def merge(self, owner: str, name: str, other: str) -> None:
         shelf = self.shelves[owner]
-        number, second = shelf.holder(name), shelf.holder(other)
+        number, second = shelf.find_holder(name), shelf.find_holder(other)
         if number is None or second is None or number == second or shelf.entries[second].is_superseded:
             return
 
         async def merge() -> None:
             async with self.ledger.change(owner, Operation.CONSOLIDATE, Author.CONSOLIDATION) as change:
-                await change.merge(await change.find(name), [await change.find(other)])
+                await change.merge(await change.get(name), [await change.get(other)])
 
         self.wait(merge())
         with shelf.changing():
             freed, aliases = shelf.supersede(second, "merged")
-            shelf.entries[number].aliases |= {name_key(freed): freed} | aliases
+            shelf.entries[number].aliases |= {make_name_key(freed): freed} | aliases
             shelf.exchange_line(second, number, shelf.entries[second].content)
 
     @rule(owner=st.sampled_from(OWNERS), text=st.lists(st.sampled_from(WORDS), max_size=2), last=st.booleans())
@@ -358,7 +358,7 @@ class StoreMachine(RuleBasedStateMachine):
         shelf = self.shelves[owner]
         kept = shelf.page if last else shelf.page[:-1]
         shelf.page = [*kept, *(f"- {word}" for word in text)]
-        path = self.files.folder(owner) / "MEMORY.md"
+        path = self.files.get_folder(owner) / "MEMORY.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in shelf.page), encoding="utf-8")
 
@@ -371,7 +371,7 @@ class StoreMachine(RuleBasedStateMachine):
         for owner, shelf in self.shelves.items():
             for number, held in shelf.entries.items():
                 for name in (held.name, *held.aliases.values()):
-                    assert as_held(self.wait(self.entries.get(owner, name))) == (number, held)
+                    assert to_held_entry(self.wait(self.entries.get(owner, name))) == (number, held)
 
     @invariant()
     def memory_md_is_as_the_model_has_it(self) -> None:
@@ -385,7 +385,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert [entry.id for entry in sorted(listed, key=lambda e: -e.id)] == sorted(shelf.entries, reverse=True)
             history = [entry.superseded_by is not None or entry.archived_at is not None for entry in listed]
             assert history == sorted(history), "what holds comes first"
-            assert self.wait(self.entries.counts(owner)) == Counter(held.kind for held in shelf.entries.values())
+            assert self.wait(self.entries.count_by_kind(owner)) == Counter(held.kind for held in shelf.entries.values())
 
     @invariant()
     def search_finds_exactly_what_holds_the_word(self) -> None:
@@ -408,9 +408,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.wait(check())
 
 
-def as_held(entry: Entry) -> tuple[int, Held]:
-    aliases = {name_key(alias): alias for alias in entry.aliases}
-    return entry.id, Held(
+def to_held_entry(entry: Entry) -> tuple[int, HeldEntry]:
+    aliases = {make_name_key(alias): alias for alias in entry.aliases}
+    return entry.id, HeldEntry(
         str(entry.kind), entry.content, entry.name, aliases, entry.superseded_by is not None, entry.line
     )
 

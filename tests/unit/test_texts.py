@@ -13,7 +13,18 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
-from config.texts import LANGUAGES, LOCALES, N_, SOURCE, _, known_language, ngettext, number, spoken, use_language
+from config.texts import (
+    LANGUAGES,
+    LOCALES,
+    N_,
+    SOURCE,
+    _,
+    find_language,
+    format_number,
+    get_language,
+    ngettext,
+    use_language,
+)
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("bot", "pipeline", "memory", "config")
@@ -35,7 +46,7 @@ def said() -> set[Id]:
     return found
 
 
-def catalogue(language: str) -> Catalog:
+def load_catalogue(language: str) -> Catalog:
     with (LOCALES / f"{language}.po").open("rb") as source:
         return read_po(source, locale=language)
 
@@ -45,42 +56,42 @@ def list_forms(text: object) -> tuple[str, ...]:
     return tuple(str(form) for form in text) if isinstance(text, tuple | list) else (str(text or ""),)
 
 
-def placeholders(text: str) -> set[str]:
+def find_placeholders(text: str) -> set[str]:
     return {name for _literal, name, _spec, _conversion in Formatter().parse(text) if name is not None}
 
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_every_text_is_translated(language: str, said: set[Id]) -> None:
-    there = {message.id: message for message in catalogue(language) if message.id}
+    there = {message.id: message for message in load_catalogue(language) if message.id}
     assert there.keys() == said, "`make texts` brings the catalogues up to the code"
     for message in there.values():
         forms = list_forms(message.string)
         assert all(forms), message.id
-        assert len(forms) == (catalogue(language).num_plurals if message.pluralizable else 1)
+        assert len(forms) == (load_catalogue(language).num_plurals if message.pluralizable else 1)
         assert not message.fuzzy, message.id
 
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_translations_keep_placeholders_and_literals(language: str) -> None:
-    for message in catalogue(language):
+    for message in load_catalogue(language):
         if not message.id:
             continue
         ids = list_forms(message.id)
         forms = list_forms(message.string)
         for form in forms:
-            assert placeholders(form) - {"n"} == placeholders(ids[-1]) - {"n"}, form
-            assert "n" not in placeholders(form) or "n" in placeholders(ids[-1]), form
+            assert find_placeholders(form) - {"n"} == find_placeholders(ids[-1]) - {"n"}, form
+            assert "n" not in find_placeholders(form) or "n" in find_placeholders(ids[-1]), form
             assert set(FIXED.findall(ids[-1])) <= set(FIXED.findall(form)), form
-        assert "n" in placeholders(forms[-1]) or "n" not in placeholders(ids[-1]), forms[-1]
+        assert "n" in find_placeholders(forms[-1]) or "n" not in find_placeholders(ids[-1]), forms[-1]
 
 
 def test_language_applies_within_its_context() -> None:
-    assert spoken() == SOURCE
+    assert get_language() == SOURCE
     with use_language("de"):
         assert _("Stopped.") == "Angehalten."
         with use_language("en"):
             assert _("Stopped.") == "Stopped."
-        assert spoken() == "de"
+        assert get_language() == "de"
     assert _("Stopped.") == N_("Stopped.") == "Stopped."
 
 
@@ -99,7 +110,7 @@ def test_numbers_use_the_plural_forms() -> None:
     assert forms == ["1 сообщение", "3 сообщения", "5 сообщений", "21 сообщение", "12 сообщений"]
     assert ngettext("{n} message", "{n} messages", 1200) == "1,200 messages"
     with use_language("de"):
-        assert number(1234567) == "1.234.567"
+        assert format_number(1234567) == "1.234.567"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -122,7 +133,7 @@ def test_untranslated_text_is_english_and_empty_text_empty(language: str) -> Non
     ],
 )
 def test_language_tag_is_known_or_none(tag: str | None, language: str | None) -> None:
-    assert known_language(tag) == language
+    assert find_language(tag) == language
 
 
 def is_marked(node: ast.expr) -> bool:

@@ -35,25 +35,25 @@ JAPANESE = "すばやい茶色の狐がのろまな犬を飛び越える。" * 2
     ],
 )
 def test_estimate_is_four_latin_characters_or_one_cjk_per_token(text: str, expected: int) -> None:
-    assert TokenCounter().text(text) == expected
+    assert TokenCounter().count(text) == expected
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_longer_text_never_costs_less(one: str, two: str) -> None:
     counter = TokenCounter()
-    assert counter.text(one + two) >= max(counter.text(one), counter.text(two))
-    assert (counter.text(one) > 0) == bool(one)
+    assert counter.count(one + two) >= max(counter.count(one), counter.count(two))
+    assert (counter.count(one) > 0) == bool(one)
 
 
 def test_picture_costs_the_maximum() -> None:
     shown = replace(user("x" * 40), images=(Image("image/png", b"any"),) * 2)
-    assert TokenCounter().messages([shown]) == 10 + MESSAGE_OVERHEAD + 2 * IMAGE_TOKENS
+    assert TokenCounter().count_messages([shown]) == 10 + MESSAGE_OVERHEAD + 2 * IMAGE_TOKENS
 
 
 def test_messages_cost_text_tool_calls_and_overhead() -> None:
     counter = TokenCounter()
-    assert counter.messages([user("x" * 40), user("x" * 40)]) == 2 * (10 + MESSAGE_OVERHEAD)
-    assert counter.messages([calls("1")]) > counter.messages([user("")])
+    assert counter.count_messages([user("x" * 40), user("x" * 40)]) == 2 * (10 + MESSAGE_OVERHEAD)
+    assert counter.count_messages([calls("1")]) > counter.count_messages([user("")])
 
 
 @settings(max_examples=40)
@@ -63,7 +63,7 @@ def test_counter_learns_the_reported_rate(rate: float, text: str) -> None:
     actual = round(len(text) * rate)
     for _ in range(25):
         counter.observe("scripted", [text], actual + MESSAGE_OVERHEAD)
-    assert counter.text(text, "scripted") == pytest.approx(actual, rel=0.02, abs=1)
+    assert counter.count(text, "scripted") == pytest.approx(actual, rel=0.02, abs=1)
 
 
 def test_rates_of_scripts_are_learned_from_mixed_conversations() -> None:
@@ -74,32 +74,32 @@ def test_rates_of_scripts_are_learned_from_mixed_conversations() -> None:
         reported = round(sum(len(text) * rates[text] for text in texts)) + MESSAGE_OVERHEAD * len(texts)
         counter.observe("scripted", texts, reported)
     for text, rate in rates.items():
-        assert counter.text(text, "scripted") == pytest.approx(len(text) * rate, rel=0.1)
+        assert counter.count(text, "scripted") == pytest.approx(len(text) * rate, rel=0.1)
 
 
 def test_rates_are_learned_separately_for_each_model() -> None:
     counter = TokenCounter()
-    before = counter.text(ENGLISH, "other")
+    before = counter.count(ENGLISH, "other")
     for _ in range(20):
         counter.observe("scripted", [ENGLISH], 2 * before)
-    assert counter.text(ENGLISH, "scripted") == pytest.approx(2 * before, rel=0.05)
-    assert counter.text(ENGLISH, "other") == counter.text(ENGLISH) == before
+    assert counter.count(ENGLISH, "scripted") == pytest.approx(2 * before, rel=0.05)
+    assert counter.count(ENGLISH, "other") == counter.count(ENGLISH) == before
 
 
 def test_model_is_calibrated_after_its_first_report() -> None:
     counter = TokenCounter()
-    assert not counter.calibrated("scripted")
+    assert not counter.is_calibrated("scripted")
     counter.observe("scripted", [ENGLISH], 250)
-    assert counter.calibrated("scripted")
-    assert not counter.calibrated("other")
+    assert counter.is_calibrated("scripted")
+    assert not counter.is_calibrated("other")
 
 
 @pytest.mark.parametrize(("texts", "reported"), [([], 100), ([""], 100), ([ENGLISH], 0), ([ENGLISH], -5)])
 def test_empty_report_is_ignored(texts: list[str], reported: int) -> None:
     counter = TokenCounter()
     counter.observe("scripted", texts, reported)
-    assert not counter.calibrated("scripted")
-    assert counter.text(ENGLISH, "scripted") == counter.text(ENGLISH)
+    assert not counter.is_calibrated("scripted")
+    assert counter.count(ENGLISH, "scripted") == counter.count(ENGLISH)
 
 
 @given(st.lists(st.tuples(st.text(min_size=1, max_size=40), st.integers(1, 10**9)), max_size=10))
@@ -107,4 +107,4 @@ def test_absurd_reports_leave_a_usable_estimate(reports: list[tuple[str, int]]) 
     counter = TokenCounter()
     for text, reported in reports:
         counter.observe("scripted", [text], reported)
-    assert len(ENGLISH) * 0.04 <= counter.text(ENGLISH, "scripted") <= len(ENGLISH) * 3
+    assert len(ENGLISH) * 0.04 <= counter.count(ENGLISH, "scripted") <= len(ENGLISH) * 3

@@ -11,10 +11,10 @@ async def test_hurried_waiter_precedes_the_others_in_their_order() -> None:
     turnstile, passed = Turnstile(1), list[str]()
 
     async def pass_as(name: str) -> None:
-        async with turnstile.passed(name):
+        async with turnstile.pass_through(name):
             passed.append(name)
 
-    async with turnstile.passed("first"):
+    async with turnstile.pass_through("first"):
         tasks = [asyncio.create_task(pass_as(name)) for name in ("a", "b", "c", "d")]
         await asyncio.sleep(0)
         turnstile.hurry("c")  # This one waits already.
@@ -27,12 +27,12 @@ async def test_place_of_a_cancelled_waiter_is_not_lost() -> None:
     inside, leave = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
-        async with turnstile.passed("somebody"):
+        async with turnstile.pass_through("somebody"):
             inside.set()
             await leave.wait()
 
     async def wait() -> None:
-        async with turnstile.passed("somebody"):
+        async with turnstile.pass_through("somebody"):
             pass
 
     holder = asyncio.create_task(hold())
@@ -44,5 +44,5 @@ async def test_place_of_a_cancelled_waiter_is_not_lost() -> None:
     await asyncio.sleep(0)
     waiting[1].cancel()
     await asyncio.gather(holder, *waiting, return_exceptions=True)
-    async with asyncio.timeout(5), turnstile.passed("somebody"):
+    async with asyncio.timeout(5), turnstile.pass_through("somebody"):
         pass

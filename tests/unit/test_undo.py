@@ -20,17 +20,17 @@ from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.talk import Store, ledger_over, what
+from tests.support.talk import Store, create_ledger, describe_undo
 
 OWNER = "telegram:1"
 
 
 @pytest.fixture
 def long_term(database: Database, files: MarkdownFiles, clock: FakeClock) -> LongTermMemory:
-    return LongTermMemory(files, ledger_over(database, clock, files))
+    return LongTermMemory(files, create_ledger(database, clock, files))
 
 
-async def entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
+async def read_only_entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
     """Return name, aliases and content of the only entry."""
     found = await store.entries.list(OWNER)
     return (found[0].name, found[0].aliases, found[0].content) if found else None
@@ -38,15 +38,15 @@ async def entry(store: Store) -> tuple[str, tuple[str, ...], str] | None:
 
 async def test_operations_are_undone_in_reverse_order(store: Store, undo: Undo, database: Database) -> None:
     search = Search(database)
-    stages = [await entry(store)]
+    stages = [await read_only_entry(store)]
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
-    stages.append(await entry(store))
+    stages.append(await read_only_entry(store))
     await store.entries.write(OWNER, "key", "banana", Author.MODEL)
-    stages.append(await entry(store))
+    stages.append(await read_only_entry(store))
     await store.entries.alias(OWNER, "key", "spare", Author.CAPTURE)
-    stages.append(await entry(store))
+    stages.append(await read_only_entry(store))
     await store.entries.rename(OWNER, "key", "third", Author.CONSOLIDATION)
-    stages.append(await entry(store))
+    stages.append(await read_only_entry(store))
     await store.entries.remove(OWNER, "third")
     expected = [
         ("remove", "user", ("third",)),
@@ -56,9 +56,9 @@ async def test_operations_are_undone_in_reverse_order(store: Store, undo: Undo, 
         ("add", "user", ("key",)),
     ]
     for undone in expected:
-        assert what(await undo.undo(OWNER)) == undone
-        assert await entry(store) == stages.pop()
-        word = {"apple": "apple", "banana": "banana"}.get((await entry(store) or ("", (), ""))[2])
+        assert describe_undo(await undo.undo(OWNER)) == undone
+        assert await read_only_entry(store) == stages.pop()
+        word = {"apple": "apple", "banana": "banana"}.get((await read_only_entry(store) or ("", (), ""))[2])
         assert [hit.content for hit in await search.find("apple banana", OWNER)] == ([word] if word else [])
     assert await undo.undo(OWNER) is None
 
@@ -76,7 +76,7 @@ async def test_undone_removal_restores_all_names(store: Store, undo: Undo) -> No
 async def test_undo_includes_all_authors_but_no_other_owner(store: Store, undo: Undo) -> None:
     await store.entries.add(OWNER, NewEntry("apple", name="key", author=Author.MODEL))
     await store.entries.add("telegram:2", NewEntry("pear", name="key"))
-    assert what(await undo.undo(OWNER)) == ("add", "model", ("key",))
+    assert describe_undo(await undo.undo(OWNER)) == ("add", "model", ("key",))
     assert await undo.undo(OWNER) is None
     assert (await store.entries.get("telegram:2", "key")).content == "pear"
 
@@ -92,9 +92,9 @@ async def test_change_after_an_undo_is_undone_first(store: Store, undo: Undo) ->
     await undo.undo(OWNER)
     await store.entries.write(OWNER, "key", "three")
     await undo.undo(OWNER)
-    assert await entry(store) == ("key", (), "one")
+    assert await read_only_entry(store) == ("key", (), "one")
     await undo.undo(OWNER)
-    assert await entry(store) is None
+    assert await read_only_entry(store) is None
 
 
 async def test_undone_removal_is_refused_if_its_name_is_taken(store: Store, undo: Undo, database: Database) -> None:
@@ -148,14 +148,14 @@ async def test_user_edit_is_never_undone_and_does_not_block_undo(
 ) -> None:
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
     await long_term.append(OWNER, "likes tea", Author.MODEL)
-    path = files.folder(OWNER) / "MEMORY.md"
+    path = files.get_folder(OWNER) / "MEMORY.md"
     path.write_text("likes coffee\n")
     with pytest.raises(
         MemoryRefused, match=r"edited since that change.* The next /undo continues with the change before"
     ):
         await undo.undo(OWNER)
     assert path.read_text() == "likes coffee\n"
-    assert what(await undo.undo(OWNER)) == ("add", "user", ("key",))
+    assert describe_undo(await undo.undo(OWNER)) == ("add", "user", ("key",))
 
 
 async def test_undo_reverts_replaced_and_deleted_parts_of_memory_md(undo: Undo, long_term: LongTermMemory) -> None:
@@ -173,11 +173,11 @@ async def test_undone_compaction_restores_the_conversation(app: App, person: Per
     for number in range(4):
         await person.says(f"number {number}")
     session = await app.sessions.get_or_create(person.address)
-    before = await app.sessions.transcript(session.id)
+    before = await app.sessions.read_transcript(session.id)
     assert "Summarised 6 messages" in await person.says("/compact 2")
-    assert (await app.sessions.transcript(session.id)).summary
+    assert (await app.sessions.read_transcript(session.id)).summary
     assert "Undone: " in await person.says("/undo")
-    assert await app.sessions.transcript(session.id) == before
+    assert await app.sessions.read_transcript(session.id) == before
 
 
 async def test_change_can_be_undone_for_30_days_then_is_purged(start: OpenApp, clock: FakeClock) -> None:
@@ -201,7 +201,7 @@ async def test_superseded_entry_stays_so_after_its_successor_is_purged(
 ) -> None:
     async with start() as app:
         person = Person(app)
-        learning = Learning(app.database, Search(app.database), ledger_over(app.database, clock))
+        learning = Learning(app.database, Search(app.database), create_ledger(app.database, clock))
         await learning.learn("console:local", NewEntry("Drinks tea with milk", kind=Kind.FACT, name="tea"))
         await learning.learn("console:local", NewEntry("Drinks black tea", kind=Kind.FACT), "tea")
         assert "Forgotten" in await person.says("/forget tea")
@@ -220,7 +220,7 @@ async def test_merged_duplicate_stays_so_after_the_kept_one_is_purged(
 ) -> None:
     for _ in range(2):
         await store.entries.add(OWNER, NewEntry("The cat is called Mimi", kind=Kind.FACT))
-    weekly = WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
+    weekly = WeeklyConsolidation(database, create_ledger(database, clock), Decay(), clock)
     assert len((await weekly.run(OWNER)).merges) == 1
     await store.entries.remove(OWNER, "cat-called-mimi")
     store.clock.forward(days=31)
@@ -233,7 +233,7 @@ async def test_merged_duplicate_stays_so_after_the_kept_one_is_purged(
 async def test_undo_after_purge_of_successor_leaves_superseded_entry_unchanged(
     store: Store, undo: Undo, database: Database, clock: FakeClock
 ) -> None:
-    learning = Learning(database, Search(database), ledger_over(database, clock))
+    learning = Learning(database, Search(database), create_ledger(database, clock))
     await learning.learn(OWNER, NewEntry("old", kind=Kind.FACT, name="key"))
     await learning.learn(OWNER, NewEntry("new", kind=Kind.FACT), "key")
     await store.entries.remove(OWNER, "key")
@@ -241,7 +241,7 @@ async def test_undo_after_purge_of_successor_leaves_superseded_entry_unchanged(
     await store.entries.rename(OWNER, "key until 2026-02-07", "former")
     clock.forward(days=11)
     assert await store.ledger.purge() == 1
-    assert what(await undo.undo(OWNER)) == ("rename", "user", ("key until 2026-02-07",))
+    assert describe_undo(await undo.undo(OWNER)) == ("rename", "user", ("key until 2026-02-07",))
     assert (await store.entries.get(OWNER, "key until 2026-02-07")).superseded_by is not None
 
 
@@ -268,16 +268,16 @@ async def test_newest_50_versions_of_memory_md_are_kept(start: OpenApp, clock: F
 async def test_change_is_undone_by_number_once(store: Store, undo: Undo) -> None:
     first = await store.entries.add(OWNER, NewEntry("apple", name="first"))
     await store.entries.add(OWNER, NewEntry("pear", name="second"))
-    number = await undo.newest_of(first)
+    number = await undo.find_newest(first)
     assert number is not None
-    assert what(await undo.undo(OWNER, number)) == ("add", "user", ("first",))
+    assert describe_undo(await undo.undo(OWNER, number)) == ("add", "user", ("first",))
     assert [entry.name for entry in await store.entries.list(OWNER)] == ["second"]
     assert await undo.undo(OWNER, number) is None
-    assert await undo.newest_of(first) is None
+    assert await undo.find_newest(first) is None
 
 
 async def test_number_of_another_owner_or_unknown_number_undoes_nothing(store: Store, undo: Undo) -> None:
-    theirs = await undo.newest_of(await store.entries.add("telegram:2", NewEntry("pear", name="key")))
+    theirs = await undo.find_newest(await store.entries.add("telegram:2", NewEntry("pear", name="key")))
     await store.entries.add(OWNER, NewEntry("apple", name="key"))
     assert await undo.undo(OWNER, theirs) is None
     assert await undo.undo(OWNER, 999) is None
@@ -286,14 +286,14 @@ async def test_number_of_another_owner_or_unknown_number_undoes_nothing(store: S
 
 async def test_change_with_a_later_one_on_top_is_refused(store: Store, undo: Undo) -> None:
     added = await store.entries.add(OWNER, NewEntry("apple", name="key"))
-    number = await undo.newest_of(added)
+    number = await undo.find_newest(added)
     await store.entries.write(OWNER, "key", "pear")
     with pytest.raises(MemoryRefused, match="changed again since"):
         await undo.undo(OWNER, number)
-    assert await entry(store) == ("key", (), "pear")
+    assert await read_only_entry(store) == ("key", (), "pear")
     await undo.undo(OWNER)
     await undo.undo(OWNER, number)
-    assert await entry(store) is None
+    assert await read_only_entry(store) is None
 
 
 async def test_entry_that_replaced_another_unchanged_is_not_undone_below_it(

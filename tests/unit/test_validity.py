@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.validity import JsonRepair, storable, valid_json, valid_text, visible_text
+from memory.text.validity import JsonRepair, escape_invisible, make_storable, replace_invalid, replace_invalid_in_json
 
 ANY_TEXT = (
     st.text(st.characters()) | st.text(st.sampled_from(["\ud83d", "\ude00"])) | st.text("\ud83d\ude00\0a\\", max_size=8)
@@ -25,15 +25,15 @@ ANY_JSON = st.recursive(
 
 @given(ANY_TEXT)
 def test_valid_text_of_any_text_can_be_encoded(text: str) -> None:
-    valid = valid_text(text)
+    valid = replace_invalid(text)
     assert "\0" not in valid
     assert valid.encode().decode() == valid
-    assert valid_text(valid) == valid
+    assert replace_invalid(valid) == valid
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_valid_text_leaves_valid_text_alone(text: str) -> None:
-    assert valid_text(text) == text
+    assert replace_invalid(text) == text
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_valid_text_leaves_valid_text_alone(text: str) -> None:
     ],
 )
 def test_valid_text_pairs_or_replaces_surrogates(text: str, valid: str) -> None:
-    assert valid_text(text) == valid
+    assert replace_invalid(text) == valid
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
 def test_storable_breaks_endless_runs_of_marks(form: Literal["NFC", "NFD", "NFKC", "NFKD"]) -> None:
-    text = storable("a" + "\u0301\u0323" * 100_000)
-    assert storable(text) == text
+    text = make_storable("a" + "\u0301\u0323" * 100_000)
+    assert make_storable(text) == text
     assert max(map(len, text.split("\u034f"))) <= 31
     # 200,000 in one run would take minutes.
     assert unicodedata.normalize(form, text)
@@ -61,18 +61,20 @@ def test_storable_breaks_endless_runs_of_marks(form: Literal["NFC", "NFD", "NFKC
 
 @pytest.mark.parametrize("text", ["a" + "\u0301" * 30, "\U0001f600" * 500, "。" * 500, "שָׁלוֹם" * 50])
 def test_storable_leaves_short_runs_of_marks_alone(text: str) -> None:
-    assert storable(text) == text
+    assert make_storable(text) == text
 
 
 @given(ANY_JSON)
 def test_valid_json_of_any_value_can_be_encoded(value: object) -> None:
-    valid = valid_json(value)
+    valid = replace_invalid_in_json(value)
     encoded = json.dumps(valid, ensure_ascii=False).encode()
     assert json.loads(encoded) == valid
 
 
 def test_valid_json_keeps_numbers_and_repairs_keys() -> None:
-    assert valid_json({"\ud83d": [1, True, None, 2.5, ("\0",)]}) == {"\ufffd": [1, True, None, 2.5, ["\ufffd"]]}
+    assert replace_invalid_in_json({"\ud83d": [1, True, None, 2.5, ("\0",)]}) == {
+        "\ufffd": [1, True, None, 2.5, ["\ufffd"]]
+    }
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_valid_json_keeps_numbers_and_repairs_keys() -> None:
     ],
 )
 def test_visible_text_shows_hiding_characters_as_codes(text: str, visible: str) -> None:
-    assert visible_text(text) == visible
+    assert escape_invisible(text) == visible
 
 
 @given(ANY_JSON, st.lists(st.integers(0, 400)))
@@ -102,7 +104,7 @@ def test_json_repair_gives_valid_json_in_any_pieces(value: object, cuts: list[in
     document = json.dumps(value).encode()
     repair = JsonRepair()
     places = [0, *sorted(min(cut, len(document)) for cut in cuts), len(document)]
-    repaired = b"".join(repair.feed(document[start:end]) for start, end in pairwise(places)) + repair.end()
+    repaired = b"".join(repair.repair(document[start:end]) for start, end in pairwise(places)) + repair.finish()
     decoded = json.loads(repaired)
     json.dumps(decoded, ensure_ascii=False).encode()
-    assert valid_json(decoded) == valid_json(json.loads(document))
+    assert replace_invalid_in_json(decoded) == replace_invalid_in_json(json.loads(document))

@@ -15,7 +15,7 @@ from memory.store.database import Database
 from memory.store.decay import MAX_REINFORCEMENTS, Decay
 from memory.store.entry import Entry, Kind, Nature, NewEntry, Priority
 from tests.support.fakes import FakeClock
-from tests.support.talk import Store, ledger_over
+from tests.support.talk import Store, create_ledger
 
 OWNER = "telegram:1"
 
@@ -23,7 +23,7 @@ OWNER = "telegram:1"
 @pytest.fixture
 def weekly(database: Database, clock: FakeClock) -> WeeklyConsolidation:
     """Return the consolidation on the database."""
-    return WeeklyConsolidation(database, ledger_over(database, clock), Decay(), clock)
+    return WeeklyConsolidation(database, create_ledger(database, clock), Decay(), clock)
 
 
 async def add_entry(store: Store, new: NewEntry, *, count: int = 1, days: float = 0, owner: str = OWNER) -> Entry:
@@ -45,19 +45,19 @@ async def dump_entries(database: Database) -> list[tuple[object, ...]]:
     return rows + [tuple(row) for row in await database.rows("SELECT * FROM names ORDER BY owner_id, key")]
 
 
-def _event(content: str, name: str) -> NewEntry:
-    return fact(content, name, nature=Nature.EVENT)
+def create_event(content: str, name: str) -> NewEntry:
+    return create_fact(content, name, nature=Nature.EVENT)
 
 
-def fact(content: str, name: str, **other: object) -> NewEntry:
+def create_fact(content: str, name: str, **other: object) -> NewEntry:
     return NewEntry(content, name=name, kind=Kind.FACT, **other)  # type: ignore[arg-type]  # Keyword arguments.
 
 
 async def test_duplicates_become_aliases_of_the_strongest(store: Store, weekly: WeeklyConsolidation) -> None:
-    weak = await add_entry(store, fact("Likes green tea", "weak"), count=1, days=10)
+    weak = await add_entry(store, create_fact("Likes green tea", "weak"), count=1, days=10)
     await store.entries.alias(OWNER, "weak", "feeble")
-    strong = await add_entry(store, fact("likes green tea.", "strong"), count=4, days=20)
-    other = await add_entry(store, fact("Green tea he likes", "other"), count=1, days=30)
+    strong = await add_entry(store, create_fact("likes green tea.", "strong"), count=4, days=20)
+    other = await add_entry(store, create_fact("Green tea he likes", "other"), count=1, days=30)
     assert (await weekly.run(OWNER)).summary == (
         'Memory tidied; merged as duplicates: "likes green tea"; promoted as recurring: "likes green tea".'
         " Nothing was deleted (/undo takes it back)."
@@ -75,8 +75,8 @@ async def test_duplicates_become_aliases_of_the_strongest(store: Store, weekly: 
 
 
 async def test_merged_counts_are_added_up_to_the_limit(store: Store, weekly: WeeklyConsolidation) -> None:
-    await add_entry(store, fact("Likes green tea", "one"), count=900)
-    await add_entry(store, fact("Likes green tea", "two"), count=10**9)
+    await add_entry(store, create_fact("Likes green tea", "one"), count=900)
+    await add_entry(store, create_fact("Likes green tea", "two"), count=10**9)
     await weekly.run(OWNER)
     assert (await store.entries.get(OWNER, "one")).reinforcement_count == MAX_REINFORCEMENTS
 
@@ -106,8 +106,8 @@ async def test_merge_never_weakens_a_rule(store: Store, weekly: WeeklyConsolidat
 
 
 async def test_merged_fact_keeps_its_subject(store: Store, weekly: WeeklyConsolidation) -> None:
-    await add_entry(store, fact("Lives in Kyiv with Anna", "one", subject="home"))
-    await add_entry(store, fact("Lives in Kyiv with Anna", "two"), count=2)
+    await add_entry(store, create_fact("Lives in Kyiv with Anna", "one", subject="home"))
+    await add_entry(store, create_fact("Lives in Kyiv with Anna", "two"), count=2)
     await weekly.run(OWNER)
     assert (await store.entries.get(OWNER, "two")).subject == "home"
 
@@ -115,18 +115,20 @@ async def test_merged_fact_keeps_its_subject(store: Store, weekly: WeeklyConsoli
 async def test_current_state_is_never_archived(store: Store, weekly: WeeklyConsolidation) -> None:
     for kind in (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.PITFALL, Kind.WORKFLOW):
         await add_entry(store, NewEntry(f"The {kind} of long ago", name=f"old {kind}", kind=kind), days=5000)
-    vital = fact("Allergic to penicillin", "allergy", nature=Nature.VITAL)
+    vital = create_fact("Allergic to penicillin", "allergy", nature=Nature.VITAL)
     await add_entry(store, vital, days=5000)
     assert (await weekly.run(OWNER)).archived == ()
 
 
 async def test_ended_and_superseded_facts_are_archived_once_faded(store: Store, weekly: WeeklyConsolidation) -> None:
     ended = store.clock() - timedelta(days=1)
-    await add_entry(store, fact("On sick leave", "ended", valid_until=ended), days=300)
-    await add_entry(store, fact("On holiday", "ended lately", valid_until=ended), days=298)
-    await add_entry(store, fact("On parental leave", "not over", valid_until=ended + timedelta(days=9)), days=300)
-    newer = await add_entry(store, fact("Lives in Lviv", "home"))
-    await add_entry(store, fact("Lives in Kyiv", "former home"), days=300)
+    await add_entry(store, create_fact("On sick leave", "ended", valid_until=ended), days=300)
+    await add_entry(store, create_fact("On holiday", "ended lately", valid_until=ended), days=298)
+    await add_entry(
+        store, create_fact("On parental leave", "not over", valid_until=ended + timedelta(days=9)), days=300
+    )
+    newer = await add_entry(store, create_fact("Lives in Lviv", "home"))
+    await add_entry(store, create_fact("Lives in Kyiv", "former home"), days=300)
     async with store.database.transaction() as connection:
         await connection.execute("UPDATE entries SET superseded_by = ? WHERE content = 'Lives in Kyiv'", (newer.id,))
     done = await weekly.run(OWNER)
@@ -137,9 +139,9 @@ async def test_ended_and_superseded_facts_are_archived_once_faded(store: Store, 
 
 
 async def test_faded_memories_are_archived_but_never_rules(store: Store, weekly: WeeklyConsolidation) -> None:
-    await add_entry(store, fact("The old bicycle broke", "faded", nature=Nature.EVENT), days=300)
-    await add_entry(store, fact("The new bicycle broke", "fresh", nature=Nature.EVENT), days=298)
-    await add_entry(store, fact("The lighthouse was painted", "used", nature=Nature.EVENT), days=300, count=2)
+    await add_entry(store, create_fact("The old bicycle broke", "faded", nature=Nature.EVENT), days=300)
+    await add_entry(store, create_fact("The new bicycle broke", "fresh", nature=Nature.EVENT), days=298)
+    await add_entry(store, create_fact("The lighthouse was painted", "used", nature=Nature.EVENT), days=300, count=2)
     await add_entry(store, NewEntry("Answer briefly", name="rule", kind=Kind.POLICY), days=5000)
     await add_entry(store, NewEntry("Services talk over HTTP", name="design", kind=Kind.ARCHITECTURE), days=5000)
     await add_entry(
@@ -170,7 +172,7 @@ async def test_faded_memories_are_archived_but_never_rules(store: Store, weekly:
 async def test_recurring_facts_are_promoted(
     store: Store, weekly: WeeklyConsolidation, count: int, had: str, gets: str
 ) -> None:
-    await add_entry(store, fact("Likes green tea", "tea", priority=Priority(had)), count=count)
+    await add_entry(store, create_fact("Likes green tea", "tea", priority=Priority(had)), count=count)
     await add_entry(store, NewEntry("Chose Postgres", name="other", kind=Kind.DECISION), count=count)
     done = await weekly.run(OWNER)
     assert (await store.entries.get(OWNER, "tea")).priority == gets
@@ -180,17 +182,17 @@ async def test_recurring_facts_are_promoted(
 
 async def add_mixed_entries(store: Store) -> None:
     for number in range(3):
-        await add_entry(store, fact("Likes green tea", f"tea {number}"), count=1 + number, days=number)
+        await add_entry(store, create_fact("Likes green tea", f"tea {number}"), count=1 + number, days=number)
     await store.entries.alias(OWNER, "tea 0", "drink")
     for number in range(4):
-        await add_entry(store, _event(f"The bicycle {number} broke", f"bicycle {number}"), days=400)
+        await add_entry(store, create_event(f"The bicycle {number} broke", f"bicycle {number}"), days=400)
     for number in range(3):
-        await add_entry(store, _event("A walk by the lake", f"lake {number}"), days=500)
-    await add_entry(store, fact("Works as a nurse", "work"), count=12)
+        await add_entry(store, create_event("A walk by the lake", f"lake {number}"), days=500)
+    await add_entry(store, create_fact("Works as a nurse", "work"), count=12)
 
 
 async def test_report_shortens_long_memories(store: Store, weekly: WeeklyConsolidation) -> None:
-    await add_entry(store, _event("Walked\n" + "along the river " * 9, "walk"), days=400)
+    await add_entry(store, create_event("Walked\n" + "along the river " * 9, "walk"), days=400)
     summary = (await weekly.run(OWNER)).summary
     assert 'archived as faded: "Walked along the river along the river along the river along…".' in summary
 
@@ -217,7 +219,7 @@ async def test_second_run_right_after_does_nothing(store: Store, weekly: WeeklyC
     await add_mixed_entries(store)
     words = "amber birch cedar dahlia elder fern ginger hazel iris".split()
     for length, count in ((5, 2), (6, 9), (7, 1), (8, 4)):
-        await add_entry(store, fact(" ".join(words[:length]), f"plants {length}"), count=count)
+        await add_entry(store, create_fact(" ".join(words[:length]), f"plants {length}"), count=count)
     await weekly.run(OWNER)
     before = await dump_entries(store.database)
     again = await weekly.run(OWNER)
@@ -228,21 +230,21 @@ async def test_second_run_right_after_does_nothing(store: Store, weekly: WeeklyC
 
 async def test_each_owner_is_tidied_separately(store: Store, weekly: WeeklyConsolidation) -> None:
     for owner in (OWNER, "telegram:2"):
-        await add_entry(store, fact("Likes green tea", "tea"), owner=owner)
-    assert await weekly.owners() == [OWNER, "telegram:2"]
+        await add_entry(store, create_fact("Likes green tea", "tea"), owner=owner)
+    assert await weekly.list_owners() == [OWNER, "telegram:2"]
     assert (await weekly.run(OWNER)).merges == ()
-    await add_entry(store, fact("Likes green tea", "tea again"), owner="telegram:2")
+    await add_entry(store, create_fact("Likes green tea", "tea again"), owner="telegram:2")
     await weekly.run(OWNER)
     assert (await store.entries.get("telegram:2", "tea again")).superseded_by is None
 
 
 async def test_archived_superseded_and_removed_entries_are_ignored(store: Store, weekly: WeeklyConsolidation) -> None:
-    one = await add_entry(store, fact("Likes green tea", "one"))
+    one = await add_entry(store, create_fact("Likes green tea", "one"))
     for name, column, value in (("two", "archived_at", "2026"), ("three", "superseded_by", one.id)):
-        added = await add_entry(store, fact("Likes green tea", name), days=200)
+        added = await add_entry(store, create_fact("Likes green tea", name), days=200)
         async with store.database.transaction() as connection:
             await connection.execute(f"UPDATE entries SET {column} = ? WHERE id = ?", (value, added.id))  # noqa: S608
-    await add_entry(store, fact("Likes green tea", "four"), days=500)
+    await add_entry(store, create_fact("Likes green tea", "four"), days=500)
     await store.entries.remove(OWNER, "four")
     before = await dump_entries(store.database)
     assert (await weekly.run(OWNER)).summary == ""
@@ -250,7 +252,7 @@ async def test_archived_superseded_and_removed_entries_are_ignored(store: Store,
 
 
 async def test_unknown_owner_has_nothing_to_tidy(weekly: WeeklyConsolidation) -> None:
-    assert await weekly.owners() == []
+    assert await weekly.list_owners() == []
     assert (await weekly.run("telegram:9")).summary == ""
 
 
@@ -267,7 +269,7 @@ async def test_undone_merge_is_not_repeated_after_a_purge(
     store: Store, weekly: WeeklyConsolidation, undo: Undo
 ) -> None:
     for number in range(2):
-        await add_entry(store, fact("The office door has the code 4711", f"door {number}"), count=60)
+        await add_entry(store, create_fact("The office door has the code 4711", f"door {number}"), count=60)
     assert "door" in (await weekly.run(OWNER)).summary
     await undo.undo(OWNER)
     for _ in range(10):
@@ -280,8 +282,8 @@ async def test_entries_changed_during_planning_are_skipped(
     store: Store, weekly: WeeklyConsolidation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(2):
-        await add_entry(store, _event(f"Old thing number {number}", f"thing {number}"), days=400)
-    plan = weekly._plan  # noqa: SLF001  # There is no other way to act between planning and writing.
+        await add_entry(store, create_event(f"Old thing number {number}", f"thing {number}"), days=400)
+    plan = weekly._make_plan  # noqa: SLF001  # There is no other way to act between planning and writing.
 
     def planned(entries: list[Entry], over: list[Entry]) -> object:
         made = plan(entries, over)
@@ -291,5 +293,5 @@ async def test_entries_changed_during_planning_are_skipped(
         other.close()
         return made
 
-    monkeypatch.setattr(weekly, "_plan", planned)
+    monkeypatch.setattr(weekly, "_make_plan", planned)
     assert [entry.name for entry in (await weekly.run(OWNER)).archived] == ["thing 1"]

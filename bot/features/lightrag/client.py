@@ -9,12 +9,12 @@ from datetime import datetime
 import httpx
 import structlog
 
-from config.secrets import without_secrets
+from config.secrets import mask_secrets
 from config.texts import N_, _
 from memory.errors import MnemeError
-from memory.messages import Passage, Provenance, worst
-from memory.text.validity import valid_text
-from pipeline.models.client import is_on_this_machine, tls_context
+from memory.messages import Passage, Provenance, find_least_trusted
+from memory.text.validity import replace_invalid
+from pipeline.models.client import get_tls_context, is_on_this_machine
 
 log = structlog.get_logger(__name__)
 
@@ -40,15 +40,15 @@ class LightRag:
         self._mode = mode
         headers = {"X-API-Key": api_key} if api_key else {}
         self._client = httpx.AsyncClient(
-            base_url=url.rstrip("/"), headers=headers, verify=tls_context(), trust_env=not is_on_this_machine(url)
+            base_url=url.rstrip("/"), headers=headers, verify=get_tls_context(), trust_env=not is_on_this_machine(url)
         )
 
     async def index(self, session_id: str, turn: int, at: datetime, user: Passage, assistant: Passage) -> None:
         """Add one exchange. The source of the document records its provenance."""
         text = f"User{user.provenance.mark}: {user.text}\nAssistant{assistant.provenance.mark}: {assistant.text}"
-        provenance = worst([user.provenance, assistant.provenance])
+        provenance = find_least_trusted([user.provenance, assistant.provenance])
         document = {
-            "text": f"[{at:%Y-%m-%d %H:%M}]\n{without_secrets(text)}",
+            "text": f"[{at:%Y-%m-%d %H:%M}]\n{mask_secrets(text)}",
             "file_source": f"mneme {session_id} {turn} {provenance}",
         }
         try:
@@ -57,9 +57,9 @@ class LightRag:
         except httpx.HTTPError as error:
             log.warning("lightrag_index_failed", error=str(error) or type(error).__name__)
 
-    async def relevant(self, question: str) -> Passage:
+    async def query(self, question: str) -> Passage:
         """Return what the graph knows about a question. Empty if it knows nothing or can't be reached."""
-        query = without_secrets(question)
+        query = mask_secrets(question)
         if len(query.strip()) < MIN_QUERY_CHARS:
             return Passage("")
         try:
@@ -79,13 +79,15 @@ class LightRag:
         # LightRAG answers `[no-context]` if it found nothing.
         if not isinstance(result, str) or "[no-context]" in result:
             return Passage("")
-        return Passage(valid_text(result.strip()), _origin(answer.get("references")))
+        return Passage(replace_invalid(result.strip()), _find_origin(answer.get("references")))
 
     async def forget(self) -> None:
         """Delete every document that Mneme sent. Raises LightRagError if that fails."""
         try:
             ids = [
-                document["id"] for document in await self.documents() if _OURS.fullmatch(str(document.get("file_path")))
+                document["id"]
+                for document in await self.list_documents()
+                if _OURS.fullmatch(str(document.get("file_path")))
             ]
             if not ids:
                 return
@@ -103,7 +105,7 @@ class LightRag:
             log.warning("lightrag_forget_failed", error=f"it answers {status}")
             raise LightRagError(_(_NOT_FORGOTTEN))
 
-    async def documents(self) -> list[dict[str, object]]:
+    async def list_documents(self) -> list[dict[str, object]]:
         results: list[dict[str, object]] = []
         more, page = True, 0
         while more:
@@ -131,15 +133,15 @@ class LightRag:
         await self._client.aclose()
 
 
-def _origin(references: object) -> Provenance:
+def _find_origin(references: object) -> Provenance:
     # Other programs may have added documents to the graph.
     if not isinstance(references, list) or not references:
         return Provenance.FOREIGN
     sources = [str(reference.get("file_path")) if isinstance(reference, dict) else "" for reference in references]
-    return worst(_provenance(source) for source in sources)
+    return find_least_trusted(_parse_provenance(source) for source in sources)
 
 
-def _provenance(source: str) -> Provenance:
+def _parse_provenance(source: str) -> Provenance:
     ours = _OURS.fullmatch(source)
     is_known = ours is not None and ours["provenance"] in set(Provenance)
     return Provenance(ours["provenance"]) if ours is not None and is_known else Provenance.FOREIGN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from bot.doctor.finding import DoctorContext, Finding, failed_with_error, ok, warning
+from bot.doctor.finding import DoctorContext, Finding, create_failed_from_error, create_ok, create_warning
 from bot.feature import Contributions, Feature
 from bot.kernel import Kernel
 from config.errors import ConfigurationError
@@ -22,19 +22,19 @@ REMEDY = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot 
 async def check(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.lightrag_url is None:
-        return [ok("LightRAG", "None is configured")]
+        return [create_ok("LightRAG", "None is configured")]
     try:
         check_together(settings)
     except ConfigurationError as error:
-        return [failed_with_error("LightRAG", error)]
+        return [create_failed_from_error("LightRAG", error)]
     graph = _connect(settings)
     try:
         trouble = await graph.check()
     finally:
         await graph.close()
     if trouble is not None:
-        return [warning("LightRAG", f"At {settings.lightrag_url} {trouble}", REMEDY)]
-    return [ok("LightRAG", f"It answers at {settings.lightrag_url}")]
+        return [create_warning("LightRAG", f"At {settings.lightrag_url} {trouble}", REMEDY)]
+    return [create_ok("LightRAG", f"It answers at {settings.lightrag_url}")]
 
 
 def _connect(settings: Settings) -> LightRag:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.features.lightrag.client import LightRag
-from memory.messages import in_one
+from memory.messages import join_messages
 from pipeline.prompt.part import Draft, quoted_section
 from pipeline.prompt.prompts import RELEVANT_HEADER
 from pipeline.turn import Turn
@@ -17,7 +17,7 @@ class GraphPart:
 
     async def add_to(self, draft: Draft) -> None:
         if draft.new_messages and not draft.session.private:
-            draft.volatile += quoted_section(RELEVANT_HEADER, await self._graph.relevant(draft.question), draft.budget)
+            draft.volatile += quoted_section(RELEVANT_HEADER, await self._graph.query(draft.question), draft.budget)
 
 
 class GraphIndexing:
@@ -32,5 +32,5 @@ class GraphIndexing:
         if turn.committed_as is None or turn.session.private:
             return
         answer = turn.produced[-1]
-        texts = in_one(turn.user_messages), in_one([answer])
+        texts = join_messages(turn.user_messages), join_messages([answer])
         await self._graph.index(turn.session.id, turn.committed_as, answer.created_at, *texts)

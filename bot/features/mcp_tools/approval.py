@@ -13,7 +13,7 @@ from enum import StrEnum
 from config.texts import _
 from memory.buttons import Button, Keyboard
 from memory.runtime.preferences import PreferenceStore
-from memory.text.validity import visible_text
+from memory.text.validity import escape_invisible
 from pipeline.tools.toolbox import Asking
 
 ANSWER_MINUTES = 5
@@ -78,7 +78,7 @@ class Approvals:
         self._preferences = preferences
         self._questions: dict[int, _Question] = {}
 
-    async def refusal(self, session_id: str, asking: Asking | None, request: ToolCallRequest) -> str | None:
+    async def request_approval(self, session_id: str, asking: Asking | None, request: ToolCallRequest) -> str | None:
         """Ask for approval if needed. Return the reason why the call must not run, for the model, or None if it may."""
         if asking is None:
             return NOBODY
@@ -129,7 +129,7 @@ class Approvals:
         self._questions[number] = question
         try:
             with asking.untimed():
-                if not await asking.show(_wording(request), _buttons(number)):
+                if not await asking.show(_format_question(request), _create_buttons(number)):
                     raise _NotShown
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(ANSWER_MINUTES * 60):
@@ -139,33 +139,33 @@ class Approvals:
         return None
 
 
-def _wording(request: ToolCallRequest) -> str:
+def _format_question(request: ToolCallRequest) -> str:
     arguments = list(request.arguments.items())[:MAX_ARGUMENTS]
     lines = [f"{_shorten(key)}: {_shorten(value)}" for key, value in arguments]
     if len(request.arguments) > MAX_ARGUMENTS:
         lines.append(_("... and {n} more", n=len(request.arguments) - MAX_ARGUMENTS))
     # An argument that closes the code block could imitate the bot's own text.
     fenced = "\n".join(lines).replace("```", "'''")
-    question = _("May I run **{tool}** of {server}?", tool=_plain(request.tool), server=_plain(request.server))
+    question = _("May I run **{tool}** of {server}?", tool=_escape(request.tool), server=_escape(request.server))
     return f"{question}\n```\n{fenced}\n```" if lines else question
 
 
 def _shorten(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # Indent further lines, so that they can't look like other arguments.
-    shown = visible_text(text[:MAX_ARGUMENT_CHARS])[: 2 * MAX_ARGUMENT_CHARS].replace("\n", "\n    ")
+    shown = escape_invisible(text[:MAX_ARGUMENT_CHARS])[: 2 * MAX_ARGUMENT_CHARS].replace("\n", "\n    ")
     if len(text) <= MAX_ARGUMENT_CHARS:
         return shown
     return f"{shown} " + _("... and {n} more characters", n=len(text) - MAX_ARGUMENT_CHARS)
 
 
-def _plain(name: str) -> str:
+def _escape(name: str) -> str:
     """Escape markup in a foreign name and make its invisible characters visible."""
-    shown = visible_text(" ".join(name.split()))
+    shown = escape_invisible(" ".join(name.split()))
     return "".join(c if c.isalnum() or c in " .-" else f"\\{c}" for c in shown if c.isprintable())
 
 
-def _buttons(number: int) -> Keyboard:
+def _create_buttons(number: int) -> Keyboard:
     labels = (
         (("yes", _("Yes, this once")), ("no", _("No"))),
         (("always", _("Always in this chat")),),

@@ -59,8 +59,8 @@ def parse_message(line: bytes) -> SessionMessage | Exception:
     from mcp.types import jsonrpc_message_adapter
 
     repair = JsonRepair()
-    valid = repair.feed(line) + repair.end()
-    message_json().check(valid)
+    valid = repair.repair(line) + repair.finish()
+    create_message_json().check(valid)
     text = valid.decode("utf-8", "replace")
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
@@ -68,5 +68,5 @@ def parse_message(line: bytes) -> SessionMessage | Exception:
         return error
 
 
-def message_json() -> BoundedJson:
+def create_message_json() -> BoundedJson:
     return BoundedJson(io.BytesIO(), max_value_items=MAX_MESSAGE_ITEMS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.doctor.finding import DoctorContext, Finding, failed, ok, warning
+from bot.doctor.finding import DoctorContext, Finding, create_failed, create_ok, create_warning
 from bot.features.mcp_tools.config import ServerConfig, read_config
 from bot.features.mcp_tools.connection import ServerConnection
 
@@ -18,10 +18,12 @@ async def check_tools(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
     if config.trouble is not None:
-        return [failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
+        return [create_failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
     if config.is_empty:
-        return [ok("tools", "No MCP server is configured")]
-    unusable = [warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()]
+        return [create_ok("tools", "No MCP server is configured")]
+    unusable = [
+        create_warning(f"tools of {name}", str(why).rstrip("."), CORRECT) for name, why in config.troubles.items()
+    ]
     return [*await asyncio.gather(*(_check_server(server) for server in config.servers)), *unusable]
 
 
@@ -32,8 +34,8 @@ async def _check_server(server: ServerConfig) -> Finding:
     try:
         await connection.tried.wait()
         if connection.trouble is not None:
-            return warning(subject, str(connection.trouble).rstrip("."), CORRECT)
+            return create_warning(subject, str(connection.trouble).rstrip("."), CORRECT)
         enabled = sum(server.offers(tool.name) for tool in connection.tools)
-        return ok(subject, f"{enabled} of {len(connection.tools)} are on")
+        return create_ok(subject, f"{enabled} of {len(connection.tools)} are on")
     finally:
         await connection.close()

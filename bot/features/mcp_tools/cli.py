@@ -50,16 +50,16 @@ def add(
             raise WrongServer(f"There is no preset {preset}: there are {', '.join(PRESETS)}.")
         name, entry = preset, PRESETS[preset].entry(arguments)
     else:
-        name, entry = _entry(arguments, url)
-    entry |= {"headers": _pairs(header)} if header else {}
+        name, entry = _build_entry(arguments, url)
+    entry |= {"headers": _parse_pairs(header)} if header else {}
     if env:
-        entry["env"] = {**entry.get("env", {}), **_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
+        entry["env"] = {**entry.get("env", {}), **_parse_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
     path = load_settings_with_logging(quiet=True).mcp_file
     add_server(path, name, entry)
     typer.echo(f"{name} is in {path}.")
     for sentence in list_missing(PRESETS[preset] if preset is not None else None):
         typer.echo(sentence)
-    typer.echo(usage_hint(name))
+    typer.echo(format_usage_hint(name))
 
 
 @cli.command("list")
@@ -101,9 +101,9 @@ def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; wi
 
 
 async def _try(server: ServerConfig) -> bool:
-    from bot.features.mcp_tools.config import tool_names
+    from bot.features.mcp_tools.config import make_tool_names
     from bot.features.mcp_tools.connection import ServerConnection
-    from bot.features.mcp_tools.tools import asks_first
+    from bot.features.mcp_tools.tools import needs_approval
 
     connection = ServerConnection(server, lambda: None, sys.stderr)
     connection.start()
@@ -112,10 +112,10 @@ async def _try(server: ServerConfig) -> bool:
         if connection.trouble is not None:
             typer.echo(f"{server.name}: {connection.trouble}")
             return False
-        names = tool_names(server.prefix, [tool.name for tool in connection.tools])
+        names = make_tool_names(server.prefix, [tool.name for tool in connection.tools])
         typer.echo(f"{server.name} works, with {len(names)} tool{'s' if len(names) != 1 else ''}:")
         for tool in connection.tools:
-            how = "asks first" if asks_first(tool) else "only reads"
+            how = "asks first" if needs_approval(tool) else "only reads"
             typer.echo(f"  {names[tool.name]}  {how if server.offers(tool.name) else 'off'}")
         return True
     finally:
@@ -126,7 +126,7 @@ async def _try(server: ServerConfig) -> bool:
 def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows it.")]) -> None:
     """Take a server out of the file."""
     path = load_settings_with_logging(quiet=True).mcp_file
-    document, servers = _document(path)
+    document, servers = _read_document(path)
     if name not in servers:
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
     del servers[name]
@@ -135,7 +135,7 @@ def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows i
 
 
 def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
-    document, servers = _document(path)
+    document, servers = _read_document(path)
     servers[name] = entry
     _write(path, document)
 
@@ -150,11 +150,11 @@ def list_missing(preset: Preset | None) -> list[str]:
     return sentences
 
 
-def usage_hint(name: str) -> str:
+def format_usage_hint(name: str) -> str:
     return f"Try it with `mneme mcp test {name}`, then start the bot anew."
 
 
-def _entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object]]:
+def _build_entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object]]:
     if not arguments or (url is None) == (not arguments[1:]):
         raise WrongServer(
             "A name is needed, and either --url or a command, such as: mneme mcp add weather -- npx -y weather-server. "
@@ -164,7 +164,7 @@ def _entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object
     return name, {"url": url} if url is not None else {"command": command[0], "args": command[1:]}
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
+def _parse_pairs(texts: list[str]) -> dict[str, str]:
     pairs = [_PAIR.fullmatch(text) for text in texts]
     if not all(pairs):
         raise WrongServer(
@@ -173,8 +173,8 @@ def _pairs(texts: list[str]) -> dict[str, str]:
     return {pair["name"]: pair["value"] for pair in pairs if pair is not None}
 
 
-def _document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the whole file and the servers in it. Raises WrongServer for a file that can't be read."""
+def _read_document(path: Path) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the parsed file and its servers. Raises WrongServer if the file can't be read."""
     from bot.features.mcp_tools.config import SERVERS
 
     try:

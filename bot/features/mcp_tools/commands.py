@@ -9,7 +9,7 @@ from bot.commands.command import Access, Command, CommandCall, WrongArgument, co
 from bot.commands.figures import Group
 from bot.features.mcp_tools.approval import Answer, Approvals
 from bot.features.mcp_tools.tools import McpTools
-from config.texts import N_, _, ngettext, number
+from config.texts import N_, _, format_number, ngettext
 from memory.log.sessions import Session
 from pipeline.models.routing import ModelChoice
 
@@ -32,13 +32,13 @@ class ToolReport:
         """Return the part of `/status` about tools. It is empty if no server is configured."""
         if self.tools.config.is_empty:
             return []
-        states = self.tools.states()
-        rows = tuple((state.name, number(state.tools)) for state in states if state.trouble is None)
+        states = self.tools.list_states()
+        rows = tuple((state.name, format_number(state.tools)) for state in states if state.trouble is None)
         notes = [f"{state.name}: {state.trouble}" for state in states if state.trouble is not None]
-        notes += [_("What is off is tried again by itself.")] if self.tools.retries else []
+        notes += [_("What is off is tried again by itself.")] if self.tools.is_retrying else []
         notes += [str(self.tools.config.trouble)] if self.tools.config.trouble is not None else []
-        model = await self.models.of(session.address.owner)
-        left_out = self.tools.count - len(self.tools.specs(model.window))
+        model = await self.models.get(session.address.owner)
+        left_out = self.tools.count - len(self.tools.select_specs(model.window))
         if left_out:
             notes.append(
                 ngettext(

@@ -152,7 +152,7 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, must
     servers: list[ServerConfig] = []
     troubles: dict[str, Trouble] = {}
     for name, raw in entries.items():
-        read = _server(name, raw, {server.prefix for server in servers}, environment)
+        read = _parse_server(name, raw, {server.prefix for server in servers}, environment)
         if isinstance(read, Trouble):
             troubles[name] = read
         elif read is not None:
@@ -172,13 +172,15 @@ def read_entries(path: Path) -> dict[str, object]:
     return entries
 
 
-def _server(name: str, raw: object, taken: set[str], environment: Mapping[str, str]) -> ServerConfig | Trouble | None:
+def _parse_server(
+    name: str, raw: object, taken: set[str], environment: Mapping[str, str]
+) -> ServerConfig | Trouble | None:
     """Parse an entry. Return the reason if it can't be used, and None if it is disabled."""
     try:
         entry = _Entry.model_validate(raw)
         if entry.disabled:
             return None
-        transport = _transport(entry, environment)
+        transport = _parse_transport(entry, environment)
     except ValidationError as error:
         where = error.errors(include_url=False, include_input=False)[0]["loc"]
         return Trouble(WRONG_ENTRY, {"field": ".".join(map(str, where[:1])) or SERVERS})
@@ -187,10 +189,10 @@ def _server(name: str, raw: object, taken: set[str], environment: Mapping[str, s
     if transport is None:
         return Trouble(NO_TRANSPORT)
     enabled = frozenset(entry.enabled_tools) if entry.enabled_tools is not None else None
-    return ServerConfig(name, _prefix(name, taken), transport, enabled, frozenset(entry.disabled_tools))
+    return ServerConfig(name, _make_prefix(name, taken), transport, enabled, frozenset(entry.disabled_tools))
 
 
-def _transport(entry: _Entry, environment: Mapping[str, str]) -> StdioServer | HttpServer | None:
+def _parse_transport(entry: _Entry, environment: Mapping[str, str]) -> StdioServer | HttpServer | None:
     def fill(text: str) -> str:
         return _VARIABLE.sub(find_value, text)
 
@@ -213,13 +215,13 @@ def _transport(entry: _Entry, environment: Mapping[str, str]) -> StdioServer | H
     return None
 
 
-def _prefix(name: str, taken: Iterable[str]) -> str:
+def _make_prefix(name: str, taken: Iterable[str]) -> str:
     """Return the prefix of a server's tools. It never contains SEPARATOR, so tool names of two servers can't clash."""
     plain = re.sub("_{2,}", "_", _UNUSABLE.sub("_", name)).strip("_") or "server"
     return plain if len(plain) <= MAX_PREFIX_CHARS and plain not in taken else _shorten(plain, name, MAX_PREFIX_CHARS)
 
 
-def tool_names(prefix: str, tools: Iterable[str]) -> dict[str, str]:
+def make_tool_names(prefix: str, tools: Iterable[str]) -> dict[str, str]:
     """Map the names of a server's tools to those in requests: `prefix__tool`, with the characters that APIs allow."""
     names: dict[str, str] = {}
     for tool in tools:
@@ -249,16 +251,16 @@ class Preset:
     entry: Callable[[Sequence[str]], dict[str, object]]
 
 
-def _search(arguments: Sequence[str]) -> dict[str, object]:
+def _build_search_entry(arguments: Sequence[str]) -> dict[str, object]:
     url = arguments[0] if arguments else SEARXNG
     return {"command": "npx", "args": ["-y", "mcp-searxng@2"], "env": {"SEARXNG_URL": url}}
 
 
-def _pages(arguments: Sequence[str]) -> dict[str, object]:
+def _build_pages_entry(arguments: Sequence[str]) -> dict[str, object]:
     return {"command": "uvx", "args": ["mcp-server-fetch>=2026.10.24", *arguments]}
 
 
-def _files(arguments: Sequence[str]) -> dict[str, object]:
+def _build_files_entry(arguments: Sequence[str]) -> dict[str, object]:
     folders = [str(Path(folder).expanduser().absolute()) for folder in arguments or [str(Path.cwd())]]
     return {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem@2026", *folders]}
 
@@ -267,10 +269,10 @@ PRESETS = {
     "search": Preset(
         "search the web by a SearXNG of yours",
         f"{NODE}, and SearXNG with its JSON format on (https://docs.searxng.org)",
-        _search,
+        _build_search_entry,
     ),
-    "pages": Preset("read web pages", "uv, which brings uvx (https://docs.astral.sh/uv)", _pages),
-    "files": Preset("read and write files in folders", NODE, _files),
+    "pages": Preset("read web pages", "uv, which brings uvx (https://docs.astral.sh/uv)", _build_pages_entry),
+    "files": Preset("read and write files in folders", NODE, _build_files_entry),
 }
 """The arguments are: for `search` the address of SearXNG, for `pages` options of mcp-server-fetch, for `files` the
 folders."""

@@ -23,7 +23,7 @@ import structlog
 
 from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, Flow
 from bot.features.mcp_tools.config import HttpServer, ServerConfig, StdioServer, Trouble
-from config.process import program_version
+from config.process import get_program_version
 from config.texts import N_
 from config.waiting import Backoff
 
@@ -73,7 +73,7 @@ class _Signal(Enum):
     TOOLS_CHANGED = auto()
 
 
-class _Lost(Exception):
+class _ConnectionLost(Exception):
     """Raised if the server has closed the connection."""
 
 
@@ -105,7 +105,7 @@ class ServerConnection:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._live(), name=f"mcp {self.config.name}")
+        self._task = asyncio.create_task(self._stay_connected(), name=f"mcp {self.config.name}")
 
     async def close(self) -> None:
         if self._life is not None:
@@ -140,17 +140,17 @@ class ServerConnection:
             log.warning("mcp_call_failed", server=name, error=type(error).__name__)
             raise CallFailed(f"{name} gave an answer that can't be used ({type(error).__name__})") from error
 
-    async def _live(self) -> None:
+    async def _stay_connected(self) -> None:
         with anyio.CancelScope() as self._life:
             while True:
-                self.trouble = await self._until_lost()
+                self.trouble = await self._connect()
                 self.tools = ()
                 self._on_tools()
                 self.tried.set()
                 log.warning("mcp_server_off", server=self.config.name, reason=self.trouble.text)
                 await self._pauses.wait()
 
-    async def _until_lost(self) -> Trouble:
+    async def _connect(self) -> Trouble:
         """Connect and serve until the connection is lost. Return the reason."""
         self._status = None
         self._is_too_much = False
@@ -175,8 +175,8 @@ class ServerConnection:
         # Discard signals of the previous connection.
         self._signals = asyncio.Queue()
         client = Client(
-            _watch(self._transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
-            client_info=Implementation(name="mneme", version=program_version()),
+            _watch(self._open_transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
+            client_info=Implementation(name="mneme", version=get_program_version()),
             message_handler=on_message,
             read_timeout_seconds=ANSWER_SECONDS,
             cache=None,
@@ -193,7 +193,7 @@ class ServerConnection:
                 while True:
                     signal = await self._signals.get()
                     if signal is _Signal.LOST:
-                        raise _Lost
+                        raise _ConnectionLost
                     # After an unanswered call, this also checks that the server is alive.
                     with anyio.fail_after(LIVENESS_SECONDS):
                         await self._list_tools(client)
@@ -215,19 +215,19 @@ class ServerConnection:
         self._on_tools()
 
     @contextlib.asynccontextmanager
-    async def _transport(self) -> AsyncIterator[TransportStreams]:
+    async def _open_transport(self) -> AsyncIterator[TransportStreams]:
         flow = Flow(self._end_too_much)
         match self.config.transport:
             case StdioServer() as program:
                 from bot.features.mcp_tools.stdio import program_streams
 
-                with _nowhere() if self._errors is None else contextlib.nullcontext(self._errors) as errors:
+                with _open_null_device() if self._errors is None else contextlib.nullcontext(self._errors) as errors:
                     async with program_streams(program, errors, flow) as streams:
                         yield streams
             case HttpServer(sse=True) as server:
                 from mcp.client.sse import sse_client
 
-                client = partial(self._http, flow)
+                client = partial(self._create_http_client, flow)
                 async with sse_client(server.url, dict(server.headers), httpx_client_factory=client) as streams:
                     yield streams
             case HttpServer() as server:
@@ -236,12 +236,12 @@ class ServerConnection:
 
                 timeout = httpx2.Timeout(ANSWER_SECONDS, read=CALL_SECONDS + ANSWER_SECONDS)
                 async with (
-                    self._http(flow, dict(server.headers), timeout) as http,
+                    self._create_http_client(flow, dict(server.headers), timeout) as http,
                     streamable_http_client(server.url, http_client=http) as streams,
                 ):
                     yield streams
 
-    def _http(
+    def _create_http_client(
         self,
         flow: Flow,
         headers: dict[str, str] | None = None,
@@ -289,11 +289,11 @@ class ServerConnection:
                 self._status = error.response.status_code
             if self._status is not None and self._status >= 400:
                 return Trouble(REFUSES, host | {"status": self._status})
-            if isinstance(error, httpx2.TransportError | _Lost):
+            if isinstance(error, httpx2.TransportError | _ConnectionLost):
                 return Trouble(UNREACHABLE, host)
         elif isinstance(error, OSError | ValueError) and self._client is None:
             return Trouble(NOT_INSTALLED, {"program": PurePath(transport.command).name})
-        elif isinstance(error, _Lost) or _is_closed(error):
+        elif isinstance(error, _ConnectionLost) or _is_closed(error):
             return Trouble(ENDED, {"name": self.config.name})
         if _is_timeout(error):
             return Trouble(
@@ -367,5 +367,5 @@ def _is_timeout(error: BaseException) -> bool:
     return isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT)
 
 
-def _nowhere() -> TextIO:
+def _open_null_device() -> TextIO:
     return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123  # The caller closes it.

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
-from bot.features.mcp_tools.bounds import Flow, message_json
+from bot.features.mcp_tools.bounds import Flow, create_message_json
 from memory.imports.json_stream import TooComplex
 from memory.text.validity import JsonRepair
 
@@ -25,22 +25,22 @@ class BoundedStream(httpx2.AsyncByteStream):
         self._is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        repair, json, size, end = JsonRepair(), message_json(), 0, b""
+        repair, json, size, end = JsonRepair(), create_message_json(), 0, b""
         async for chunk in self._stream:
-            valid = repair.feed(chunk)
+            valid = repair.repair(chunk)
             first, *further = _EVENT_END.split(end + valid) if self._is_events else [end + valid]
             self._flow.add(len(chunk), max(size + len(first), *map(len, further), 0) - len(end))
             try:
                 json.check(first[len(end) :])
                 for piece in further:
-                    json = message_json()
+                    json = create_message_json()
                     json.check(piece)
             except TooComplex:
                 self._flow.give_up()
             size = len(further[-1]) if further else size + len(valid)
             end = valid[1 - _EVENT_END_BYTES :] if self._is_events else b""
             yield valid
-        yield repair.end()
+        yield repair.finish()
 
     async def aclose(self) -> None:
         await self._stream.aclose()

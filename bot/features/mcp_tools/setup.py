@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from bot.features.mcp_tools.cli import add_server, list_missing, usage_hint
+from bot.features.mcp_tools.cli import add_server, format_usage_hint, list_missing
 from bot.features.mcp_tools.config import PRESETS, read_config
 from bot.setup.questions import say
 from config.settings import load_settings
@@ -29,6 +29,6 @@ def offer_tools(env_file: Path) -> None:
             return
         if name in OFFERED_PRESETS:
             add_server(path, name, PRESETS[name].entry(()))
-            say(" ".join([f"{name} is in {path}.", *list_missing(PRESETS[name]), usage_hint(name)]))
+            say(" ".join([f"{name} is in {path}.", *list_missing(PRESETS[name]), format_usage_hint(name)]))
             return
         say(f"{' or '.join(OFFERED_PRESETS)} is needed, or nothing.")

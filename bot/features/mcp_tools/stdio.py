@@ -74,7 +74,7 @@ async def _read(process: Process, arrived: MemoryObjectSendStream[SessionMessage
     with contextlib.suppress(*gone):
         try:
             async with arrived:
-                async for message in _messages(process.stdout, flow):
+                async for message in _parse_messages(process.stdout, flow):
                     await arrived.send(message)
         finally:
             with anyio.CancelScope(shield=True), contextlib.suppress(*gone):
@@ -82,10 +82,10 @@ async def _read(process: Process, arrived: MemoryObjectSendStream[SessionMessage
                     await process.stdout.receive()
 
 
-async def _messages(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[SessionMessage | Exception]:
+async def _parse_messages(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[SessionMessage | Exception]:
     """Yield the parsed lines of a server. Stop if it sends too much."""
     with contextlib.suppress(TooMuch):
-        async for line in _lines(stdout, flow):
+        async for line in _split_lines(stdout, flow):
             try:
                 is_large = len(line) > _LARGE_BYTES
                 message = await asyncio.to_thread(parse_message, line) if is_large else parse_message(line)
@@ -94,7 +94,7 @@ async def _messages(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[Sess
             yield message
 
 
-async def _lines(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[bytes]:
+async def _split_lines(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[bytes]:
     """Split the output into lines in linear time. Raises TooMuch."""
     pieces: list[bytes] = []
     size = 0

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.features.mcp_tools.approval import Approvals, ToolCallRequest
-from bot.features.mcp_tools.config import McpConfig, Trouble, tool_names
+from bot.features.mcp_tools.config import McpConfig, Trouble, make_tool_names
 from bot.features.mcp_tools.connection import CallFailed, ServerConnection
 from config.models import ModelWindow
 from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
-from memory.text.validity import valid_json, valid_text
+from memory.text.validity import replace_invalid, replace_invalid_in_json
 from pipeline.arrival import clean
 from pipeline.models.capabilities import Part
 from pipeline.models.model import ToolSpec
-from pipeline.tools.toolbox import ToolContext, lean_schema
+from pipeline.tools.toolbox import ToolContext, simplify_schema
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ContentBlock, Tool
@@ -64,12 +64,12 @@ class McpTool:
         approvals: Approvals,
         record: Callable[[], Awaitable[None]],
     ) -> None:
-        schema = lean_schema({key: value for key, value in described.input_schema.items() if key != "$schema"})
+        schema = simplify_schema({key: value for key, value in described.input_schema.items() if key != "$schema"})
         parameters = {"type": "object", "properties": {}} | schema
         description = clean(described.description or described.title or "")[:MAX_DESCRIPTION_CHARS]
-        self.spec = ToolSpec(name, description, valid_text(json.dumps(parameters, ensure_ascii=False)))
+        self.spec = ToolSpec(name, description, replace_invalid(json.dumps(parameters, ensure_ascii=False)))
         self._described = described
-        self._required = frozenset(_texts(described.input_schema.get("required")))
+        self._required = frozenset(_collect_texts(described.input_schema.get("required")))
         self._connection = connection
         self._approvals = approvals
         self._record = record
@@ -85,17 +85,17 @@ class McpTool:
     async def run(self, context: ToolContext, arguments: str) -> str | Passage:
         """Run the tool with the model's JSON arguments. Errors are returned as text for the model."""
         try:
-            written = valid_json(json.loads(arguments or "{}"))
+            written = replace_invalid_in_json(json.loads(arguments or "{}"))
         except (ValueError, RecursionError) as error:
             return f"error: the arguments are wrong: they are no JSON ({error})"
         if not isinstance(written, dict):
             return "error: the arguments are wrong: an object is needed"
         # Models often write null for an omitted argument.
         values = {key: value for key, value in written.items() if value is not None or key in self._required}
-        if asks_first(self._described):
-            request = ToolCallRequest(self.server, self._described.name, self._digest(), values)
+        if needs_approval(self._described):
+            request = ToolCallRequest(self.server, self._described.name, self._compute_digest(), values)
             with use_language(context.language):
-                refusal = await self._approvals.refusal(context.session_id, context.asking, request)
+                refusal = await self._approvals.request_approval(context.session_id, context.asking, request)
             if refusal is not None:
                 return refusal
             # Recorded before the call: after a kill its effect can't be checked, and it must not happen twice.
@@ -106,9 +106,9 @@ class McpTool:
             return f"error: {error}"
         pictured = any(block.type == "image" for block in result.content)
         sees = pictured and context.model is not None and await context.model.can(Part.IMAGES)
-        return await asyncio.to_thread(_passage, result, sees=sees)
+        return await asyncio.to_thread(_to_passage, result, sees=sees)
 
-    def _digest(self) -> str:
+    def _compute_digest(self) -> str:
         description = f"{self.spec.description}\n{self.spec.parameters}"
         return hashlib.sha256(description.encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -142,7 +142,7 @@ class McpTools:
     async def close(self) -> None:
         await asyncio.gather(*(connection.close() for connection in self.connections))
 
-    async def ready(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait for the first attempt to connect to each server, within STARTUP_SECONDS of the start."""
         remaining = self._until - asyncio.get_running_loop().time()
         waiting = [asyncio.ensure_future(c.tried.wait()) for c in self.connections if not c.tried.is_set()]
@@ -153,61 +153,61 @@ class McpTools:
 
     @property
     def count(self) -> int:
-        return len(self._current_tools())
+        return len(self._collect_tools())
 
     def get(self, name: str) -> McpTool | None:
         """Return the tool with that name. A former tool is returned too, since its call explains what is wrong."""
-        return self._current_tools().get(name) or self._former.get(name)
+        return self._collect_tools().get(name) or self._former.get(name)
 
-    def specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
+    def select_specs(self, window: ModelWindow) -> tuple[ToolSpec, ...]:
         tokens = min(self._max_tokens, window.max_input_tokens // WINDOW_DIVISOR)
         fitting = []
-        for tool in self._current_tools().values():
+        for tool in self._collect_tools().values():
             spec = tool.spec
-            cost = self._counter.text(spec.name + spec.description + spec.parameters)
+            cost = self._counter.count(spec.name + spec.description + spec.parameters)
             if cost <= tokens:
                 tokens -= cost
                 fitting.append(spec)
         return tuple(fitting)
 
     @property
-    def retries(self) -> bool:
+    def is_retrying(self) -> bool:
         """True if a server is off and will be reconnected automatically."""
         return any(connection.trouble is not None for connection in self.connections)
 
-    def states(self) -> list[ServerState]:
-        counts = Counter(tool.server for tool in self._current_tools().values())
+    def list_states(self) -> list[ServerState]:
+        counts = Counter(tool.server for tool in self._collect_tools().values())
         states = [ServerState(c.config.name, counts[c.config.name], c.trouble) for c in self.connections]
         return states + [ServerState(name, 0, trouble) for name, trouble in self.config.troubles.items()]
 
     def _discard_tools(self) -> None:
         self._tools = None
 
-    def _current_tools(self) -> dict[str, McpTool]:
+    def _collect_tools(self) -> dict[str, McpTool]:
         if self._tools is None:
-            self._tools = {tool.name: tool for c in self.connections for tool in self._connection_tools(c)}
+            self._tools = {tool.name: tool for c in self.connections for tool in self._create_connection_tools(c)}
             self._former |= self._tools
         return self._tools
 
-    def _connection_tools(self, connection: ServerConnection) -> list[McpTool]:
+    def _create_connection_tools(self, connection: ServerConnection) -> list[McpTool]:
         described = {tool.name: tool for tool in connection.tools}
         return [
             McpTool(name, described[tool], connection, self._approvals, self._record)
-            for tool, name in tool_names(connection.config.prefix, described).items()
+            for tool, name in make_tool_names(connection.config.prefix, described).items()
             if connection.config.offers(tool)
         ]
 
 
-def asks_first(tool: Tool) -> bool:
+def needs_approval(tool: Tool) -> bool:
     """Return True unless the server declares that the tool only reads."""
     return tool.annotations is None or tool.annotations.read_only_hint is not True
 
 
-def _texts(value: object) -> list[str]:
+def _collect_texts(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _passage(result: CallToolResult, *, sees: bool) -> Passage:
+def _to_passage(result: CallToolResult, *, sees: bool) -> Passage:
     """Convert a tool's result. It always counts as foreign text.
 
     Args:
@@ -216,16 +216,16 @@ def _passage(result: CallToolResult, *, sees: bool) -> Passage:
     parts: list[str] = []
     images: list[Image] = []
     for block in result.content:
-        image = _image(block) if sees and len(images) < MAX_IMAGES else None
+        image = _read_image(block) if sees and len(images) < MAX_IMAGES else None
         images += [image] if image is not None else []
-        parts.append("[an image, shown below]" if image is not None else _words(block))
+        parts.append("[an image, shown below]" if image is not None else _read_text(block))
     if not parts and result.structured_content is not None:
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))
     text = clean("\n".join(part[:MAX_RESULT_CHARS] for part in parts)[:MAX_RESULT_CHARS]) or "(nothing)"
     return Passage(f"error: {text}" if result.is_error else text, Provenance.FOREIGN, tuple(images))
 
 
-def _words(block: ContentBlock) -> str:
+def _read_text(block: ContentBlock) -> str:
     match block.type:
         case "text":
             return block.text
@@ -238,7 +238,7 @@ def _words(block: ContentBlock) -> str:
             return f"[{block.type}, which can't be shown]"
 
 
-def _image(block: ContentBlock) -> Image | None:
+def _read_image(block: ContentBlock) -> Image | None:
     # Base64 is a third longer than the bytes.
     if block.type != "image" or block.mime_type not in IMAGE_TYPES or len(block.data) > MAX_IMAGE_BYTES * 4 / 3:
         return None

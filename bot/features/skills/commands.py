@@ -45,7 +45,7 @@ class SkillCommands:
         return await self._keep(make_package(entry.name, description, entry.content))
 
     async def _keep(self, package: SkillPackage) -> str:
-        await self.skills.keep(package)
+        await self.skills.store(package)
         return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)
 
 

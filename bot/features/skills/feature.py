@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from bot.doctor.finding import DoctorContext, Finding, ok, warning
+from bot.doctor.finding import DoctorContext, Finding, create_ok, create_warning
 from bot.feature import Contributions, Feature
 from bot.features.skills.commands import SkillCommands, skill_buttons
-from bot.features.skills.folder import Skill, Skills, skill_prompt
+from bot.features.skills.folder import Skill, Skills, build_skill_prompt
 from bot.features.skills.parts import SkillReader, SkillsPart, skill_tool
 from bot.kernel import Kernel
 from memory.text.tokens import TokenCounter
@@ -22,14 +22,14 @@ async def check_skills(context: DoctorContext) -> list[Finding]:
     found = Skills(context.settings.mneme_data_dir).scan()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
-        warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
+        create_warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
         for name, reason in found.items()
         if not isinstance(reason, Skill)
     ]
-    _text, left_out = skill_prompt(usable, TokenCounter().text)
+    _text, left_out = build_skill_prompt(usable, TokenCounter().count)
     if left_out:
-        findings.append(warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
-    return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
+        findings.append(create_warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
+    return findings or [create_ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
 
 
 class SkillsFeature(Feature):

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from config.texts import _, in_line
+from config.texts import _, shorten_to_line
 from memory.errors import MnemeError
-from memory.text.validity import valid_text, visible_text
+from memory.text.validity import escape_invisible, replace_invalid
 from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
 
 FOLDER = "skills"
@@ -72,7 +72,7 @@ class Skills:
         self._root = data_directory / FOLDER
         self._read: dict[tuple[Path, int, int], Skill | str] = {}
 
-    async def all(self) -> list[Skill]:
+    async def list(self) -> list[Skill]:
         return [skill for skill in (await asyncio.to_thread(self.scan)).values() if isinstance(skill, Skill)]
 
     def scan(self) -> dict[str, Skill | str]:
@@ -88,17 +88,17 @@ class Skills:
                 state = (folder / SKILL_FILE).stat()
                 key = (folder, state.st_mtime_ns, state.st_size)
                 # The reason is cached too, so that a broken skill isn't parsed for each message.
-                read[key] = found[folder.name] = self._read.get(key) or _skill_or_reason(folder)
+                read[key] = found[folder.name] = self._read.get(key) or _try_read_skill(folder)
             except OSError:
                 found[folder.name] = _("it has no {file} that can be read", file=SKILL_FILE)
         self._read = read
         return found
 
-    async def text(self, name: str, file: str = SKILL_FILE) -> str:
+    async def read_text(self, name: str, file: str = SKILL_FILE) -> str:
         """Return the text of a skill's file, followed by the names of its other files. Raises SkillRefused."""
-        return await asyncio.to_thread(self._text, name.strip(), file.strip() or SKILL_FILE)
+        return await asyncio.to_thread(self._read_text, name.strip(), file.strip() or SKILL_FILE)
 
-    def _text(self, name: str, file: str) -> str:
+    def _read_text(self, name: str, file: str) -> str:
         usable = [found.name for found in self.scan().values() if isinstance(found, Skill)]
         if name not in usable:
             raise SkillRefused(f"there is no skill {name[:80]!r}; there are: {', '.join(usable) or 'none'}")
@@ -106,20 +106,20 @@ class Skills:
         path = (folder / file).resolve() if stays_inside(file) else None
         # The path is resolved, so a symlink can't lead out of the skill's folder either.
         if path is None or not path.is_relative_to(folder) or not path.is_file():
-            raise SkillRefused(f"the skill {name} has no file {file[:80]!r}; it has: {', '.join(_names(folder))}")
+            raise SkillRefused(f"the skill {name} has no file {file[:80]!r}; it has: {', '.join(_list_files(folder))}")
         with path.open("rb") as opened:
             content = opened.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES or b"\0" in content:
             raise SkillRefused(f"{file} is no text, or too long to be read")
-        text = valid_text(content.decode("utf-8", "replace"))
-        others = [other for other in _names(folder) if other not in (file, SKILL_FILE)]
+        text = replace_invalid(content.decode("utf-8", "replace"))
+        others = [other for other in _list_files(folder) if other not in (file, SKILL_FILE)]
         return f"{text.rstrip()}\n\n[other files: {', '.join(others)}]" if others else text.rstrip()
 
-    async def keep(self, package: SkillPackage) -> None:
+    async def store(self, package: SkillPackage) -> None:
         """Store a skill atomically. Raises SkillRefused if a skill with its name exists."""
-        await asyncio.to_thread(self._keep, package)
+        await asyncio.to_thread(self._store, package)
 
-    def _keep(self, package: SkillPackage) -> None:
+    def _store(self, package: SkillPackage) -> None:
         target = self._root / package.skill.name
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -151,13 +151,13 @@ class Skills:
             shutil.rmtree(path)
 
 
-def skill_prompt(skills: Sequence[Skill], tokens: Callable[[str], int]) -> tuple[str, list[str]]:
+def build_skill_prompt(skills: Sequence[Skill], tokens: Callable[[str], int]) -> tuple[str, list[str]]:
     """Return the list of skills for the prompt, and the names of those that don't fit into MAX_PROMPT_TOKENS."""
     if not skills:
         return "", []
     # Shorten all descriptions before leaving out a skill.
     for characters in DESCRIPTION_LIMITS:
-        lines = [f"- {skill.name}: {in_line(skill.description, characters)}" for skill in skills]
+        lines = [f"- {skill.name}: {shorten_to_line(skill.description, characters)}" for skill in skills]
         if tokens("\n".join([PROMPT_HEADER, *lines])) <= MAX_PROMPT_TOKENS:
             return "\n".join([PROMPT_HEADER, *lines]), []
     shown = [PROMPT_HEADER]
@@ -240,10 +240,10 @@ def read_skill(text: str) -> Skill:
         raise SkillRefused(
             _("{file} does not begin with its name and description between lines of ---.", file=SKILL_FILE)
         )
-    matter = _front_matter("\n".join(lines[1:closing]))
+    matter = _parse_front_matter("\n".join(lines[1:closing]))
     name, description = matter.get("name"), matter.get("description")
     if not isinstance(name, str) or not is_name(name):
-        shown = visible_text(name[:MAX_NAME_CHARS]) if isinstance(name, str) else type(name).__name__
+        shown = escape_invisible(name[:MAX_NAME_CHARS]) if isinstance(name, str) else type(name).__name__
         raise SkillRefused(
             _(
                 "The name of a skill has up to {n} small letters, digits and single hyphens, and {name!r} is none.",
@@ -251,13 +251,13 @@ def read_skill(text: str) -> Skill:
                 name=shown,
             )
         )
-    plain = " ".join(visible_text(description).split()) if isinstance(description, str) else ""
+    plain = " ".join(escape_invisible(description).split()) if isinstance(description, str) else ""
     if not 0 < len(plain) <= MAX_DESCRIPTION_CHARS:
         raise SkillRefused(_("The description of a skill has 1 to {n} characters.", n=MAX_DESCRIPTION_CHARS))
     return Skill(unicodedata.normalize("NFKC", name), plain)
 
 
-def _front_matter(text: str) -> dict[str, object]:
+def _parse_front_matter(text: str) -> dict[str, object]:
     """Parse front matter into strings, lists and mappings. Raises SkillRefused if that is impossible.
 
     Scalars stay strings, so a number of 6,000 digits is never converted. Anchors are refused before the parser can
@@ -290,13 +290,13 @@ def make_package(name: str, description: str, body: str) -> SkillPackage:
 
     parts = "".join(c if c.isalnum() else " " for c in unicodedata.normalize("NFKC", name).lower()).split()
     plain = "-".join(parts)[:MAX_NAME_CHARS].strip("-")
-    matter = {"name": plain, "description": in_line(description, MAX_DESCRIPTION_CHARS - 1)}
+    matter = {"name": plain, "description": shorten_to_line(description, MAX_DESCRIPTION_CHARS - 1)}
     front = yaml.safe_dump(matter, allow_unicode=True, sort_keys=False, width=1 << 16)
     text = f"{_FENCE}\n{front}{_FENCE}\n\n{body.strip()}\n"
     return SkillPackage(read_skill(text), {SKILL_FILE: text.encode()})
 
 
-def _skill_or_reason(folder: Path) -> Skill | str:
+def _try_read_skill(folder: Path) -> Skill | str:
     try:
         return _read_skill_folder(folder)
     except SkillRefused as error:
@@ -311,7 +311,7 @@ def _read_skill_folder(folder: Path) -> Skill:
     return skill
 
 
-def _names(folder: Path) -> list[str]:
+def _list_files(folder: Path) -> list[str]:
     files = islice((path for path in folder.rglob("*") if path.is_file()), MAX_FILES)
     # File names may be invalid UTF-8.
-    return sorted(visible_text(path.relative_to(folder).as_posix()) for path in files)
+    return sorted(escape_invisible(path.relative_to(folder).as_posix()) for path in files)

@@ -64,7 +64,7 @@ class Visitors(Protocol):
     def routes(self) -> Sequence[Route]:
         """Return the routes through which visitors get access."""
 
-    async def visitor(self, headers: Headers) -> Visitor | None:
+    async def identify(self, headers: Headers) -> Visitor | None:
         """Return the visitor who sent a request, or None without access."""
 
 
@@ -87,7 +87,7 @@ class OneTimeLink:
     def routes(self) -> Sequence[Route]:
         return [Route("/enter/{token}", self._enter)]
 
-    async def visitor(self, headers: Headers) -> Visitor | None:
+    async def identify(self, headers: Headers) -> Visitor | None:
         cookies = dict(pair.strip().partition("=")[::2] for pair in headers.get("cookie", "").split(";"))
         session = cookies.get(self._cookie, "")
         is_open = self._until is not None and self._visitor.data.clock() <= self._until
@@ -127,7 +127,7 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *self._headers]
             await send(message)
 
-        refusal = await self._refusal(scope)
+        refusal = await self._find_refusal(scope)
         if refusal is not None:
             await JSONResponse({"error": refusal}, 403)(scope, receive, send_with_headers)
             return
@@ -141,14 +141,14 @@ class Guard:
             allow_body(scope, MAX_VISITOR_BODY_BYTES)
         await self._app(scope, receive, send_with_headers)
 
-    async def _refusal(self, scope: Scope) -> str | None:
+    async def _find_refusal(self, scope: Scope) -> str | None:
         headers, path = Headers(scope=scope), scope["path"].removeprefix(scope.get("root_path", ""))
         if headers.get("host") not in self._visitors.hosts:
             return "This page is not served under that name."
         # Entering needs no pass. In Telegram the page without data has to load first
         if path.startswith("/enter") or (self._visitors.is_open and not path.startswith("/api/")):
             return None
-        visitor = await self._visitors.visitor(headers)
+        visitor = await self._visitors.identify(headers)
         if visitor is None:
             return self._visitors.refusal
         if path.startswith("/api/") and not headers.get(HEADER):

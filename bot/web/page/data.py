@@ -13,10 +13,10 @@ from bot.commands.memory_browser import LOOKED_UP, format_source
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
 from config.texts import _
-from memory.browsing import Listed
+from memory.browsing import ListedEntry
 from memory.clock import Clock
 from memory.errors import MemoryRefused
-from memory.imports.importing import brief, describe, format_left_out
+from memory.imports.importing import describe, format_counts, format_left_out
 from memory.log.sessions import Session
 from memory.search.types import Filter
 
@@ -37,8 +37,8 @@ class PageData:
         return self.session.owner
 
     async def overview(self) -> Json:
-        unsure = await self.memory.entries.unconfirmed(self.owner)
-        growth = await self.memory.browser.growth(self.owner)
+        unsure = await self.memory.entries.list_unconfirmed(self.owner)
+        growth = await self.memory.browser.count_by_month(self.owner)
         return {
             "owner": self.owner,
             "unsure": len(unsure),
@@ -47,14 +47,14 @@ class PageData:
         }
 
     async def timeline(self, state: str, before: int | None) -> Json:
-        listed = await self.memory.browser.timeline(self.owner, state, before)
-        return {"entries": [self._entry(item) for item in listed]}
+        listed = await self.memory.browser.read_timeline(self.owner, state, before)
+        return {"entries": [self._entry_to_json(item) for item in listed]}
 
     async def entry(self, entry_id: int) -> Json:
-        listed = await self.memory.browser.entry(self.owner, entry_id)
+        listed = await self.memory.browser.read_entry(self.owner, entry_id)
         if listed is None or listed.entry.name is None:
             raise MemoryRefused(_("This memory is gone."))
-        return self._entry(listed)
+        return self._entry_to_json(listed)
 
     async def edit(self, entry_id: int, content: str) -> Json:
         # Raises for entries that are deleted or belong to another owner
@@ -89,10 +89,10 @@ class PageData:
         return {"found": found}
 
     async def conversations(self, before: int | None) -> Json:
-        return {"conversations": await self.memory.browser.conversations(self.owner, before)}
+        return {"conversations": await self.memory.browser.read_conversations(self.owner, before)}
 
     async def conversation(self, conversation: int, from_message: int) -> Json:
-        messages = await self.memory.browser.conversation(self.owner, conversation, from_message)
+        messages = await self.memory.browser.read_conversation(self.owner, conversation, from_message)
         if not messages:
             raise MemoryRefused(_("This conversation is gone."))
         return {
@@ -110,7 +110,7 @@ class PageData:
         }
 
     async def changes(self) -> Json:
-        changes = await self.memory.browser.changes(self.owner)
+        changes = await self.memory.browser.read_changes(self.owner)
         return {
             "changes": [
                 {
@@ -136,8 +136,8 @@ class PageData:
         return await self.file()
 
     async def last_request(self) -> Json:
-        reasons = await self.memory.activation_log.last(self.session.id)
-        notes = await self.memory.activation_log.recalled_notes(self.session.id)
+        reasons = await self.memory.activation_log.read_last(self.session.id)
+        notes = await self.memory.activation_log.read_recalled_entries(self.session.id)
         return {
             "memories": [
                 {
@@ -154,17 +154,17 @@ class PageData:
                 for note in notes
             ],
             "tokens": sum(reason.tokens for reason in reasons),
-            "file": await self.memory.long_term.lines(self.owner),
+            "file": await self.memory.long_term.read_lines(self.owner),
         }
 
     async def import_file(self, path: Path, *, look: bool) -> Json:
         if look:
             report = await self.memory.foreign_import.look(path, self.session)
-            return {"program": report.program, "text": brief(report), "lines": format_left_out(report)}
+            return {"program": report.program, "text": format_counts(report), "lines": format_left_out(report)}
         done = await self.memory.foreign_import.run(path, self.session)
         return {"text": describe(done.report), "lines": format_left_out(done.report), "change": done.change}
 
-    def _entry(self, listed: Listed) -> Json:
+    def _entry_to_json(self, listed: ListedEntry) -> Json:
         entry, decay = listed.entry, self.memory.decay
         reinforced = entry.reinforcement_count, entry.last_reinforced_at
         return {
@@ -186,6 +186,6 @@ class PageData:
             "successor": listed.successor,
             "archived": entry.archived_at is not None,
             "strength": round(decay.score(entry.kind, *reinforced, self.clock()), 2),
-            "fades": decay.fades_on(entry.kind, *reinforced).date(),
+            "fades": decay.compute_fading_time(entry.kind, *reinforced).date(),
             "source": listed.source,
         }

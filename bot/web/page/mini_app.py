@@ -84,7 +84,7 @@ class MiniApp:
     def routes(self) -> Sequence[Route]:
         return [Route("/enter", self._enter, methods=["POST"])]
 
-    async def visitor(self, headers: Headers) -> Visitor | None:
+    async def identify(self, headers: Headers) -> Visitor | None:
         """Return the user of the pass in a request, or None if there is no valid one."""
         token = headers.get(HEADER, "")
         found = self._passes.get(token)
@@ -95,7 +95,7 @@ class MiniApp:
             return None
         address = Address(CHANNEL, str(found.user))
         session = await self._app.sessions.get_or_create(address)
-        language = await self._app.memory.preferences.language(address.owner)
+        language = await self._app.memory.preferences.get_language(address.owner)
         return Visitor(PageData(self._app.memory, session, self._app.clock), language)
 
     async def _enter(self, request: Request) -> Response:
@@ -104,8 +104,10 @@ class MiniApp:
         body = (await request.body()).decode("utf-8", "replace")
         now = self._app.clock()
         try:
-            signed = signed_data(body, token.get_secret_value(), now)
-            given = Pass(signed.user, now + timedelta(hours=PASS_HOURS), await self._access.member_since(signed.user))
+            signed = check_signature(body, token.get_secret_value(), now)
+            given = Pass(
+                signed.user, now + timedelta(hours=PASS_HOURS), await self._access.find_membership_start(signed.user)
+            )
             if not await self._is_valid(given):
                 raise NotSigned("This bot is private.")
             self._require_new(signed, now)
@@ -136,10 +138,12 @@ class MiniApp:
         """Return True if the user may write to the bot, by the settings or by the membership of the pass."""
         if given.user in self._app.settings.telegram_allowed_ids:
             return True
-        return given.member_since is not None and given.member_since == await self._access.member_since(given.user)
+        return given.member_since is not None and given.member_since == await self._access.find_membership_start(
+            given.user
+        )
 
 
-def signed_data(init_data: str, bot_token: str, now: datetime) -> SignedData:
+def check_signature(init_data: str, bot_token: str, now: datetime) -> SignedData:
     """Check the data with which Telegram opened a Mini App. Raises NotSigned."""
     try:
         pairs = parse_qsl(init_data, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_FIELDS)

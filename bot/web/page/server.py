@@ -76,7 +76,7 @@ TEXTS = {
 }
 
 
-def page_texts() -> dict[str, str]:
+def list_page_texts() -> dict[str, str]:
     return {name: _(text) for name, text in TEXTS.items()}
 
 
@@ -99,10 +99,10 @@ class _File(_Body):
     after: Annotated[str, Field(max_length=1_000_000)]
 
 
-def page_app(visitors: Visitors) -> Starlette:
+def build_page_app(visitors: Visitors) -> Starlette:
     uploads = Uploads()
 
-    def api(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:
+    def create_route(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:
         async def handle(request: Request) -> Response:
             with use_language(request.state.visitor.language):
                 return await _respond(request, answer)
@@ -110,42 +110,47 @@ def page_app(visitors: Visitors) -> Starlette:
         return Route(f"/api/{path}", handle, methods=[method])
 
     async def overview(request: Request) -> Json:
-        return await _data(request).overview() | {"texts": page_texts(), "language": request.state.visitor.language}
+        return await _get_data(request).overview() | {
+            "texts": list_page_texts(),
+            "language": request.state.visitor.language,
+        }
 
     async def edit(request: Request) -> Json:
-        return await _data(request).edit(_row(request), (await _body(request, _Edit)).content)
+        return await _get_data(request).edit(_parse_row(request), (await _read_body(request, _Edit)).content)
 
     async def write_file(request: Request) -> Json:
-        body = await _body(request, _File)
-        return await _data(request).write_file(body.before, body.after)
+        body = await _read_body(request, _File)
+        return await _get_data(request).write_file(body.before, body.after)
 
     async def import_file(request: Request) -> Json:
-        data = _data(request)
+        data = _get_data(request)
         async with uploads.receive(request, data.owner) as path:
             return await data.import_file(path, look=request.query_params.get("look") == "1")
 
-    def of_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
-        return lambda request: work(_data(request), _row(request))
+    def with_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:
+        return lambda request: work(_get_data(request), _parse_row(request))
 
     routes = [
-        api("overview", overview),
-        api("entries", lambda r: _data(r).timeline(_state(r), _number(r, "before"))),
-        api("entries/{id}", of_id(PageData.entry)),
-        api("entries/{id}/edit", edit, "POST"),
-        api("entries/{id}/confirm", of_id(PageData.confirm), "POST"),
-        api("entries/{id}/forget", of_id(PageData.forget), "POST"),
-        api("confirm-imported", lambda r: _data(r).confirm_imported(), "POST"),
-        api("search", lambda r: _data(r).search(r.query_params.get("q", "")[:1_000])),
-        api("conversations", lambda r: _data(r).conversations(_number(r, "before"))),
-        api("conversations/{id}", lambda r: _data(r).conversation(_row(r), _number(r, "from") or 0)),
-        api("changes", lambda r: _data(r).changes()),
-        api("changes/{id}/undo", of_id(PageData.undo), "POST"),
-        api("file", lambda r: _data(r).file()),
-        api("file", write_file, "POST"),
-        api("last", lambda r: _data(r).last_request()),
-        api("import", import_file, "POST"),
+        create_route("overview", overview),
+        create_route("entries", lambda r: _get_data(r).timeline(_parse_state(r), _parse_number(r, "before"))),
+        create_route("entries/{id}", with_id(PageData.entry)),
+        create_route("entries/{id}/edit", edit, "POST"),
+        create_route("entries/{id}/confirm", with_id(PageData.confirm), "POST"),
+        create_route("entries/{id}/forget", with_id(PageData.forget), "POST"),
+        create_route("confirm-imported", lambda r: _get_data(r).confirm_imported(), "POST"),
+        create_route("search", lambda r: _get_data(r).search(r.query_params.get("q", "")[:1_000])),
+        create_route("conversations", lambda r: _get_data(r).conversations(_parse_number(r, "before"))),
+        create_route(
+            "conversations/{id}", lambda r: _get_data(r).conversation(_parse_row(r), _parse_number(r, "from") or 0)
+        ),
+        create_route("changes", lambda r: _get_data(r).changes()),
+        create_route("changes/{id}/undo", with_id(PageData.undo), "POST"),
+        create_route("file", lambda r: _get_data(r).file()),
+        create_route("file", write_file, "POST"),
+        create_route("last", lambda r: _get_data(r).last_request()),
+        create_route("import", import_file, "POST"),
         *visitors.routes,
-        Route("/", _index(in_telegram=visitors.is_open)),
+        Route("/", _create_index(in_telegram=visitors.is_open)),
         # Last, since it matches every path
         Mount("/", StaticFiles(packages=[(__package__, "static")])),
     ]
@@ -163,11 +168,11 @@ async def _respond(request: Request, answer: Callable[[Request], Awaitable[Json]
         return JSONResponse({"error": "This request is not as the page makes it."}, 422)
 
 
-async def _body(request: Request, kind: type[Any]) -> Any:
+async def _read_body(request: Request, kind: type[Any]) -> Any:
     return kind.model_validate_json(await request.body())
 
 
-def _row(request: Request) -> int:
+def _parse_row(request: Request) -> int:
     """Return the row number in the path. Raises HTTPException if it is invalid."""
     number = parse_number(request.path_params["id"])
     if number is None:
@@ -175,22 +180,22 @@ def _row(request: Request) -> int:
     return number
 
 
-def _number(request: Request, name: str) -> int | None:
+def _parse_number(request: Request, name: str) -> int | None:
     value = request.query_params.get(name)
     return None if value is None else _NUMBER.validate_python(value)
 
 
-def _state(request: Request) -> str:
+def _parse_state(request: Request) -> str:
     state = request.query_params.get("state", "all")
     return state if state in ("all", "live", "unsure", "past") else "all"
 
 
-def _data(request: Request) -> PageData:
+def _get_data(request: Request) -> PageData:
     data: PageData = request.state.visitor.data
     return data
 
 
-def _index(*, in_telegram: bool) -> Callable[[Request], Awaitable[Response]]:
+def _create_index(*, in_telegram: bool) -> Callable[[Request], Awaitable[Response]]:
     page = files(__package__).joinpath("static", "index.html").read_text(encoding="utf-8")
     page = page.replace("</title>\n", f"</title>\n{_TELEGRAM}\n", 1) if in_telegram else page
 

@@ -38,7 +38,7 @@ class Uploads:
         Raises UploadRefused if the file is too large, or if too many are being received.
         """
         if int(request.headers.get("content-length", "0")) > MAX_UPLOAD_BYTES:
-            raise UploadRefused(_too_long())
+            raise UploadRefused(_explain_too_long())
         if owner in self._owners or len(self._owners) >= MAX_UPLOADS:
             raise UploadRefused(_("Another file is being imported. Please try again when that is done."))
         self._owners.add(owner)
@@ -46,7 +46,7 @@ class Uploads:
             # Allow a little more, so that a file without declared size gets the sentence about its size
             allow_body(request.scope, MAX_UPLOAD_BYTES + 1024**2)
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"sent{_kind(request.query_params.get('name', ''))}"
+                path = Path(folder) / f"sent{_get_kind(request.query_params.get('name', ''))}"
                 with path.open("wb") as file:
                     await _write_body(request, file)
                 yield path
@@ -59,7 +59,7 @@ async def _write_body(request: Request, file: IO[bytes]) -> None:
     async for piece in request.stream():
         length += len(piece)
         if length > MAX_UPLOAD_BYTES:
-            raise UploadRefused(_too_long())
+            raise UploadRefused(_explain_too_long())
         waiting += piece
         if len(waiting) >= _WRITE_BYTES:
             await asyncio.to_thread(file.write, bytes(waiting))
@@ -67,11 +67,11 @@ async def _write_body(request: Request, file: IO[bytes]) -> None:
     await asyncio.to_thread(file.write, bytes(waiting))
 
 
-def _kind(name: str) -> str:
+def _get_kind(name: str) -> str:
     """Return the suffix of a file if imports support it. The rest of its name is up to the visitor, and ignored."""
     suffix = Path(name.rpartition("/")[2]).suffix.lower()
     return suffix if suffix in KINDS else ""
 
 
-def _too_long() -> str:
+def _explain_too_long() -> str:
     return _("This file is too large for the page: import it with `mneme import PATH`.")

@@ -55,20 +55,22 @@ class ScriptedEmbedder:
             await asyncio.Event().wait()
         if self.fault is Fault.ERROR:
             return _error(500, "the model crashed")
-        if self.fault is Fault.REFUSED or any(self.refuses.intersection(_words(text)) for text in texts):
+        if self.fault is Fault.REFUSED or any(self.refuses.intersection(_split_words(text)) for text in texts):
             return _error(400, "this input can't be embedded")
         if self.fault is Fault.GARBLED:
             return Answer(200, b"{no json")
         made = texts[1:] if self.fault is Fault.TOO_FEW else texts
-        found = [{"object": "embedding", "index": n, "embedding": self.vector(text)} for n, text in enumerate(made)]
+        found = [
+            {"object": "embedding", "index": n, "embedding": self.compute_vector(text)} for n, text in enumerate(made)
+        ]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         answer = {"object": "list", "data": found, "model": request["model"], "usage": usage}
         return Answer(200, json.dumps(answer).encode())
 
-    def vector(self, text: str) -> list[float]:
+    def compute_vector(self, text: str) -> list[float]:
         """Return the vector of a text. Known meanings weigh more than other words."""
         numbers = [0.01] * self.length
-        for word in _words(text):
+        for word in _split_words(text):
             meaning = self.meanings.get(word)
             numbers[zlib.crc32((meaning or word).encode()) % self.length] += 1.0 if meaning else 0.1
         return numbers
@@ -85,10 +87,10 @@ class MeaningEmbedder:
 
     async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> list[Sequence[float]]:
         """Return a vector for each text."""
-        return [self._scripted.vector(text) for text in texts]
+        return [self._scripted.compute_vector(text) for text in texts]
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.agreement import agreement
+from tests.support.agreement import confirm_claims
 from tests.support.servers.embedder import ScriptedEmbedder
 from tests.support.servers.model_replies import (
     NOTHING_LEARNED,
@@ -67,7 +67,7 @@ class ModelServer:
         self.consolidation: Callable[[ChatRequest], Reply] = lambda _: Says(NOTHING_LEARNED)
         self.second_looks: list[ChatRequest] = []
         self.second_look: Callable[[ChatRequest], Reply] = lambda chat: Says(
-            agreement(str(chat.messages[0]["content"]))
+            confirm_claims(str(chat.messages[0]["content"]))
         )
         self.recordings: list[tuple[str, bytes]] = []
         self.keys: set[str] = set()

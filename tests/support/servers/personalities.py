@@ -38,10 +38,10 @@ class Personality:
     def refusal(self, path: str, body: Body) -> Answer | None:
         """Return the refusal of a request, or None."""
         if path.endswith("/responses"):
-            return None if self.has_responses else error(404, "Not Found")
+            return None if self.has_responses else create_error(404, "Not Found")
         unknown = body.keys() - KNOWN_FIELDS
         if unknown:
-            return error(400, f"Unrecognized request argument supplied: {min(unknown)}", param=min(unknown))
+            return create_error(400, f"Unrecognized request argument supplied: {min(unknown)}", param=min(unknown))
         return self.refuse_chat(body)
 
     def refuse_chat(self, body: Body) -> Answer | None:
@@ -58,13 +58,13 @@ class Personality:
 
     def chunks(self, chat: ChatRequest, reply: Reply) -> Iterable[Body]:
         """Return the chunks of a chat completion."""
-        text, calls = spoken(reply), made_calls(chat, reply)
-        yield delta({"role": "assistant", "content": ""})
-        yield from (delta(piece) for piece in self.reasoning(reply))
-        yield from (delta({"content": text[at : at + 7]}) for at in range(0, len(text), 7))
+        text, calls = get_reply_text(reply), list_calls(chat, reply)
+        yield create_delta({"role": "assistant", "content": ""})
+        yield from (create_delta(piece) for piece in self.reasoning(reply))
+        yield from (create_delta({"content": text[at : at + 7]}) for at in range(0, len(text), 7))
         for index, (name, arguments) in enumerate(calls):
-            yield delta({"tool_calls": [self.wire_call(index, name, arguments)]})
-        yield delta({}, "tool_calls" if calls else "stop")
+            yield create_delta({"tool_calls": [self.wire_call(index, name, arguments)]})
+        yield create_delta({}, "tool_calls" if calls else "stop")
         yield {"choices": [], "usage": self.usage(chat)}
 
     def reasoning(self, reply: Reply) -> list[Body]:
@@ -100,11 +100,13 @@ class DeepSeek(Personality):
 
     def refuse_chat(self, body: Body) -> Answer | None:
         for message in body["messages"]:
-            if message.get("tool_calls") and message.get("reasoning_content") != self.sent.get(first_call(message)):
+            if message.get("tool_calls") and message.get("reasoning_content") != self.sent.get(
+                get_first_call_id(message)
+            ):
                 said = "The `reasoning_content` in the thinking mode must be passed back to the API."
-                return error(400, said, code="invalid_request_error")
+                return create_error(400, said, code="invalid_request_error")
             if message.get("tool_calls") and message.get("reasoning_content") is None:
-                return error(400, "The `reasoning_content` in the thinking mode must be passed back to the API.")
+                return create_error(400, "The `reasoning_content` in the thinking mode must be passed back to the API.")
         return None
 
     def reasoning(self, reply: Reply) -> list[Body]:
@@ -126,7 +128,9 @@ class Kimi(DeepSeek):
 
     def refuse_chat(self, body: Body) -> Answer | None:
         if body.get("temperature", 1) != 1:
-            return error(400, "invalid temperature: only 1 is allowed for this model", code="invalid_request_error")
+            return create_error(
+                400, "invalid temperature: only 1 is allowed for this model", code="invalid_request_error"
+            )
         return super().refuse_chat(body)
 
     def call_id(self) -> str:
@@ -146,13 +150,13 @@ class Gemini(Personality):
 
     def refuse_chat(self, body: Body) -> Answer | None:
         for place, tool in enumerate(body.get("tools", [])):
-            if wrong := gemini_dislikes(tool["function"]["parameters"], "parameters"):
-                return error(400, f"* GenerateContentRequest.tools[0].function_declarations[{place}].{wrong}\n")
+            if wrong := find_gemini_dislike(tool["function"]["parameters"], "parameters"):
+                return create_error(400, f"* GenerateContentRequest.tools[0].function_declarations[{place}].{wrong}\n")
         for position, message in enumerate(body["messages"]):
             for call in message.get("tool_calls", [])[:1]:
                 signature = call.get("extra_content", {}).get("google", {}).get("thought_signature")
                 if signature is None or signature != self.sent.get(call["id"]):
-                    return error(
+                    return create_error(
                         400,
                         "Function call is missing a thought_signature in functionCall parts. This is required for tools"
                         " to work correctly, and missing thought_signature may lead to degraded model performance."
@@ -177,18 +181,20 @@ class Claude(Personality):
             content = message.get("content")
             parts = [content] if isinstance(content, str) else [part.get("text", "x") for part in content or ()]
             if any(not part.strip() for part in parts):
-                return error(
+                return create_error(
                     400, f"messages.{place}: text content blocks must be non-empty", kind="invalid_request_error"
                 )
         if not body.get("tools") and any(m["role"] == "tool" or m.get("tool_calls") for m in body["messages"]):
-            return error(400, "Requests which include `tool_use` or `tool_result` blocks must define tools.")
+            return create_error(400, "Requests which include `tool_use` or `tool_result` blocks must define tools.")
         if "temperature" in body and "top_p" in body:
-            return error(400, "`temperature` and `top_p` cannot both be specified for this model.")
+            return create_error(400, "`temperature` and `top_p` cannot both be specified for this model.")
         return None
 
     def chunks(self, chat: ChatRequest, reply: Reply) -> Iterable[Body]:
         # a call stands alone, without an empty text before it
-        return (chunk for chunk in super().chunks(chat, reply) if chunk["choices"][:1] != [delta({"content": ""})])
+        return (
+            chunk for chunk in super().chunks(chat, reply) if chunk["choices"][:1] != [create_delta({"content": ""})]
+        )
 
 
 class OpenRouter(Personality):
@@ -196,7 +202,7 @@ class OpenRouter(Personality):
 
     def refuse_chat(self, body: Body) -> Answer | None:
         for message in body["messages"]:
-            known = self.sent.get(first_call(message)) if message.get("tool_calls") else None
+            known = self.sent.get(get_first_call_id(message)) if message.get("tool_calls") else None
             if known is not None and message.get("reasoning_details") != known:
                 raw = json.dumps(
                     {
@@ -204,7 +210,7 @@ class OpenRouter(Personality):
                         "error": {"message": "messages.1.content.0: Invalid `signature` in `thinking` block"},
                     }
                 )
-                return error(400, "Provider returned error", metadata={"raw": raw, "provider_name": "Anthropic"})
+                return create_error(400, "Provider returned error", metadata={"raw": raw, "provider_name": "Anthropic"})
         return None
 
     async def stream(self, path: str, chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
@@ -235,7 +241,9 @@ class Mistral(Personality):
     def refuse_chat(self, body: Body) -> Answer | None:
         for before, message in itertools.pairwise(body["messages"]):
             if message["role"] == "user" and before["role"] == "tool":
-                return error(400, "Unexpected role 'user' after role 'tool'", kind="invalid_request_message_order")
+                return create_error(
+                    400, "Unexpected role 'user' after role 'tool'", kind="invalid_request_message_order"
+                )
         for message in body["messages"]:
             ids = [call["id"] for call in message.get("tool_calls", [])]
             ids += [message["tool_call_id"]] if "tool_call_id" in message else []
@@ -256,7 +264,7 @@ class Mistral(Personality):
         return f"c{next(iter(self.numbers)):08d}"
 
     def chunks(self, chat: ChatRequest, reply: Reply) -> Iterable[Body]:
-        yield delta({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]})
+        yield create_delta({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]})
         for chunk in super().chunks(chat, reply):
             for choice in chunk["choices"]:
                 if text := choice["delta"].get("content"):
@@ -272,18 +280,22 @@ class Qwen(Personality):
     def refuse_chat(self, body: Body) -> Answer | None:
         for place, message in enumerate(body["messages"]):
             if "<think>" in str(message.get("content")):
-                return error(400, f"messages[{place}] holds thinking")
+                return create_error(400, f"messages[{place}] holds thinking")
             if place and message["role"] == "system":
-                return error(400, "System message must be at the beginning.")
+                return create_error(400, "System message must be at the beginning.")
         return None
 
     def chunks(self, chat: ChatRequest, reply: Reply) -> Iterable[Body]:
-        text = ("<think>\n" if self.opens else "") + "The user wants something. I answer.\n</think>\n\n" + spoken(reply)
-        for name, arguments in made_calls(chat, reply):
+        text = (
+            ("<think>\n" if self.opens else "")
+            + "The user wants something. I answer.\n</think>\n\n"
+            + get_reply_text(reply)
+        )
+        for name, arguments in list_calls(chat, reply):
             written = json.dumps({"name": name, "arguments": json.loads(arguments)})
             text += f"\n<tool_call>\n{written}\n</tool_call>"
         for at in range(0, len(text), 3):
-            yield delta({"content": text[at : at + 3]})
+            yield create_delta({"content": text[at : at + 3]})
 
 
 class ClosingTagOnly(Qwen):
@@ -298,8 +310,8 @@ class WholeJson(Personality):
     content_type = "application/json"
 
     async def stream(self, path: str, chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
-        calls = [self.wire_call(at, *call) for at, call in enumerate(made_calls(chat, reply))]
-        message: Body = {"role": "assistant", "content": spoken(reply) or None, "reasoning_content": "Hm."}
+        calls = [self.wire_call(at, *call) for at, call in enumerate(list_calls(chat, reply))]
+        message: Body = {"role": "assistant", "content": get_reply_text(reply) or None, "reasoning_content": "Hm."}
         message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
         yield json.dumps({"object": "chat.completion", "choices": [choice], "usage": self.usage(chat)}).encode()
@@ -324,27 +336,27 @@ class LaterOpenAI(Personality):
     def refusal(self, path: str, body: Body) -> Answer | None:
         if not path.endswith("/responses"):
             return super().refusal(path, body)
-        return self.refuse_responses(body) if self.has_responses else error(404, "Not Found")
+        return self.refuse_responses(body) if self.has_responses else create_error(404, "Not Found")
 
     def refuse_chat(self, body: Body) -> Answer | None:
         if "max_tokens" in body:
             said = "Unsupported parameter: 'max_tokens' is not supported with this model."
             said += " Use 'max_completion_tokens' instead."
-            return error(400, said, param="max_tokens", code="unsupported_parameter")
+            return create_error(400, said, param="max_tokens", code="unsupported_parameter")
         if body.get("temperature", 1) != 1:
             said = "Unsupported value: 'temperature' does not support 0.3 with this model."
             said += " Only the default (1) value is supported."
-            return error(400, said, param="temperature", code="unsupported_value")
+            return create_error(400, said, param="temperature", code="unsupported_value")
         effort = body.get("reasoning_effort")
         if effort == "minimal" or (effort == "none" and not self.knows_none):
             said = f"Unsupported value: 'reasoning_effort' does not support '{effort}' with this model."
-            return error(400, said, param="reasoning_effort", code="unsupported_value")
+            return create_error(400, said, param="reasoning_effort", code="unsupported_value")
         if body.get("tools") and effort != "none":
             said = (
                 f"Function tools with reasoning_effort are not supported for {self.model} in /v1/chat/completions. "
                 "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
             )
-            return error(400, said, param="reasoning_effort", kind="invalid_request_error")
+            return create_error(400, said, param="reasoning_effort", kind="invalid_request_error")
         return None
 
     def refuse_responses(self, body: Body) -> Answer | None:
@@ -354,11 +366,11 @@ class LaterOpenAI(Personality):
         for name in body:
             if name not in known.split():
                 said = f"Unsupported parameter: '{name}' is not supported with this model."
-                return error(400, said, param=name, code="unsupported_parameter")
+                return create_error(400, said, param=name, code="unsupported_parameter")
         if body.get("store") is not False or "reasoning.encrypted_content" not in body.get("include", []):
-            return error(400, "Zero data retention needs store=false and encrypted reasoning.", param="store")
+            return create_error(400, "Zero data retention needs store=false and encrypted reasoning.", param="store")
         if body.get("reasoning", {}).get("effort") == "minimal":
-            return error(400, "Unsupported value: 'minimal' is not supported.", param="reasoning.effort")
+            return create_error(400, "Unsupported value: 'minimal' is not supported.", param="reasoning.effort")
         return self._wrong_items(body["input"])
 
     def _wrong_items(self, items: list[Body]) -> Answer | None:
@@ -367,12 +379,14 @@ class LaterOpenAI(Personality):
         for place, item in enumerate(items):
             kind = item.get("type", "message")
             if kind == "reasoning" and item != self.sent.get(item["id"]):
-                return error(400, f"The encrypted content of item {item['id']} could not be verified.", param="input")
+                return create_error(
+                    400, f"The encrypted content of item {item['id']} could not be verified.", param="input"
+                )
             if kind == "function_call":
                 called.append(item["call_id"])
                 needs = self.sent.get(item["call_id"])
                 if needs is not None and (not place or items[place - 1].get("id") != needs):
-                    return error(
+                    return create_error(
                         400,
                         f"Item 'function_call' was provided without its required 'reasoning' item: '{needs}'.",
                         param="input",
@@ -380,11 +394,11 @@ class LaterOpenAI(Personality):
             if kind == "function_call_output":
                 answered.append(item["call_id"])
             if kind == "message" and not item.get("content"):
-                return error(400, "Invalid 'input': empty content.", param=f"input[{place}].content")
+                return create_error(400, "Invalid 'input': empty content.", param=f"input[{place}].content")
             if kind not in ("message", "reasoning", "function_call", "function_call_output"):
-                return error(400, f"Invalid value: '{kind}'.", param=f"input[{place}].type")
+                return create_error(400, f"Invalid value: '{kind}'.", param=f"input[{place}].type")
         if called != answered:
-            return error(400, "No tool output found for function call.", param="input")
+            return create_error(400, "No tool output found for function call.", param="input")
         return None
 
     async def stream(self, path: str, chat: ChatRequest, reply: Reply) -> AsyncIterator[bytes | None]:
@@ -402,7 +416,7 @@ class LaterOpenAI(Personality):
         self.sent[str(reasoning["id"])] = reasoning
         output: list[Body] = [reasoning]
         yield {"type": "response.output_item.done", "output_index": 0, "item": reasoning}
-        if text := spoken(reply):
+        if text := get_reply_text(reply):
             for at in range(0, len(text), 7):
                 yield {"type": "response.output_text.delta", "delta": text[at : at + 7]}
             content = [{"type": "output_text", "text": text, "annotations": []}]
@@ -416,9 +430,9 @@ class LaterOpenAI(Personality):
                 }
             )
             yield {"type": "response.output_item.done", "item": output[-1]}
-        for at, (name, arguments) in enumerate(made_calls(chat, reply)):
+        for at, (name, arguments) in enumerate(list_calls(chat, reply)):
             call_id = self.call_id()
-            if not at and not spoken(reply):
+            if not at and not get_reply_text(reply):
                 self.sent[call_id] = reasoning["id"]
             item = {
                 "id": f"fc_{number}_{at}",
@@ -453,13 +467,13 @@ class EarlierOpenAI(Personality):
         if "max_tokens" in body:
             said = "Unsupported parameter: 'max_tokens' is not supported with this model."
             said += " Use 'max_completion_tokens' instead."
-            return error(400, said, param="max_tokens", code="unsupported_parameter")
+            return create_error(400, said, param="max_tokens", code="unsupported_parameter")
         if body.get("temperature", 1) != 1:
-            return error(400, "Unsupported value: 'temperature'.", param="temperature", code="unsupported_value")
+            return create_error(400, "Unsupported value: 'temperature'.", param="temperature", code="unsupported_value")
         if body.get("tools") and body.get("reasoning_effort"):
             said = "Function tools with reasoning_effort are not supported for gpt-5.5 in /v1/chat/completions."
             said += " Please use /v1/responses instead."
-            return error(400, said, param="reasoning_effort")
+            return create_error(400, said, param="reasoning_effort")
         return None
 
 
@@ -468,7 +482,7 @@ class NativeClaude(Personality):
 
     def refusal(self, path: str, body: Body) -> Answer | None:
         if not path.endswith("/messages"):
-            return error(404, "not_found_error")
+            return create_error(404, "not_found_error")
         known = {"model", "max_tokens", "messages", "stream", "system", "tools", "tool_choice", "temperature"}
         if unknown := body.keys() - known:
             return self._invalid(f"{min(unknown)}: Extra inputs are not permitted")
@@ -524,7 +538,7 @@ class NativeClaude(Personality):
             "delta": {"type": "signature_delta", "signature": f"sig{number}"},
         }
         yield {"type": "content_block_stop", "index": 0}
-        text = spoken(reply)
+        text = get_reply_text(reply)
         if text:
             yield {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}
             for at in range(0, len(text), 7):
@@ -533,7 +547,7 @@ class NativeClaude(Personality):
                     "index": 1,
                     "delta": {"type": "text_delta", "text": text[at : at + 7]},
                 }
-        calls = made_calls(chat, reply)
+        calls = list_calls(chat, reply)
         for index, (name, arguments) in enumerate(calls, 2):
             block = {"type": "tool_use", "id": f"toolu_{number}_{index}", "name": name, "input": {}}
             yield {"type": "content_block_start", "index": index, "content_block": block}
@@ -565,7 +579,7 @@ PERSONALITIES: dict[str, Callable[[], Personality]] = {
 }
 
 
-def error(
+def create_error(
     status: int,
     message: str,
     *,
@@ -580,27 +594,27 @@ def error(
     )
 
 
-def delta(change: Body, finish: str | None = None) -> Body:
+def create_delta(change: Body, finish: str | None = None) -> Body:
     """Return a chunk with a change of the message."""
     return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": change, "finish_reason": finish}]}
 
 
-def spoken(reply: Reply) -> str:
+def get_reply_text(reply: Reply) -> str:
     """Return the text of a reply."""
     return reply.text if isinstance(reply, Says | Calls) else ""
 
 
-def made_calls(chat: ChatRequest, reply: Reply) -> list[tuple[str, str]]:
+def list_calls(chat: ChatRequest, reply: Reply) -> list[tuple[str, str]]:
     """Return the names and arguments of the calls in a reply."""
     return [(n, reply.arguments_for(chat, n, a)) for n, a in reply.calls] if isinstance(reply, Calls) else []
 
 
-def first_call(message: Body) -> str:
+def get_first_call_id(message: Body) -> str:
     """Return the id of the first call of a message."""
     return str(message["tool_calls"][0]["id"])
 
 
-def gemini_dislikes(schema: Any, path: str) -> str | None:
+def find_gemini_dislike(schema: Any, path: str) -> str | None:
     """Return the part of a schema that Gemini refuses, or None."""
     if not isinstance(schema, dict):
         return None
@@ -609,6 +623,6 @@ def gemini_dislikes(schema: Any, path: str) -> str | None:
     if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
         return f"{path}.items: missing field."
     for name, inner in schema.get("properties", {}).items():
-        if wrong := gemini_dislikes(inner, f"{path}.properties[{name}]"):
+        if wrong := find_gemini_dislike(inner, f"{path}.properties[{name}]"):
             return wrong
-    return gemini_dislikes(schema.get("items"), f"{path}.items") if "items" in schema else None
+    return find_gemini_dislike(schema.get("items"), f"{path}.items") if "items" in schema else None

@@ -15,11 +15,20 @@ from urllib.parse import unquote
 from tests.support.servers.telegram_calls import Call
 from tests.support.servers.telegram_chats import BotMessage, ChatType
 from tests.support.servers.telegram_faults import Fault, Faults
-from tests.support.servers.telegram_files import Files, Sent
-from tests.support.servers.telegram_files import photo as a_photo
+from tests.support.servers.telegram_files import Files, SentFile
+from tests.support.servers.telegram_files import create_photo as a_photo
 from tests.support.servers.telegram_methods import Command, Methods
 from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import Utterance, add_bot, call_guest, move, moved, press, say, stop
+from tests.support.servers.telegram_people import (
+    Utterance,
+    add_bot,
+    call_guest,
+    create_moved_message,
+    move,
+    press,
+    say,
+    stop,
+)
 from tests.support.servers.telegram_webhook import Courier
 from tests.support.servers.web import Answer, Request, WebServer
 
@@ -110,7 +119,7 @@ class BotApiServer:
         forwarded: bool = False,
         edit_of: int | None = None,
         photo: bool = False,
-        sends: Sent | None = None,
+        sends: SentFile | None = None,
         album: str | None = None,
         caption: str | None = None,
         fields: JsonObject | None = None,
@@ -179,7 +188,7 @@ class BotApiServer:
         self._notify()
         return update_id
 
-    def message_id_of(self, update_id: int) -> int:
+    def find_message_id(self, update_id: int) -> int:
         """Return the id of the message in an update."""
         return self._message_ids[update_id]
 
@@ -236,7 +245,10 @@ class BotApiServer:
 
     def group_becomes(self, former: int, present: int, told: Sequence[str] = ("former", "present")) -> None:
         """Turn a group into a supergroup with a new id. Queue the updates of the chats in `told`, in order."""
-        messages = {"former": move(self._methods, former, present), "present": moved(self._methods, former, present)}
+        messages = {
+            "former": move(self._methods, former, present),
+            "present": create_moved_message(self._methods, former, present),
+        }
         for where in told:
             self._methods.updates.add("message", messages[where])
         self._notify()
@@ -254,15 +266,15 @@ class BotApiServer:
         """Return the action of the menu button."""
         return self._methods.menu_button
 
-    def sent(self, chat_id: int) -> list[BotMessage]:
+    def list_sent(self, chat_id: int) -> list[BotMessage]:
         """Return the bot's messages in the chat in their latest version, without deleted ones."""
         chat = self._methods.chats.get(chat_id)
-        return [] if chat is None else chat.bot_messages()
+        return [] if chat is None else chat.list_bot_messages()
 
-    def seen_alone(self, chat_id: int, user_id: int) -> list[BotMessage]:
+    def list_ephemeral(self, chat_id: int, user_id: int) -> list[BotMessage]:
         """Return the bot's ephemeral messages for one person in a group."""
         chat = self._methods.chats.get(chat_id)
-        return [] if chat is None else chat.seen_alone(user_id)
+        return [] if chat is None else chat.list_ephemeral(user_id)
 
     def ephemeral_message(self, chat_id: int, number: int) -> JsonObject:
         """Return an ephemeral message as in the Bot API."""
@@ -281,26 +293,26 @@ class BotApiServer:
         """Return the contents of the files that the bot has sent, in order."""
         return list(self._methods.documents.values())
 
-    def drafts(self, chat_id: int) -> list[str]:
+    def list_drafts(self, chat_id: int) -> list[str]:
         """Return the drafts in the chat, in order."""
         chat = self._methods.chats.get(chat_id)
         return [] if chat is None else list(chat.drafts)
 
-    def reactions(self, chat_id: int) -> dict[int, str]:
+    def list_reactions(self, chat_id: int) -> dict[int, str]:
         """Return the bot's current reactions in the chat by message id."""
         chat = self._methods.chats.get(chat_id)
         return {} if chat is None else dict(chat.reactions)
 
-    def calls_to(self, method: str) -> list[Call]:
+    def list_calls(self, method: str) -> list[Call]:
         """Return the calls of one method, in order."""
         return [call for call in self.calls if call.method == method]
 
     @property
     def commands(self) -> list[Command]:
         """Return the default commands."""
-        return self.commands_for()
+        return self.list_commands()
 
-    def commands_for(self, scope: str = "default", language_code: str = "") -> list[Command]:
+    def list_commands(self, scope: str = "default", language_code: str = "") -> list[Command]:
         """Return the commands of a scope type and a language."""
         return list(self._methods.commands.get((json.dumps({"type": scope}), language_code), []))
 
@@ -309,7 +321,7 @@ class BotApiServer:
         """Return the bot's description and short description."""
         return self._methods.about
 
-    def about_in(self, language_code: str) -> dict[str, str]:
+    def get_about(self, language_code: str) -> dict[str, str]:
         """Return the description and short description in a language."""
         return self._methods.about_in.get(language_code, {})
 
@@ -428,7 +440,7 @@ class BotApiServer:
         try:
             if token != self.token:
                 raise ApiError(401, "Unauthorized")
-            if (fault := self._faults.next_for(DOWNLOAD)) is not None:
+            if (fault := self._faults.take_next(DOWNLOAD)) is not None:
                 return await self._go_wrong(call, fault)
             content = self._methods.files.download(path)
         except ApiError as error:
@@ -440,7 +452,7 @@ class BotApiServer:
 
     async def _carry_out(self, call: Call, request: Request) -> Answer | None:
         call.params = read_params(request)
-        fault = self._faults.next_for(call.method)
+        fault = self._faults.take_next(call.method)
         self._notify()
         if fault is not None:
             return await self._go_wrong(call, fault)

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
+from tests.support.servers.telegram_params import ApiError, JsonObject, create_bad_request
 from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
 
 _MAX_BUTTONS = 100
@@ -75,23 +75,23 @@ class Chat:
         self.messages[message["message_id"]] = message
         return message
 
-    def quoted(self, message_id: int) -> JsonObject:
+    def quote(self, message_id: int) -> JsonObject:
         """Return the message as a reply shows it, without its own replied message."""
         return {key: value for key, value in self.messages[message_id].items() if key != "reply_to_message"}
 
-    def bot_messages(self) -> list[BotMessage]:
+    def list_bot_messages(self) -> list[BotMessage]:
         """Return the bot's messages that were not deleted, in order."""
-        return [_bot_message(message) for message in self.messages.values() if message["from"]["is_bot"]]
+        return [_create_bot_message(message) for message in self.messages.values() if message["from"]["is_bot"]]
 
-    def seen_alone(self, user: int) -> list[BotMessage]:
+    def list_ephemeral(self, user: int) -> list[BotMessage]:
         """Return the bot's ephemeral messages in order, by their ids."""
         return [
-            replace(_bot_message(message), message_id=number)
+            replace(_create_bot_message(message), message_id=number)
             for number, message in self.ephemeral.items()
             if message["from"]["is_bot"] and message["receiver_user"]["id"] == user
         ]
 
-    def members(self) -> set[int]:
+    def list_members(self) -> set[int]:
         """Return the people who have written here."""
         said = (*self.messages.values(), *self.ephemeral.values())
         return {message["from"]["id"] for message in said if not message["from"]["is_bot"]}
@@ -108,13 +108,13 @@ class Chat:
         if thread_id is None:
             return None
         if thread_id not in self.threads:
-            raise bad_request("message thread not found")
+            raise create_bad_request("message thread not found")
         return int(thread_id)
 
     def message(self, message_id: Any, purpose: str) -> JsonObject:
         """Return the message that a method refers to."""
         if message_id not in self.messages:
-            raise bad_request(f"{purpose} not found")
+            raise create_bad_request(f"{purpose} not found")
         return self.messages[message_id]
 
 
@@ -139,14 +139,14 @@ class Chats:
             raise ValueError(message)
         return chat
 
-    def named_by(self, params: JsonObject) -> Chat:
+    def get_named(self, params: JsonObject) -> Chat:
         """Return the chat of a request."""
         chat_id = params.get("chat_id", "")
         if chat_id == "":
-            raise bad_request("chat_id is empty")
+            raise create_bad_request("chat_id is empty")
         chat = self._chats.get(chat_id) if isinstance(chat_id, int) else None
         if chat is None:
-            raise bad_request("chat not found")
+            raise create_bad_request("chat not found")
         if chat.moved_to is not None:
             words = "Bad Request: group chat was upgraded to a supergroup chat"
             raise ApiError(400, words, moved_to=chat.moved_to)
@@ -158,15 +158,15 @@ def check_markup(markup: Any) -> JsonObject | None:
     if markup is None or markup == {}:
         return None
     if not isinstance(markup, dict):
-        raise bad_request("object expected as reply markup")
+        raise create_bad_request("object expected as reply markup")
     if "force_reply" in markup and not 1 <= len(markup.get("input_field_placeholder", "x")) <= 64:
-        raise bad_request("BUTTON_TEXT_INVALID")
+        raise create_bad_request("BUTTON_TEXT_INVALID")
     rows = markup.get("inline_keyboard", [])
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise bad_request('field "inline_keyboard" must be of type Array')
+        raise create_bad_request('field "inline_keyboard" must be of type Array')
     buttons = [button for row in rows for button in row]
     if len(buttons) > _MAX_BUTTONS:
-        raise bad_request("REPLY_MARKUP_TOO_LONG")
+        raise create_bad_request("REPLY_MARKUP_TOO_LONG")
     for button in buttons:
         _check_button(button)
     return markup if rows or "inline_keyboard" not in markup else None
@@ -191,7 +191,7 @@ def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
     """Return the message with these buttons. Only inline keyboards are shown, and Mini Apps only in private chats."""
     buttons = [button for row in (markup or {}).get("inline_keyboard", []) for button in row]
     if message["chat"]["type"] != "private" and any("web_app" in button for button in buttons):
-        raise bad_request("BUTTON_TYPE_INVALID")
+        raise create_bad_request("BUTTON_TYPE_INVALID")
     bare = {key: value for key, value in message.items() if key != "reply_markup"}
     if markup is not None and "inline_keyboard" in markup:
         bare["reply_markup"] = markup
@@ -200,16 +200,18 @@ def fill_markup(message: JsonObject, markup: JsonObject | None) -> JsonObject:
 
 def _check_button(button: Any) -> None:
     if not isinstance(button, dict) or not isinstance(button.get("text"), str) or not button["text"]:
-        raise bad_request('can\'t parse inline keyboard button: field "text" must be a non-empty String')
+        raise create_bad_request('can\'t parse inline keyboard button: field "text" must be a non-empty String')
     if set(button) <= {"text", "style", "icon_custom_emoji_id"}:
-        raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
+        raise create_bad_request(
+            "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"
+        )
     if "callback_data" in button and not isinstance(button["callback_data"], str):
-        raise bad_request('can\'t parse inline keyboard button: field "callback_data" must be of type String')
+        raise create_bad_request('can\'t parse inline keyboard button: field "callback_data" must be of type String')
     if "callback_data" in button and not 1 <= len(button["callback_data"].encode()) <= 64:
-        raise bad_request("BUTTON_DATA_INVALID")
+        raise create_bad_request("BUTTON_DATA_INVALID")
 
 
-def _bot_message(message: JsonObject) -> BotMessage:
+def _create_bot_message(message: JsonObject) -> BotMessage:
     reply = message.get("reply_to_message")
     return BotMessage(
         message_id=message["message_id"],

@@ -68,7 +68,7 @@ class Faults:
         """Remove all faults. Calls that already stall continue to stall."""
         self._script.clear()
 
-    def next_for(self, method: str) -> Fault | None:
+    def take_next(self, method: str) -> Fault | None:
         """Return and consume the fault for this call."""
         self._script = [fault for fault in self._script if fault.until is None or time.monotonic() < fault.until]
         for fault in self._script:

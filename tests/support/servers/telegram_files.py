@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request
+from tests.support.servers.telegram_params import ApiError, JsonObject, create_bad_request
 
 MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024
 """Size of the largest file that bots can download."""
@@ -15,7 +15,7 @@ JPEG = b"\xff\xd8\xff\xe0 a picture "
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentFile:
     """A file that a person sends.
 
     Attributes:
@@ -30,19 +30,19 @@ class Sent:
     size: int | None = None
 
 
-def photo(label: str = "") -> Sent:
+def create_photo(label: str = "") -> SentFile:
     """Return a photo with distinguishable bytes."""
-    return Sent("photo", JPEG + label.encode())
+    return SentFile("photo", JPEG + label.encode())
 
 
-def document(name: str, content: bytes | str, mime_type: str | None = None) -> Sent:
+def create_document(name: str, content: bytes | str, mime_type: str | None = None) -> SentFile:
     """Return a document."""
-    return Sent("document", content.encode() if isinstance(content, str) else content, name, mime_type)
+    return SentFile("document", content.encode() if isinstance(content, str) else content, name, mime_type)
 
 
-def voice(content: bytes = b"OggS spoken words") -> Sent:
+def create_voice(content: bytes = b"OggS spoken words") -> SentFile:
     """Return a voice message."""
-    return Sent("voice", content, mime_type="audio/ogg")
+    return SentFile("voice", content, mime_type="audio/ogg")
 
 
 class Files:
@@ -53,11 +53,11 @@ class Files:
         self._paths: dict[str, bytes] = {}
         self.fetched: list[str] = []
 
-    def field_of(self, sent: Sent) -> JsonObject:
+    def build_fields(self, sent: SentFile) -> JsonObject:
         """Return the message fields of the file."""
         if sent.kind == "photo":
             return {"photo": [self._size(sent, width) for width in WIDTHS]}
-        known = self._known(sent.content, sent.size)
+        known = self._build_file(sent.content, sent.size)
         known |= {"file_name": sent.name} if sent.name is not None else {}
         known |= {"mime_type": sent.mime_type} if sent.mime_type is not None else {}
         if sent.kind in ("voice", "audio", "video_note", "video", "animation"):
@@ -73,13 +73,13 @@ class Files:
         """Return the download path of a file."""
         file_id = params.get("file_id")
         if not isinstance(file_id, str) or file_id not in self._contents:
-            raise bad_request("invalid file_id" if file_id else "file_id not specified")
+            raise create_bad_request("invalid file_id" if file_id else "file_id not specified")
         content, size = self._contents[file_id]
         if size > MAX_DOWNLOAD_BYTES:
-            raise bad_request("file is too big")
+            raise create_bad_request("file is too big")
         path = f"files/{file_id}.bin"
         self._paths[path] = content
-        return {"file_id": file_id, "file_unique_id": unique(content), "file_size": size, "file_path": path}
+        return {"file_id": file_id, "file_unique_id": make_unique_id(content), "file_size": size, "file_path": path}
 
     def download(self, path: str) -> bytes:
         """Return the bytes at a path that getFile has returned."""
@@ -93,20 +93,20 @@ class Files:
         self._contents.clear()
         self._paths.clear()
 
-    def _size(self, sent: Sent, width: int) -> JsonObject:
-        shown = self._known(sent.content + f" {width} wide".encode(), sent.size)
+    def _size(self, sent: SentFile, width: int) -> JsonObject:
+        shown = self._build_file(sent.content + f" {width} wide".encode(), sent.size)
         return shown | {"width": width, "height": width * 3 // 4}
 
-    def _known(self, content: bytes, size: int | None) -> JsonObject:
-        file_id = f"AgACAgIAAx-{len(self._contents)}-{unique(content)}"  # another one each time it is sent
+    def _build_file(self, content: bytes, size: int | None) -> JsonObject:
+        file_id = f"AgACAgIAAx-{len(self._contents)}-{make_unique_id(content)}"  # another one each time it is sent
         self._contents[file_id] = (content, len(content) if size is None else size)
         return {
             "file_id": file_id,
-            "file_unique_id": unique(content),
+            "file_unique_id": make_unique_id(content),
             "file_size": self._contents[file_id][1],
         }
 
 
-def unique(content: bytes) -> str:
+def make_unique_id(content: bytes) -> str:
     """Return the unique id of a file, which is equal for repeated sending."""
     return f"AQAD{hashlib.sha256(content).hexdigest()[:12]}"

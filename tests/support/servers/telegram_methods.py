@@ -11,10 +11,10 @@ from typing import Any
 
 from tests.support.servers.telegram_chats import Chat, Chats, check_markup, fill_markup, fill_rich, fill_text
 from tests.support.servers.telegram_files import Files
-from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, bad_request, integer
+from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, create_bad_request, read_integer
 from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities, trimmed, utf16_length
 from tests.support.servers.telegram_updates import UpdateQueue
-from tests.support.servers.telegram_version_10 import Version10, rich_content
+from tests.support.servers.telegram_version_10 import Version10, read_rich_content
 
 MAX_CAPTION_CHARS = 1024
 _ACTIONS = frozenset(
@@ -124,33 +124,33 @@ class Methods:
     def _new_message(self, chat: Chat, params: JsonObject) -> JsonObject:
         """Return a message of the bot in its thread, with its replied message but without content."""
         message = chat.new_message(self.bot_user, thread_id=chat.check_thread(params.get("message_thread_id")))
-        replied = _replied(chat, params)
+        replied = _find_replied_message(chat, params)
         if replied is not None:
-            message["reply_to_message"] = chat.quoted(replied)
+            message["reply_to_message"] = chat.quote(replied)
         return message
 
     def _send_message(self, params: JsonObject) -> JsonObject:
         formatted = formatted_text(params)
         markup = check_markup(params.get("reply_markup"))
-        chat = self.chats.named_by(params)
+        chat = self.chats.get_named(params)
         message = self._new_message(chat, params)
         return self.newer.put(chat, fill_text(message, check_text(formatted), markup), params)
 
     def _send_rich_message(self, params: JsonObject) -> JsonObject:
-        chat = self.chats.named_by(params)
-        markdown, markup = rich_content(params), check_markup(params.get("reply_markup"))
+        chat = self.chats.get_named(params)
+        markdown, markup = read_rich_content(params), check_markup(params.get("reply_markup"))
         message = self._new_message(chat, params)
         return chat.put(fill_rich(message, markdown, markup))
 
     def _send_document(self, params: JsonObject) -> JsonObject:
         document = params.get("document")
         if not isinstance(document, Upload) or not document.content:
-            raise bad_request("file must be non-empty")
+            raise create_bad_request("file must be non-empty")
         caption = trimmed(parse_entities(params.get("caption", ""), params.get("caption_entities", [])))
         if utf16_length(caption.text) > MAX_CAPTION_CHARS:
-            raise bad_request("message caption is too long")
+            raise create_bad_request("message caption is too long")
         markup = check_markup(params.get("reply_markup"))
-        chat = self.chats.named_by(params)
+        chat = self.chats.get_named(params)
         message = self._new_message(chat, params)
         if caption.text:
             message["caption"] = caption.text
@@ -164,10 +164,10 @@ class Methods:
     def _send_voice(self, params: JsonObject) -> JsonObject:
         voice = params.get("voice")
         if not isinstance(voice, Upload) or not voice.content:
-            raise bad_request("file must be non-empty")
-        chat = self.chats.named_by(params)
+            raise create_bad_request("file must be non-empty")
+        chat = self.chats.get_named(params)
         if chat.refuses_voice:
-            raise bad_request("user restricted receiving of voice messages")
+            raise create_bad_request("user restricted receiving of voice messages")
         message = self._new_message(chat, params)
         file_id = f"AwACAgIAAx-{message['message_id']}"
         self.documents[file_id] = voice.content
@@ -176,31 +176,31 @@ class Methods:
 
     def _send_message_draft(self, params: JsonObject) -> bool:
         formatted = formatted_text(params, may_be_empty=True)
-        chat = self.chats.named_by(params)
+        chat = self.chats.get_named(params)
         if chat.chat_type != "private":
-            raise bad_request("TEXTDRAFT_PEER_INVALID")
+            raise create_bad_request("TEXTDRAFT_PEER_INVALID")
         chat.check_thread(params.get("message_thread_id"))
-        if not integer(params, "draft_id"):
-            raise bad_request("DRAFT_ID_INVALID")
+        if not read_integer(params, "draft_id"):
+            raise create_bad_request("DRAFT_ID_INVALID")
         kept = trimmed(formatted)
         if utf16_length(kept.text):
             check_text(kept, too_long="MESSAGE_TOO_LONG")
         chat.drafts.append(kept.text)
-        chat.stoppable = integer(params, "draft_id") if params.get("can_stop") is True else None
+        chat.stoppable = read_integer(params, "draft_id") if params.get("can_stop") is True else None
         return True
 
     def _edit_message_text(self, params: JsonObject) -> JsonObject:
         if self.newer.served and "rich_message" in params:
             if params.keys() & {"text", "entities", "link_preview_options"}:
-                raise bad_request("message must have either a text or a rich message")
+                raise create_bad_request("message must have either a text or a rich message")
             chat, message = self._own_message(params)
             markup = check_markup(params.get("reply_markup"))
-            return self._edit(chat, message, fill_rich(message, rich_content(params), markup))
+            return self._edit(chat, message, fill_rich(message, read_rich_content(params), markup))
         formatted = formatted_text(params)
         markup = check_markup(params.get("reply_markup"))
         chat, message = self._own_message(params)
         if markup is not None and "inline_keyboard" not in markup:
-            raise bad_request("inline keyboard expected")
+            raise create_bad_request("inline keyboard expected")
         # unlike sendMessage, editing passes the name of the server's own error on
         kept = check_text(formatted, too_long="MESSAGE_TOO_LONG")
         return self._edit(chat, message, fill_text(message, kept, markup))
@@ -211,41 +211,41 @@ class Methods:
         return self._edit(chat, message, fill_markup(message, markup))
 
     def _own_message(self, params: JsonObject) -> tuple[Chat, JsonObject]:
-        chat = self.chats.named_by(params)
+        chat = self.chats.get_named(params)
         message = chat.message(params.get("message_id"), "message to edit")
         if not message["from"]["is_bot"]:
-            raise bad_request("message can't be edited")
+            raise create_bad_request("message can't be edited")
         return chat, message
 
     def _edit(self, chat: Chat, message: JsonObject, changed: JsonObject) -> JsonObject:
         if changed == message:
-            raise bad_request(_NOT_MODIFIED)
+            raise create_bad_request(_NOT_MODIFIED)
         return chat.put(changed | {"edit_date": int(time.time())})
 
     def _delete_message(self, params: JsonObject) -> bool:
         if "message_id" not in params:
-            raise bad_request("message identifier is not specified")
-        chat = self.chats.named_by(params)
+            raise create_bad_request("message identifier is not specified")
+        chat = self.chats.get_named(params)
         message = chat.message(params["message_id"], "message to delete")
         # the bot is an administrator nowhere
         if chat.chat_type != "private" and not message["from"]["is_bot"]:
-            raise bad_request("message can't be deleted")
+            raise create_bad_request("message can't be deleted")
         del chat.messages[message["message_id"]]
         return True
 
     def _set_message_reaction(self, params: JsonObject) -> bool:
         wanted = params.get("reaction", [])
         if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
-            raise bad_request("can't parse reaction types JSON object")
+            raise create_bad_request("can't parse reaction types JSON object")
         if any(one.get("type") != "emoji" for one in wanted):
-            raise bad_request("can't parse reaction types JSON object: unsupported type")
-        chat = self.chats.named_by(params)
+            raise create_bad_request("can't parse reaction types JSON object: unsupported type")
+        chat = self.chats.get_named(params)
         message = chat.message(params.get("message_id"), "message to react")
         if len(wanted) > 1:  # a bot is not premium
-            raise bad_request("REACTIONS_TOO_MANY")
+            raise create_bad_request("REACTIONS_TOO_MANY")
         for emoji in (one.get("emoji") for one in wanted):
             if emoji not in _REACTIONS or not chat.takes_reactions:
-                raise bad_request("REACTION_INVALID")
+                raise create_bad_request("REACTION_INVALID")
             chat.reactions[message["message_id"]] = emoji
         if not wanted:
             chat.reactions.pop(message["message_id"], None)
@@ -253,21 +253,21 @@ class Methods:
 
     def _send_chat_action(self, params: JsonObject) -> bool:
         if params.get("action") not in _ACTIONS:
-            raise bad_request("wrong parameter action in request")
-        self.chats.named_by(params).check_thread(params.get("message_thread_id"))
+            raise create_bad_request("wrong parameter action in request")
+        self.chats.get_named(params).check_thread(params.get("message_thread_id"))
         return True
 
     def _answer_callback_query(self, params: JsonObject) -> bool:
         query = str(params.get("callback_query_id"))
         if self.callback_queries.get(query, True):
-            raise bad_request("query is too old and response timeout expired or query ID is invalid")
+            raise create_bad_request("query is too old and response timeout expired or query ID is invalid")
         if len(params.get("text", "")) > 200:
-            raise bad_request("MESSAGE_TOO_LONG")
+            raise create_bad_request("MESSAGE_TOO_LONG")
         self.callback_queries[query] = True
         return True
 
     def _get_chat_member(self, params: JsonObject) -> JsonObject:
-        chat, user = self.chats.named_by(params), integer(params, "user_id")
+        chat, user = self.chats.get_named(params), read_integer(params, "user_id")
         person = {"id": user, "is_bot": False, "first_name": "Ann"}
         if (chat.chat_id, user) in self.owners:
             return {"status": "creator", "user": person, "is_anonymous": False}
@@ -283,7 +283,7 @@ class Methods:
     def _set_chat_menu_button(self, params: JsonObject) -> bool:
         button = params.get("menu_button") or {"type": "default"}
         if not isinstance(button, dict) or button.get("type") not in ("default", "commands", "web_app"):
-            raise bad_request("can't parse MenuButton: unsupported type")
+            raise create_bad_request("can't parse MenuButton: unsupported type")
         if button["type"] == "web_app":
             page = button.get("web_app")
             if (
@@ -291,21 +291,21 @@ class Methods:
                 or not isinstance(page, dict)
                 or not str(page.get("url", "")).startswith("https://")
             ):
-                raise bad_request("BUTTON_URL_INVALID")
+                raise create_bad_request("BUTTON_URL_INVALID")
         self.menu_button = button
         return True
 
     def _set_my_commands(self, params: JsonObject) -> bool:
         commands = params.get("commands")
         if not isinstance(commands, list):
-            raise bad_request("can't parse commands JSON object")
+            raise create_bad_request("can't parse commands JSON object")
         if len(commands) > 100:
-            raise bad_request("BOT_COMMANDS_TOO_MUCH")
-        self.commands[_audience(params)] = [_command(command) for command in commands]
+            raise create_bad_request("BOT_COMMANDS_TOO_MUCH")
+        self.commands[_parse_audience(params)] = [_parse_command(command) for command in commands]
         return True
 
     def _get_my_commands(self, params: JsonObject) -> list[JsonObject]:
-        known = self.commands.get(_audience(params), [])
+        known = self.commands.get(_parse_audience(params), [])
         return [
             {"command": item.command, "description": item.description}
             | ({"is_ephemeral": True} if item.ephemeral and self.newer.served else {})
@@ -313,14 +313,14 @@ class Methods:
         ]
 
     def _delete_my_commands(self, params: JsonObject) -> bool:
-        self.commands.pop(_audience(params), None)
+        self.commands.pop(_parse_audience(params), None)
         return True
 
     def _set_about(self, what: str, longest: int, params: JsonObject) -> bool:
         said = str(params.get(what, ""))
         if utf16_length(said) > longest:
-            raise bad_request(f"bot {what.replace('_', ' ')} is too long")
-        language = _language(params)
+            raise create_bad_request(f"bot {what.replace('_', ' ')} is too long")
+        language = _parse_language(params)
         if language:
             self.about_in.setdefault(language, {})[what] = said
         else:
@@ -328,19 +328,19 @@ class Methods:
         return True
 
     def _get_about(self, what: str, params: JsonObject) -> JsonObject:
-        return {what: self.about_in.get(_language(params), {}).get(what) or self.about[what]}
+        return {what: self.about_in.get(_parse_language(params), {}).get(what) or self.about[what]}
 
     # -- webhooks ------------------------------------------------------------------------------------------
 
     def _set_webhook(self, params: JsonObject) -> bool:
         url = params.get("url", "")
         if url and not url.startswith("https://"):
-            raise bad_request("bad webhook: An HTTPS URL must be provided for webhook")
+            raise create_bad_request("bad webhook: An HTTPS URL must be provided for webhook")
         if params.get("drop_pending_updates") is True:
             self.updates.drop()
         secret = params.get("secret_token", "")
         if secret and not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", secret):
-            raise bad_request("secret token contains unallowed characters")
+            raise create_bad_request("secret token contains unallowed characters")
         self.updates.allow(params)
         self.updates.set_webhook(url, secret)
         return True
@@ -361,11 +361,11 @@ class Methods:
         return info
 
 
-def _replied(chat: Chat, params: JsonObject) -> int | None:
+def _find_replied_message(chat: Chat, params: JsonObject) -> int | None:
     """Return the message that a request replies to, or None if it is missing and optional."""
     reply = params.get("reply_parameters", {})
     if not isinstance(reply, dict):
-        raise bad_request("can't parse reply parameters: expected an Object")
+        raise create_bad_request("can't parse reply parameters: expected an Object")
     message_id = reply.get("message_id", params.get("reply_to_message_id"))
     if message_id is None:
         return None
@@ -373,33 +373,33 @@ def _replied(chat: Chat, params: JsonObject) -> int | None:
         return int(message_id)
     if reply.get("allow_sending_without_reply") or params.get("allow_sending_without_reply") is True:
         return None
-    raise bad_request("message to be replied not found")
+    raise create_bad_request("message to be replied not found")
 
 
-def _command(value: Any) -> Command:
+def _parse_command(value: Any) -> Command:
     if not isinstance(value, dict):
-        raise bad_request("can't parse BotCommand: expected an Object")
+        raise create_bad_request("can't parse BotCommand: expected an Object")
     name, description = value.get("command"), value.get("description")
     if not isinstance(name, str) or not re.fullmatch(r"/?[a-z0-9_]{1,32}", name):
-        raise bad_request("BOT_COMMAND_INVALID")
+        raise create_bad_request("BOT_COMMAND_INVALID")
     if not isinstance(description, str) or not 1 <= len(description) <= 256:
-        raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
+        raise create_bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
     ephemeral = value.get("is_ephemeral", False)
     if not isinstance(ephemeral, bool):
-        raise bad_request("can't parse BotCommand: is_ephemeral must be of type Boolean")
+        raise create_bad_request("can't parse BotCommand: is_ephemeral must be of type Boolean")
     return Command(name.removeprefix("/"), description, ephemeral)
 
 
-def _audience(params: JsonObject) -> tuple[str, str]:
+def _parse_audience(params: JsonObject) -> tuple[str, str]:
     scope = params.get("scope") or {"type": "default"}
     if not isinstance(scope, dict) or scope.get("type") not in _SCOPES:
-        raise bad_request("can't parse BotCommandScope: Unsupported type specified")
-    return json.dumps(scope, sort_keys=True), _language(params)
+        raise create_bad_request("can't parse BotCommandScope: Unsupported type specified")
+    return json.dumps(scope, sort_keys=True), _parse_language(params)
 
 
-def _language(params: JsonObject) -> str:
+def _parse_language(params: JsonObject) -> str:
     """Return the language of a request, or an empty text for the default."""
     code = str(params.get("language_code") or "")
     if code and not re.fullmatch(r"[a-z]{2}", code):
-        raise bad_request("invalid language code specified")
+        raise create_bad_request("invalid language code specified")
     return code

@@ -92,7 +92,7 @@ class ApiError(Exception):
         return body
 
 
-def bad_request(reason: str) -> ApiError:
+def create_bad_request(reason: str) -> ApiError:
     """Return the error for an invalid request."""
     return ApiError(400, f"Bad Request: {reason}")
 
@@ -100,27 +100,27 @@ def bad_request(reason: str) -> ApiError:
 def read_params(request: Request) -> JsonObject:
     """The decoded parameters: numbers, flags and JSON with their types, others as text."""
     try:
-        raw = _from_query(request) | _from_body(request)
+        raw = _read_query(request) | _read_body(request)
         params = {name: _decode(name, value) for name, value in raw.items()}
         # json.loads accepts lone surrogates. Encoding the values raises UnicodeError for them.
         json.dumps(params, ensure_ascii=False, default=str).encode()
     except UnicodeError as error:
-        raise bad_request("strings must be encoded in UTF-8") from error
+        raise create_bad_request("strings must be encoded in UTF-8") from error
     return params
 
 
-def integer(params: JsonObject, name: str, default: int = 0) -> int:
+def read_integer(params: JsonObject, name: str, default: int = 0) -> int:
     """Return an integer parameter, or the default if it is missing or invalid."""
     value = params.get(name)
     return value if isinstance(value, int) else default
 
 
-def _from_query(request: Request) -> JsonObject:
+def _read_query(request: Request) -> JsonObject:
     query = request.target.partition("?")[2]
     return dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
 
 
-def _from_body(request: Request) -> JsonObject:
+def _read_body(request: Request) -> JsonObject:
     kind = request.content_type.partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(request.body.decode(), keep_blank_values=True, errors="strict"))
@@ -130,9 +130,9 @@ def _from_body(request: Request) -> JsonObject:
         try:
             values = json.loads(request.body)
         except json.JSONDecodeError as error:
-            raise bad_request("can't parse JSON object") from error
+            raise create_bad_request("can't parse JSON object") from error
         if not isinstance(values, dict):
-            raise bad_request("can't parse JSON object")
+            raise create_bad_request("can't parse JSON object")
         return values
     return {}
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from tests.support.servers.telegram_chats import Chat, ChatType
-from tests.support.servers.telegram_files import Sent
+from tests.support.servers.telegram_files import SentFile
 from tests.support.servers.telegram_methods import Methods
 from tests.support.servers.telegram_params import JsonObject
 from tests.support.servers.telegram_text import Entity, utf16_length
@@ -37,7 +37,7 @@ class Utterance:
     reply_to_bot: bool
     forwarded: bool
     edit_of: int | None
-    sends: Sent | None
+    sends: SentFile | None
     caption: str | None
     fields: JsonObject
     ephemeral: bool = False
@@ -127,7 +127,7 @@ def move(methods: Methods, former: int, present: int) -> JsonObject:
     return chat.put(chat.new_message(_ADMIN) | {"migrate_to_chat_id": present})
 
 
-def moved(methods: Methods, former: int, present: int) -> JsonObject:
+def create_moved_message(methods: Methods, former: int, present: int) -> JsonObject:
     """Return the first message of the supergroup that the group `former` became."""
     chat = methods.chats.register(present, "supergroup", "")
     return chat.put(chat.new_message(_ADMIN) | {"migrate_from_chat_id": former})
@@ -182,9 +182,9 @@ def _new(methods: Methods, chat: Chat, said: Utterance) -> JsonObject:
         }
     replied = said.reply_to_message_id
     if said.reply_to_bot:
-        replied = max(known.message_id for known in chat.bot_messages())
+        replied = max(known.message_id for known in chat.list_bot_messages())
     if replied is not None:
-        message["reply_to_message"] = chat.quoted(replied)
+        message["reply_to_message"] = chat.quote(replied)
     return message | said.fields
 
 
@@ -213,7 +213,7 @@ def _person(said: Utterance) -> JsonObject:
 def _content(methods: Methods, said: Utterance) -> JsonObject:
     content: JsonObject = {}
     if said.sends is not None:
-        content |= methods.files.field_of(said.sends)
+        content |= methods.files.build_fields(said.sends)
     for field, entities, text in (
         ("text", "entities", said.text),
         ("caption", "caption_entities", said.caption),

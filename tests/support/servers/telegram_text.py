@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.support.servers.telegram_params import JsonObject, bad_request
+from tests.support.servers.telegram_params import JsonObject, create_bad_request
 
 MAX_TEXT = 4096
 """The longest text of a message, in UTF-16 code units."""
@@ -129,9 +129,9 @@ def check_text(formatted: FormattedText, *, too_long: str = "message is too long
     """Return the text as stored, or refuse an empty or overlong one."""
     kept = trimmed(formatted)
     if not kept.text.strip():
-        raise bad_request("message text is empty")
+        raise create_bad_request("message text is empty")
     if utf16_length(kept.text) > MAX_TEXT:
-        raise bad_request(too_long)
+        raise create_bad_request(too_long)
     return kept
 
 
@@ -139,14 +139,14 @@ def formatted_text(params: JsonObject, *, may_be_empty: bool = False) -> Formatt
     """Return the text of a request, which Telegram parses before it looks at the chat."""
     text = params.get("text", "")
     if not isinstance(text, str) or not (text or may_be_empty):
-        raise bad_request("message text is empty")
+        raise create_bad_request("message text is empty")
     if params.get("parse_mode"):  # Mneme sends entities and no markup.
-        raise bad_request("unsupported parse_mode")
+        raise create_bad_request("unsupported parse_mode")
     return parse_entities(text, params.get("entities", []))
 
 
 def _refused(reason: str) -> Exception:
-    return bad_request(f"can't parse entities: {reason}")
+    return create_bad_request(f"can't parse entities: {reason}")
 
 
 def _parse_entity(value: Any, units: bytes) -> Entity:

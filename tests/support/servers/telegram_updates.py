@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.support.servers.telegram_params import ApiError, JsonObject, bad_request, integer
+from tests.support.servers.telegram_params import ApiError, JsonObject, create_bad_request, read_integer
 
 FIRST_UPDATE_ID = 731_205_841
 """The id of the first update. Real ids are also large."""
@@ -81,10 +81,10 @@ class UpdateQueue:
                 "Conflict: can't use getUpdates method while webhook is active; "
                 "use deleteWebhook to delete the webhook first",
             )
-        limit = min(max(integer(params, "limit", 100), 1), 100)
-        timeout = min(max(integer(params, "timeout"), 0), MAX_POLL)
+        limit = min(max(read_integer(params, "limit", 100), 1), 100)
+        timeout = min(max(read_integer(params, "timeout"), 0), MAX_POLL)
         self.allow(params)
-        self._confirm(integer(params, "offset"))
+        self._confirm(read_integer(params, "offset"))
         if not self._pending and timeout:
             await self._wait(timeout)
         return self.pending[:limit]
@@ -120,7 +120,7 @@ class UpdateQueue:
             return
         allowed = params["allowed_updates"]
         if not isinstance(allowed, list) or not all(isinstance(kind, str) for kind in allowed):
-            raise bad_request("can't parse allowed_updates JSON object")
+            raise create_bad_request("can't parse allowed_updates JSON object")
         self.allowed = allowed
 
     def _confirm(self, offset: int) -> None:

@@ -39,12 +39,12 @@ class Courier:
                 while not (self._updates.webhook_url and self._updates.pending):
                     self._updates.arrived.clear()
                     await self._updates.arrived.wait()
-                taken = await self._sent(client, front, self._updates.pending[0])
+                taken = await self._send(client, front, self._updates.pending[0])
                 self._tell()
                 if not taken:
                     await asyncio.sleep(_PAUSE)
 
-    async def _sent(self, client: httpx.AsyncClient, front: str, update: JsonObject) -> bool:
+    async def _send(self, client: httpx.AsyncClient, front: str, update: JsonObject) -> bool:
         """Send an update once and return whether it was accepted."""
         secret, path = self._updates.webhook_secret, urlsplit(self._updates.webhook_url).path
         shown = {"X-Telegram-Bot-Api-Secret-Token": secret} if secret else {}
