@@ -34,7 +34,7 @@ class ImportCommands:
     async def import_(self, call: CommandCall) -> CommandResult:
         if call.session.private:
             raise WrongArgument(
-                _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
+                _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")
             )
         if call.argument.lower() == LEARN:
             return await self._learn(call.session.owner)
@@ -53,7 +53,7 @@ class ImportCommands:
             return text
         rows = [(undo_button(done.change, ""),)]
         if done.report.memories:
-            rows.append((Button(_("Confirm them all"), "/confirm imported"),))
+            rows.append((Button(_("Confirm all"), "/confirm imported"),))
         if done.report.conversations:
             rows.append((Button(_("Learn from the newest"), f"/import {LEARN}"),))
         return Answer(text, tuple(rows))
@@ -61,11 +61,12 @@ class ImportCommands:
     async def _learn(self, owner: str) -> str:
         count = await self.learning.request(owner)
         if not count:
-            return _("There is no imported conversation that I haven't learned from.")
+            return _("There are no imported conversations left to learn from.")
         return ngettext(
-            "I'll learn from the newest imported conversation in the background, and ask before I use what I learned.",
-            "I'll learn from the {n} newest imported conversations in the background, and ask before I use what I"
-            " learned. Send it again for the next ones.",
+            "I'll learn from the newest imported conversation in the background, and ask you before I use what I"
+            " learned.",
+            "I'll learn from the {n} newest imported conversations in the background, and ask you before I use what I"
+            " learned. Send the command again for the next ones.",
             count,
         )
 
@@ -74,7 +75,9 @@ class ImportCommands:
         for message in reversed(messages):
             if message.role is Role.USER and is_list(message.content):
                 return message.content
-        raise WrongArgument(_("I see no list here: paste one with lines such as “[2025-03-14] - I live in Lviv”."))
+        raise WrongArgument(
+            _("I can't find a list here: paste one with lines such as “[2025-03-14] - I live in Lviv”.")
+        )
 
 
 MAX_DESCRIPTION_CHARS = 300
@@ -87,7 +90,7 @@ class SkillCommands:
     sources: MediaSources
     skills: Skills
 
-    @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
+    @command("keepskill", N_("Save a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
     async def keepskill(self, call: CommandCall) -> str:
         number = tapped_number(call)
         media = await self.services.media.get(call.session.owner, number, call.session.id)
@@ -98,16 +101,16 @@ class SkillCommands:
             raise WrongArgument(_("There is no skill {number}: send its zip file again.", number=number))
         return await self._keep(package)
 
-    @command("makeskill", N_("Write a workflow out as a skill"), "NUMBER", access=Access.OWNER, listed=False)
+    @command("makeskill", N_("Export a workflow as a skill"), "NUMBER", access=Access.OWNER, listed=False)
     async def makeskill(self, call: CommandCall) -> str:
         entry = await self.services.entries.get(call.session.owner, f"#{tapped_number(call)}")
         if not can_be_skill(entry):
             raise WrongArgument(
-                _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
+                _("{name} isn't a workflow that I learned from you, and only those can become skills.", name=entry.name)
             )
         description = " ".join(entry.content.split())[:MAX_DESCRIPTION_CHARS]
         return await self._keep(make_package(entry.name, description, entry.content))
 
     async def _keep(self, package: SkillPackage) -> str:
         await self.skills.keep(package)
-        return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)
+        return _("The skill {name} is saved: I'll read it when it fits your request.", name=package.skill.name)

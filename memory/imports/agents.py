@@ -74,7 +74,7 @@ class OpenClawReader:
         for name in source.ending(".md"):
             text = source.text(name)
             if PurePosixPath(name).name == "DREAMS.md":
-                yield LeftOut(N_("notes that are no memories"))
+                yield LeftOut(N_("notes that aren't memories"))
             elif marks := [*_OBSERVED.finditer(text)]:
                 yield from _observed(text, marks)
             else:
@@ -106,7 +106,7 @@ def _observed(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
     for mark, end in zip(marks, ends, strict=True):
         at = moment_of(mark["day"])
         if mark["status"] not in (None, "active"):
-            yield LeftOut(N_("memories that another one has replaced"))
+            yield LeftOut(N_("memories that were replaced"))
             continue
         yield from _memories(text[mark.end() : end], at)
 

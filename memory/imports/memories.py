@@ -29,7 +29,7 @@ class Mem0Reader:
             for item in source.items(name, "results.item"):
                 text = item.get("memory") if isinstance(item, dict) else None
                 if not isinstance(text, str) or not text.strip():
-                    yield LeftOut(N_("memories without words"))
+                    yield LeftOut(N_("memories without text"))
                     continue
                 at = item.get("updated_at") or item.get("created_at")
                 yield ImportedMemory(text.strip(), moment_of(at) if isinstance(at, str) else None)
@@ -106,4 +106,4 @@ def _facts(row: object) -> Iterator[Item]:
     elif row.get("type") == "relation":
         yield ImportedMemory(f"{row.get('from')} {row.get('relationType')} {row.get('to')}")
     else:
-        yield LeftOut(N_("lines of another kind"))
+        yield LeftOut(N_("other lines"))

@@ -58,10 +58,10 @@ def _chat(source: ImportSource, name: str, id_path: str, message_path: str) -> I
 
 def _message(data: Any) -> ImportedMessage | LeftOut:  # parsed JSON
     if data.get("type") != "message":
-        return LeftOut(N_("notices of the messenger"))
+        return LeftOut(N_("service messages"))
     text = _text(data.get("rich_message", data.get("text"))).strip()
     if not text:
-        return LeftOut(N_("photos, recordings and other messages without words"))
+        return LeftOut(N_("photos, recordings and other messages without text"))
     at = moment_at(int(data["date_unixtime"]))
     source = data.get("forwarded_from")
     text = f"[from {source}] {text}" if isinstance(source, str) and source else text

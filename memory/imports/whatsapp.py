@@ -72,15 +72,19 @@ class WhatsAppReader:
         order = day_order(written.day for written in _written(source.lines(name)))
         if order is None:
             raise ImportRefused(
-                _("{file} has dates that can't be read: nothing was imported. Is it as WhatsApp wrote it?", file=name)
+                _(
+                    "{file} has dates that I can't read: nothing was imported. Send the file exactly as WhatsApp"
+                    " exported it.",
+                    file=name,
+                )
             )
         chat: ChatParts | None = None
         for written in _written(source.lines(name)):
             if written.speaker is None:
-                yield LeftOut(N_("notices of the messenger"))
+                yield LeftOut(N_("service messages"))
                 continue
             if not written.text.strip() or _LEFT_OUT.fullmatch(written.text.strip()):
-                yield LeftOut(N_("photos, recordings and other messages without words"))
+                yield LeftOut(N_("photos, recordings and other messages without text"))
                 continue
             at = plausible(datetime(*_date(written.day, order), *written.time, tzinfo=self._zone))
             # Identified by its first message, since the file name depends on the phone.
