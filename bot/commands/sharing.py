@@ -59,7 +59,7 @@ class SharingCommands:
             for entry in entries[:MAX_LISTED]
         ]
         more = [_("... and more.")] if len(entries) > MAX_LISTED else []
-        notes = [_("You can unshare only your own memories; the bot's owner can withdraw everyone's.")]
+        notes = [_("/unshare works only for your own memories; the bot's owner can withdraw any memory.")]
         return "\n".join([*(f"- {line}" for line in lines), *more, "", *notes])
 
     async def _parse_name(self, call: CommandCall) -> str:

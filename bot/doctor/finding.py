@@ -69,7 +69,7 @@ def failed_with_error(name: str, error: Exception) -> Finding:
     """Create a failed finding from an error with the text "PROBLEM: REMEDY"."""
     text = " ".join(str(error).split())
     finding, colon, remedy = text.rpartition(": ")
-    return failed(name, finding, sentence(remedy)) if colon else failed(name, text, "Correct it, then run this again.")
+    return failed(name, finding, sentence(remedy)) if colon else failed(name, text, "Fix it, then run this again.")
 
 
 def sentence(remedy: str) -> str:

@@ -24,19 +24,19 @@ from pipeline.skills import Skill, Skills, skill_prompt
 
 MAX_BACKUP_AGE = timedelta(days=3)
 """Maximum age of the last backup. A nightly backup may miss a night or two if the machine is off."""
-PRIVATE_SETTINGS = "Run `chmod 600` on it: it holds the keys."
-PRIVATE_DATA = "Run `chmod 700` on it: it holds everything that is remembered."
-WRITABLE = "Give it to the user that runs the bot with `chown -R`, or set another MNEME_DATA_DIR."
+PRIVATE_SETTINGS = "Run `chmod 600` on it: it contains keys."
+PRIVATE_DATA = "Run `chmod 700` on it: it contains the whole memory."
+WRITABLE = "Make the user that runs the bot its owner with `chown -R`, or set another MNEME_DATA_DIR."
 A_FOLDER = "Move it away, or set another MNEME_DATA_DIR."
-REINDEX = "Run `mneme reindex`, which makes the index anew."
-BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for doing so every night."
-BACK_UP_AGAIN = "Run `mneme backup FILE`, and find out with `systemctl status mneme-backup` why it was not done."
+REINDEX = "Run `mneme reindex`, which rebuilds the index."
+BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for nightly backups."
+BACK_UP_AGAIN = "Run `mneme backup FILE`, and check with `systemctl status mneme-backup` why it wasn't made."
 
 MIN_FREE_MB, LOW_FREE_MB = 20, 300
 """Free space below which saving may fail, and below which a backup or an upgrade may not fit."""
-CORRECT_SKILL = "Correct its SKILL.md, or move the folder away; docs/tasks.md has the form."
+CORRECT_SKILL = "Fix its SKILL.md (see docs/tasks.md), or move the folder away."
 FEWER_SKILLS = "Remove a skill with `mneme skills remove NAME`, or shorten the names."
-MAKE_ROOM = "Free some space there; nothing that was saved is lost."
+MAKE_ROOM = "Free some space there. Nothing that was saved is lost."
 NAME_THE_ZONE = "Set TIMEZONE, such as TIMEZONE=Europe/Kyiv."
 LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 
@@ -47,7 +47,7 @@ async def check_settings(context: DoctorContext) -> list[Finding]:
     names = context.settings.model_fields_set
     text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        return [warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
+        return [warning("settings", f"Other users of this machine can read {file}", PRIVATE_SETTINGS)]
     return [ok("settings", text)]
 
 
@@ -56,14 +56,14 @@ async def check_skills(context: DoctorContext) -> list[Finding]:
     found = Skills(context.settings.mneme_data_dir).scan()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
-        warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
+        warning("skills", f"The folder {name} isn't a skill: {reason}", CORRECT_SKILL)
         for name, reason in found.items()
         if not isinstance(reason, Skill)
     ]
     _text, left_out = skill_prompt(usable, TokenCounter().text)
     if left_out:
         findings.append(warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
-    return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
+    return findings or [ok("skills", ", ".join(skill.name for skill in usable) or "There are no skills")]
 
 
 async def check_data_directory(context: DoctorContext) -> list[Finding]:
@@ -71,38 +71,38 @@ async def check_data_directory(context: DoctorContext) -> list[Finding]:
     if not folder.exists():
         parent = nearest_existing(folder)
         if not parent.is_dir():
-            return [failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
+            return [failed(name, f"{folder} can't be created, because {parent} is a file", A_FOLDER)]
         if not os.access(parent, os.W_OK | os.X_OK):
-            return [failed(name, f"{folder} can't be made, since {parent} can't be written to", WRITABLE)]
-        return [note(name, f"{folder} is not there yet; the first start makes it")]
+            return [failed(name, f"{folder} can't be created, because {parent} isn't writable", WRITABLE)]
+        return [note(name, f"{folder} doesn't exist yet; the first start creates it")]
     if not folder.is_dir():
         return [failed(name, f"{folder} is a file", A_FOLDER)]
     needed = (folder, context.database, folder / "memory")
     use = os.R_OK | os.W_OK
     locked = [path for path in needed if path.exists() and not os.access(path, use | (os.X_OK if path.is_dir() else 0))]
     if locked:
-        return [failed(name, f"{locked[0]} can't be written to", WRITABLE)]
+        return [failed(name, f"{locked[0]} isn't writable", WRITABLE)]
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        return [warning(name, f"{folder} is open to others on this machine", PRIVATE_DATA)]
+        return [warning(name, f"Other users of this machine can read {folder}", PRIVATE_DATA)]
     return [ok(name, str(folder))]
 
 
 async def check_database(context: DoctorContext) -> list[Finding]:
     state = context.state
     if not state.exists:
-        return [note("database", "There is none yet; the first start makes it")]
+        return [note("database", "There is no database yet; the first start creates it")]
     if state.trouble is not None:
         return [failed_with_error("database", state.trouble)]
     if state.behind:
-        older = f"{context.database} is whole, of the older format {state.schema}; the next start brings it up to date"
+        older = f"{context.database} is intact and has the older format {state.schema}; the next start updates it"
         return [note("database", older)]
-    whole = ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
+    whole = ok("database", f"{context.database} is intact, {context.database.stat().st_size / 1e6:.1f} MB")
     if state.in_step is None:
-        index = note("search index", "There is no room for the copy that it is compared in")
+        index = note("search index", "Not checked, because there is no space for a temporary copy")
     elif state.in_step:
-        index = ok("search index", "It fits what it indexes")
+        index = ok("search index", "It is complete")
     else:
-        index = failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
+        index = failed("search index", "It is out of date, so searches miss some results", REINDEX)
     return [whole, index]
 
 
@@ -113,7 +113,7 @@ async def check_last_backup(context: DoctorContext) -> list[Finding]:
     places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
     name, newest = "last backup", _newest(places)
     if newest is None:
-        return [warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
+        return [warning(name, f"There is no backup in {' or '.join(map(str, places))}", BACK_UP)]
     try:
         age = context.clock() - from_text(manifest_of(newest).made_at or "")
     except StoreError:
@@ -156,10 +156,10 @@ async def check_time_zone(context: DoctorContext) -> list[Finding]:
     target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:
         if system_zone() is None:
-            unknown = "This machine's zone is not known, so days and times are those of UTC"
+            unknown = "This machine's time zone is unknown, so dates and times are in UTC"
             return [warning("time zone", unknown, NAME_THE_ZONE)]
         if target and not target.startswith("/") and target not in available_timezones():
-            unknown = f"TZ={target} names no zone that is known here, so days and times are those of"
+            unknown = f"TZ={target} isn't a known time zone, so dates and times are in"
             return [warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
     now = context.clock().astimezone(settings.zone)
     return [ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]

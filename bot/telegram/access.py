@@ -159,8 +159,8 @@ _MOVED = N_(
     " update the settings too: replace {former} with {present} in TELEGRAM_ALLOWED_IDS."
 )
 _REFUSED = N_(
-    "Telegram rejected my token for {duration} (hours, minutes, seconds), as it does while one of its servers starts"
-    " or a connection fails. It works again: I'll answer the messages from that time now."
+    "Telegram rejected my token for {duration} (hours, minutes, seconds), as happens while a self-hosted server starts"
+    " or a connection fails. It works again, and I'll answer the messages from that time now."
 )
 _REPLICA_OLD = N_(
     "The replica of my memory is {duration} old (hours, minutes, seconds): if this machine failed now, everything"

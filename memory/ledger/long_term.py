@@ -50,7 +50,7 @@ class LongTermMemory:
 
         def edit(text: str) -> str:
             if text.strip() != before.strip():
-                raise MemoryRefused(_("MEMORY.md was changed by someone else: load it again, then make your change."))
+                raise MemoryRefused(_("MEMORY.md has changed since you loaded it: load it again, then make your change."))
             return after
 
         return await self._change(owner, Author.USER, edit)
@@ -61,4 +61,4 @@ class LongTermMemory:
                 await change.edit_file(edit)
             if change.is_written:
                 return change.number
-        raise MemoryRefused(_("MEMORY.md is being edited by something else: try again in a moment."))
+        raise MemoryRefused(_("MEMORY.md keeps being edited: try again in a moment."))

@@ -19,7 +19,7 @@ from tests.support.serving import ANN, GROUP, STRANGER, Serve, labels, press, sa
 from tests.support.talk import Store
 
 GUEST = 4004
-REFUSED = "In a group such a button is for its administrators, or for whoever asked."
+REFUSED = "In a group, only administrators and the person who asked can use this button."
 
 
 async def note_preference(telegram: BotApiServer, what: str = "tea") -> None:
@@ -58,7 +58,7 @@ async def test_undo_button_refuses_if_entry_changed_since(serve: Serve, telegram
         first = telegram.sent(ANN)[0]
         assert first.reply_markup is not None
         telegram.user_presses(first.reply_markup["inline_keyboard"][0][0]["callback_data"], first.message_id, ANN, ANN)
-        await said(telegram, "That was changed again since: /undo starts with the newest change.")
+        await said(telegram, "That was changed again later: /undo starts with the newest change.")
         assert await app.database.value("SELECT count(*) FROM entries") == 2
 
 
@@ -74,7 +74,7 @@ async def test_button_pressed_repeatedly_acts_once(serve: Serve, telegram: BotAp
         telegram.user_says("/memory", chat_id=ANN)
         await said(telegram, "note: 1")
         assert await app.database.value("SELECT count(*) FROM entries") == 1
-    assert sorted(toasts(telegram), key=str) == [None, "That is done already.", "That is done already."]
+    assert sorted(toasts(telegram), key=str) == [None, "That's already done.", "That's already done."]
     assert sum("Undone" in text for text in texts(telegram)) == 1
     assert len(telegram.calls_to("editMessageReplyMarkup")) == 1
 
@@ -280,7 +280,7 @@ async def test_retry_button_works_until_the_next_message(
         telegram.user_says("And now?", chat_id=ANN)
         await said(telegram, "You said: And now?")
         press(telegram, "Try again")
-        await said(telegram, "Something else was said since: /retry alone tries the last message again.")
+        await said(telegram, "There is a newer message now: send /retry to answer that one again.")
     assert sum(request.last == "A question" for request in model.requests) == 2
 
 
@@ -302,7 +302,10 @@ async def test_press_is_answered_while_telegram_stalls_in_the_group(serve: Serve
         telegram.fault("getChatMember", error_code=500, description="Internal Server Error")
         press(telegram, "Undo", GROUP, GUEST)
         await telegram.wait_for(
-            lambda: toasts(telegram) == ["Telegram does not say who looks after this group: try again in a moment."]
+            lambda: (
+                toasts(telegram)
+                == ["Telegram didn't tell me who the administrators of this group are: try again in a moment."]
+            )
         )
 
 
@@ -344,7 +347,7 @@ async def test_stranger_is_let_in_by_the_owner_with_a_button(
         await said(telegram, "You said: hello", STRANGER)
         # An admitted user can't admit others or manage groups.
         telegram.user_says("/letin 4004", chat_id=STRANGER, first_name="Bob")
-        await said(telegram, "/letin is for the bot's owner.", STRANGER)
+        await said(telegram, "Only the bot's owner can use /letin.", STRANGER)
         assert not await AccessList(app.database, "telegram", app.clock).is_member(GUEST)
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"strange secret" not in kept
@@ -356,7 +359,7 @@ async def test_declined_stranger_is_not_asked_about_again(serve: Serve, telegram
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: labels(telegram))
         press(telegram, "No")
-        await said(telegram, f"{STRANGER} is turned away")
+        await said(telegram, f"{STRANGER} was declined")
     async with serve():
         telegram.user_says("hello?", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: len(telegram.sent(STRANGER)) == 2)
@@ -438,7 +441,7 @@ async def test_memory_browser_opens_entry_quote_and_undo_in_one_message(
 async def test_memory_browser_settles_unconfirmed_entry(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     async with serve() as app:
         entries = Store.over(app.database, clock).entries
-        unsure = NewEntry("Ann has a cat", name="cat", kind=Kind.FACT, unconfirmed="you did not say so")
+        unsure = NewEntry("Ann has a cat", name="cat", kind=Kind.FACT, unconfirmed="you didn't say it")
         await entries.add(f"telegram:{ANN}", unsure)
         telegram.user_says("/memory", chat_id=ANN)
         await shows(telegram, "fact (1)", "Not sure")

@@ -74,7 +74,7 @@ async def test_failed_turn_is_reported_on_standard_error(mneme: Mneme, model: Mo
     model.script(Fails(401))
     status, out, err = await mneme("chat", "-m", "Hello")
     assert (status, out) == (1, "")
-    assert err == f"The model at {model.url} refuses the key: check OPENAI_API_KEY.\n"
+    assert err == f"The model at {model.url} rejected the key: check OPENAI_API_KEY.\n"
 
 
 async def test_commands_work_and_retry_sets_the_exit_status(mneme: Mneme, model: ModelServer) -> None:

@@ -125,12 +125,12 @@ async def test_text_in_a_document_writes_no_memory(serve: Serve, telegram: BotAp
 @pytest.mark.parametrize(
     ("sends", "sentence"),
     [
-        (document("deed.pdf", locked(pdf("The deed"), "key")), "deed.pdf opens with a password only"),
+        (document("deed.pdf", locked(pdf("The deed"), "key")), "deed.pdf is protected with a password"),
         (document("torn.pdf", b"%PDF-1.7 torn"), "torn.pdf is damaged, or too large to read"),
-        (document("scan.pdf", pdf("", "")), "scan.pdf has pictures of its pages and no text in it: send the pages"),
+        (document("scan.pdf", pdf("", "")), "scan.pdf contains only pictures of its pages and no text: send the pages"),
         (
             document("plan.docx", b"PK\x03\x04\x00\x00"),
-            "I can't read plan.docx: of documents I read text",
+            "I can't read plan.docx: I can read text",
         ),
         (document("empty.txt", "\n"), "empty.txt is empty."),
     ],

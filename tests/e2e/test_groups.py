@@ -24,16 +24,16 @@ async def test_allowed_group_gets_an_introduction_about_memory(serve: Serve, tel
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
     (said,) = texts(telegram, GROUP)
     assert "(@mneme_test_bot)" in said
-    assert "What I keep: those messages with who wrote them" in said
+    assert "What I save: those messages with their authors" in said
     assert "the facts and wishes that I learn" in said
-    assert "Who may see it: everybody here" in said
+    assert "Who can see it: everyone here" in said
 
 
 async def test_introduction_without_memory_promises_none(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=BOTH, memory_enabled=False):
         telegram.adds_bot(GROUP, ANN)
         await telegram.wait_for(lambda: telegram.sent(GROUP))
-    assert "What I keep" in texts(telegram, GROUP)[0]
+    assert "What I save" in texts(telegram, GROUP)[0]
     assert "learn" not in texts(telegram, GROUP)[0]
 
 

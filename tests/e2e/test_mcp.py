@@ -260,7 +260,9 @@ async def test_memory_forgotten_by_a_client_returns_with_undo(connect: Connect, 
     await app.memory.entries.add(MINE, archive)
     async with connect() as client:
         assert "at Ann's" in await call(client, "memory_forget", name="spare key")
-        assert "I remember nothing called 'spare key'" in await refused(client, "memory_forget", name="spare key")
+        assert "I don't remember anything called 'spare key'" in await refused(
+            client, "memory_forget", name="spare key"
+        )
         assert "is an archive" in await refused(client, "memory_forget", name="talk of tea")
     assert "The spare key is at Ann's" in await person.says("/undo")
     assert (await app.memory.entries.get(MINE, "spare key")).content == "The spare key is at Ann's"

@@ -68,7 +68,7 @@ def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) ->
 def test_mcp_server_error_output_is_shown_on_failure(shell: Shell) -> None:
     shell.done("add", "broken", "--", sys.executable, "-c", "raise SystemExit('no key was given')")
     status, out, err = shell.run("test")
-    assert (status, out) == (1, "broken: Its program has ended: `mneme mcp test broken` shows what it says.\n")
+    assert (status, out) == (1, "broken: Its program has stopped: `mneme mcp test broken` shows its messages.\n")
     assert "no key was given" in err
 
 

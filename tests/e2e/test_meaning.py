@@ -82,7 +82,7 @@ async def test_paraphrase_is_found_only_with_an_embedder(start: OpenApp, model: 
         await hold_conversation(bob)
         assert SAID not in await shown(model, ann, QUESTION)
         assert app.jobs.embedding is None
-        assert "Found by meaning" not in await ann.says("/status")
+        assert "Search by meaning" not in await ann.says("/status")
     assert model.embedder.asked == []
     async with start(embedding_model="some-embedder") as app:
         await embeds(app)
@@ -156,7 +156,7 @@ async def test_unreachable_embedder_is_explained_in_status(start: OpenApp, model
         with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
             await app.jobs.embedding.run_pending()
         assert SAID in await shown(model, person, BY_WORDS)
-        shown_there = figures(await person.says("/status"))["Found by meaning"]
+        shown_there = figures(await person.says("/status"))["Search by meaning"]
         assert shown_there["texts"].startswith("0 of ")
         assert "can't be reached: check EMBEDDING_BASE_URL" in shown_there[""]
 
@@ -180,7 +180,7 @@ async def test_failed_background_embedding_is_repeated_later(start: OpenApp, mod
         await tasks.close()
         await embeds(app)
         assert SAID in await shown(model, person, QUESTION)
-        assert figures(await person.says("/status"))["Found by meaning"].keys() == {"model", "texts"}
+        assert figures(await person.says("/status"))["Search by meaning"].keys() == {"model", "texts"}
 
 
 async def test_refused_text_does_not_block_other_vectors(start: OpenApp, model: ModelServer) -> None:
@@ -203,12 +203,12 @@ async def test_model_change_rebuilds_vectors_and_status_shows_progress(start: Op
         await embeds(app)
         of = await kept(app)
         done = {"model": "first", "texts": f"{of} of {of}"}
-        assert figures(await person.says("/status"))["Found by meaning"] == done
+        assert figures(await person.says("/status"))["Search by meaning"] == done
     model.embedder.length = 128
     async with start(embedding_model="second") as app:
         person = Person(app)
         begun = {"model": "second", "texts": f"0 of {of}"}
-        assert figures(await person.says("/status"))["Found by meaning"] == begun
+        assert figures(await person.says("/status"))["Search by meaning"] == begun
         assert SAID in await shown(model, person, BY_WORDS)
         await embeds(app)
         assert await app.database.value("SELECT count(DISTINCT model_id) FROM vectors") == 1

@@ -156,7 +156,7 @@ def test_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
     assert status == 2
     assert "urgent" in err
     status, _, err = shell.run("memory", "add", "x", "x", "--scope", "src/[a")
-    assert (status, err) == (1, "mneme: 'src/[a' is no pattern of paths: write one such as src/api/** or docs/*.md.\n")
+    assert (status, err) == (1, "mneme: 'src/[a' isn't a path pattern: write one such as src/api/** or docs/*.md.\n")
 
 
 def test_recall_filters_by_scope_and_tags(shell: Shell, data: Path) -> None:
@@ -186,7 +186,10 @@ def test_reading_covers_all_owners_and_writing_only_ones_own(shell: Shell, data:
     assert [entry["owner"] for entry in shell.json("memory", "list")] == [THEIRS]
     assert shell.json("memory", "list", "--owner", MINE) == []
     status, _, err = shell.run("memory", "remove", "lighthouse")
-    assert (status, err) == (1, "mneme: I remember nothing called 'lighthouse': /memory shows what there is.\n")
+    assert (status, err) == (
+        1,
+        "mneme: I don't remember anything called 'lighthouse': /memory shows what I remember.\n",
+    )
     assert shell.json("memory", "add", "lighthouse", "mine")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse", "--owner", THEIRS)["content"] == "The lighthouse is red"
@@ -202,10 +205,10 @@ def test_shared_memory_is_written_by_the_shell(shell: Shell, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("memory", "show", "nobody"), "mneme: I remember nothing called 'nobody'"),
-        (("memory", "write", "nobody", "x"), "mneme: I remember nothing called 'nobody'"),
+        (("memory", "show", "nobody"), "mneme: I don't remember anything called 'nobody'"),
+        (("memory", "write", "nobody", "x"), "mneme: I don't remember anything called 'nobody'"),
         (("memory", "add", "", "x"), "mneme: A name can't be empty"),
-        (("memory", "add", "x", " "), "mneme: There is nothing to remember in an empty text"),
+        (("memory", "add", "x", " "), "mneme: I can't remember an empty text"),
         (("memory", "add", "lighthouse", "x", "--owner", THEIRS), "mneme: The name 'lighthouse' is taken by a note"),
         (("memory", "add", "x", "my password is hunter22"), "mneme: This looks like a password, which I never store"),
         (("import", "nowhere"), "mneme: nowhere holds no whole backup or export"),
@@ -328,7 +331,11 @@ async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
     status, out, _ = await mneme("chat", "-m", "/undo")
     assert (status, out) == (0, "Undone: The gate code is a prime number\n")
     status, out, err = await mneme("memory", "show", "gate")
-    assert (status, out, err) == (1, "", "mneme: I remember nothing called 'gate': /memory shows what there is.\n")
+    assert (status, out, err) == (
+        1,
+        "",
+        "mneme: I don't remember anything called 'gate': /memory shows what I remember.\n",
+    )
     status, _, _ = await mneme("memory", "paint")
     assert status == 2
 

@@ -79,13 +79,13 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         await says(telegram, app, "/remember The boat Nimrod lies in Odesa")
         await says(telegram, app, "Good morning, today I paint the fence")
         before = await snapshot_memory(app)
-        assert "private from here on" in await says(telegram, app, "/private")
+        assert "private from now on" in await says(telegram, app, "/private")
         model.script(Says(f"Aha, {WORD} soup. And Nimrod lies in Odesa."))
         await says(telegram, app, f"I prefer {WORD} soup in the boat Nimrod")
         request = model.requests[-1]
         assert "The boat Nimrod lies in Odesa" in request.added
         assert any("paint the fence" in said for said in request.said)
-        assert "nothing of this talk is kept" in request.added
+        assert "nothing in this conversation is saved" in request.added
         # By request, capture, tool call, file and failure.
         assert "Not noted" in await says(telegram, app, f"Remember that the {WORD} is in the attic")
         assert "Nothing is kept" in await says(telegram, app, f"/remember {WORD} lessons are on Mondays")
@@ -108,17 +108,17 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         telegram.user_says(f"And the {WORD} again", chat_id=ANN)
         await telegram.wait_for(lambda: "again" in texts(telegram)[-1])
         await says(telegram, app, "/retry")
-        assert "Nothing of this talk is kept" in await says(telegram, app, "/status")
+        assert "Nothing in this conversation is saved" in await says(telegram, app, "/status")
         assert await snapshot_memory(app) == before
         # The messages before it leave the model's view too. They are consolidated later.
-        assert "until /new. Kept as they are: 2." in await says(telegram, app, "/compact 2")
+        assert "until /new. Kept unchanged: 2." in await says(telegram, app, "/compact 2")
         await says(telegram, app, f"One more {WORD}")
         assert WORD in model.requests[-1].prompt
         assert WORD not in str(await snapshot_memory(app))
         await wait_until_sent(app)
         assert files_containing(tmp_path) == []
 
-        assert "all of it is gone" in await says(telegram, app, "/new")
+        assert "The private conversation has ended and was deleted" in await says(telegram, app, "/new")
         await wait_until_sent(app)
         assert files_containing(tmp_path) == []
         # Messages before it are stored and consolidated as usual.
@@ -158,7 +158,9 @@ async def test_restart_deletes_the_private_talk_and_stays_private(
         await wait_until_sent(app)
         assert files_containing(tmp_path) == []
     async with serve() as app:
-        assert "private talk is gone" in await says(telegram, app, f"I always prefer the {WORD} to the parrot")
+        assert "private conversation are deleted" in await says(
+            telegram, app, f"I always prefer the {WORD} to the parrot"
+        )
         said = model.requests[-1].said
         assert any("fence is green" in text for text in said)
         assert not any("called Rex" in text for text in said)
@@ -192,7 +194,7 @@ async def test_messages_after_a_waiting_private_are_in_no_file(
         telegram.user_says("Go on", chat_id=ANN)
         await telegram.wait_for(lambda: any("You said: Go on" in text for text in texts(telegram)))
         await wait_until_sent(app)
-        assert any("private from here on" in text for text in texts(telegram))
+        assert any("private from now on" in text for text in texts(telegram))
         assert any(WORD in said for said in model.requests[-1].said)
         assert files_containing(tmp_path) == []
 
@@ -320,7 +322,7 @@ async def test_retry_leaves_messages_before_the_talk_unchanged(
     async with serve() as app:
         await says(telegram, app, "The fence is green")
         await says(telegram, app, "/private")
-        assert "Nothing was said since /private" in await says(telegram, app, "/retry")
+        assert "There is no message since /private" in await says(telegram, app, "/retry")
         await says(telegram, app, "And the door?")
         model.script(Says("Blue."))
         assert await says(telegram, app, "/retry") == "Blue."

@@ -346,4 +346,4 @@ async def test_recall_all_command_lists_mentions_and_pages(
     assert not set(shown[0]) & set(shown[1])
     # Not a page number, so a word.
     assert "1 with all words of a query" in await person.says("/recall all visited city 59")
-    assert await person.says("/recall all zebra") == "I found nothing about that."
+    assert await person.says("/recall all zebra") == "I didn't find anything about that."

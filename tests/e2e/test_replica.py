@@ -283,7 +283,9 @@ async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
             await telegram.wait_for(lambda: "You said: hello" in texts(telegram))
             assert not await replication.wait_for_sync(1)
             telegram.user_says("/status", chat_id=ANN)
-            await telegram.wait_for(lambda: any("It can't be written now" in text for text in texts(telegram)))
+            await telegram.wait_for(
+                lambda: any("It can't be written at the moment" in text for text in texts(telegram))
+            )
             clock.forward(minutes=50)
             await replication.check()
             assert told == []

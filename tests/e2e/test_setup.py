@@ -131,7 +131,7 @@ async def test_setup_asks_again_if_the_model_does_not_answer(setup: Terminal, mo
     setup.types("\r")
     await setup.asks("Model:")  # Nothing is listed there.
     setup.types("no-such-model\r")
-    await setup.shows("no-such-model is not known at")
+    await setup.shows("no-such-model wasn't found at")
     await setup.shows("Which model is to answer?", times=2)
     assert not ENV.exists()
 

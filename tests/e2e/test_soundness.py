@@ -47,7 +47,7 @@ async def create_database(start: OpenApp, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("table", TABLES)
 async def test_damage_in_any_table_is_reported_at_the_start(start: OpenApp, tmp_path: Path, table: str) -> None:
     spoil(await create_database(start, tmp_path), table)
-    with pytest.raises(StoreError, match=r"mneme\.db is damaged.*restore it from a backup"):
+    with pytest.raises(StoreError, match=r"mneme\.db is damaged.*restore a backup"):
         async with start():
             pass
 

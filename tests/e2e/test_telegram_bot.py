@@ -337,7 +337,7 @@ async def test_photo_without_caption_is_explained_and_captions_are_read(
         await telegram.wait_for(lambda: telegram.sent(ANN))
         telegram.user_says(chat_id=ANN, photo=True, caption="What is this?")
         await telegram.wait_for(lambda: len(telegram.sent(ANN)) == 2)
-    assert "does not see pictures" in texts(telegram)[0]
+    assert "can't see pictures" in texts(telegram)[0]
     assert texts(telegram)[1].startswith("You said: What is this?\n\n")
     assert len(telegram.files.fetched) == 1  # After the refusal no other photo is fetched.
 

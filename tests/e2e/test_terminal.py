@@ -92,10 +92,10 @@ async def test_private_message_is_not_in_the_prompt_history(terminal: Terminal, 
 
     await says("before it")
     terminal.types("/private\r")
-    await terminal.shows("This talk is private from here on.")
+    await terminal.shows("This conversation is private from now on.")
     await says("a quetzal")
     terminal.types("/new\r")
-    await terminal.shows("The private talk is over")
+    await terminal.shows("The private conversation has ended")
     await says("right after it")  # A message right after the end may still be treated as private.
     await says("after it")
     history = (tmp_path / "data" / "console_history").read_text()
@@ -182,7 +182,7 @@ async def test_ctrl_c_stops_the_answer_and_restores_waiting_messages(terminal: T
     await model.wait_for(lambda: model.disconnects == 1)
     await terminal.until(lambda: terminal.lines[-2:] == ["> Then this", "  and that"])
     terminal.types("\x03")
-    await terminal.shows("Ctrl-D leaves.", times=2)
+    await terminal.shows("Ctrl-D quits.", times=2)
     terminal.types("Go on\r")
     await terminal.shows("You said: Go on")
     terminal.types("\x04")
@@ -214,7 +214,7 @@ async def test_unfinished_answer_is_marked(terminal: Terminal, model: ModelServe
     await terminal.shows("Something else.")
     await terminal.until(lambda: terminal.lines[-1] == ">")
     at = terminal.lines.index("> Hello")
-    assert terminal.lines[at + 1 :] == ["One thing.", "(This was not finished.)", "Something else.", ">"]
+    assert terminal.lines[at + 1 :] == ["One thing.", "(This answer was interrupted.)", "Something else.", ">"]
 
 
 async def test_tool_call_is_shown_after_the_whole_text_before_it(terminal: Terminal, model: ModelServer) -> None:
@@ -282,7 +282,7 @@ async def test_tool_approval_is_answered_by_typing(
         await terminal.shows("/yes: Yes, this once")
         await terminal.shows("waiting for your answer")
         terminal.types("/yes\r")
-        await terminal.shows("trial/write is run, this once.")
+        await terminal.shows("I'll run trial/write this once.")
         await terminal.shows("It is written.")
     assert servers.logged("write") == ["list.txt"]
 
