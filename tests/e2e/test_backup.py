@@ -405,12 +405,12 @@ def test_restore_by_root_keeps_the_owner_of_the_folder(archive: Path, tmp_path: 
 def test_shell_commands_back_up_and_restore_with_a_report(lived: Path, tmp_path: Path) -> None:
     made = shell.invoke(cli, ["backup", "now.zip"])
     assert made.exit_code == 0, made.output
-    assert " files are in now.zip." in made.output
+    assert " files were written to now.zip." in made.output
     done = shell.invoke(cli, ["restore", "now.zip", "--into", "second"])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "second" / "mneme.db").is_file()
     replaced = shell.invoke(cli, ["restore", "now.zip", "--yes"])
-    assert "What was there before is in " in replaced.output
+    assert "The previous data is in " in replaced.output
     refused = shell.invoke(cli, ["backup", "now.zip"])
     assert "now.zip exists: add --yes to replace that backup" in str(refused.exception)
     assert shell.invoke(cli, ["backup", "--yes", "now.zip"]).exit_code == 0

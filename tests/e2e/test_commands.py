@@ -401,7 +401,7 @@ async def test_status_shows_that_memory_and_compaction_are_off(start: OpenApp) -
         person = Person(app)
         await person.says("Hello")
         shown = figures(await person.says("/status"))
-        assert shown["Memory"] == {"": "It is off (MEMORY_ENABLED)."}
+        assert shown["Memory"] == {"": "Memory is off (MEMORY_ENABLED)."}
         assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
         assert "Used for the last answer" not in shown
         assert "Memory is off" in await person.says("/new")

@@ -46,7 +46,7 @@ def shell(tmp_path: Path) -> Shell:
 
 def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) -> None:
     servers = Servers(tmp_path)
-    assert "There are none" in shell.run("list")[2]
+    assert "There are no servers" in shell.run("list")[2]
     log = f"MCP_TRIAL_LOG={servers.log}"
     assert "Try it with `mneme mcp test trial`" in shell.done(
         "add", "trial", "--env", log, "--", sys.executable, SCRIPT
@@ -110,10 +110,10 @@ def test_mcp_file_keeps_other_content_and_invalid_files_unchanged(shell: Shell) 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("add",), "A name is needed"),
-        (("add", "a"), "A name is needed"),
-        (("add", "a", "--url", "http://x.example", "--", "x"), "A name is needed"),
-        (("add", "--preset", "serch"), "There is no preset serch: there are search, pages, files."),
+        (("add",), "Give a name"),
+        (("add", "a"), "Give a name"),
+        (("add", "a", "--url", "http://x.example", "--", "x"), "Give a name"),
+        (("add", "--preset", "serch"), "There is no preset serch: choose one of search, pages, files."),
         (("add", "a", "--env", "KEY", "--", "x"), "NAME=VALUE"),
         (("test", "a"), "a is not in"),
     ],

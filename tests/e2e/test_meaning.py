@@ -339,10 +339,10 @@ async def test_shell_recall_finds_paraphrase_or_falls_back_to_words(start: OpenA
     found, said = await recall(QUESTION)
     assert (SAID in found.splitlines()[0], said) == (True, "")
     model.embedder.fault = Fault.ERROR
-    assert await recall(QUESTION) == ("", f"Only by words: {FAILED.format(model.url)}\nNothing was found.\n")
+    assert await recall(QUESTION) == ("", f"Searching only by words: {FAILED.format(model.url)}\nNo results.\n")
     found, said = await recall(BY_WORDS, "--json")
     assert SAID in {hit["content"] for hit in json.loads(found)}
-    assert said.startswith("Only by words: ")
+    assert said.startswith("Searching only by words: ")
     model.embedder.fault = None
     async with start(embedding_model="some-embedder") as app:
         await hold_conversation(Person(app, Address("console", "bob")))

@@ -312,7 +312,7 @@ def test_export_of_one_owner_contains_no_other(shell: Shell, data: Path, tmp_pat
 
 def test_reindex_and_migrate_keep_the_memory(shell: Shell, data: Path) -> None:
     before = shell.json("recall", "lighthouse")
-    assert shell.done("reindex") == "The search index was made anew.\n"
+    assert shell.done("reindex") == "The search index was rebuilt.\n"
     assert shell.json("recall", "lighthouse") == before
     assert shell.done("migrate").startswith(f"{data / 'mneme.db'} has format ")
 
@@ -365,8 +365,8 @@ def test_unknown_kind_is_refused_with_the_known_ones(shell: Shell, command: tupl
 
 
 def test_empty_result_is_reported(shell: Shell) -> None:
-    assert shell.run("recall", "anything") == (0, "", "Nothing was found.\n")
-    assert shell.run("memory", "list") == (0, "", "Nothing was found.\n")
+    assert shell.run("recall", "anything") == (0, "", "No results.\n")
+    assert shell.run("memory", "list") == (0, "", "No results.\n")
     assert shell.json("recall", "anything") == []
 
 
@@ -394,9 +394,9 @@ def test_24_members_are_listed_and_revoked_from_the_shell(shell: Shell, tmp_path
         assert await access.claim(12345, await access.new_claim_code())
         await database.close()
 
-    assert shell.run("members", "list") == (0, "", "Nobody has claimed the bot.\n")
+    assert shell.run("members", "list") == (0, "", "The bot has no members yet.\n")
     asyncio.run(claim())
     assert shell.done("members", "list") == "12345  since 2026-02-07 12:15 UTC\n"
-    assert "12345 is let in no longer" in shell.done("members", "revoke", "12345")
+    assert "12345 can no longer use the bot" in shell.done("members", "revoke", "12345")
     status, _, said = shell.run("members", "revoke", "12345")
     assert (status, said.strip()) == (1, "mneme: 12345 has not claimed the bot: `mneme members list` shows who has.")

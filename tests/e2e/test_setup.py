@@ -47,16 +47,16 @@ def environment(telegram: BotApiServer) -> dict[str, str]:
 @pytest.fixture
 async def setup(environment: dict[str, str]) -> AsyncIterator[Terminal]:
     async with on_terminal("setup", environment=environment, columns=100, rows=60) as opened:
-        await opened.asks("only the console):")
+        await opened.asks("use only the terminal):")
         yield opened
 
 
 async def choose_service(setup: Terminal) -> None:
     """Choose the endpoint by address. Its number depends on the machine."""
     await setup.asks("Number [1]:")
-    offered = next(line for line in setup.lines if "by its address" in line)
+    offered = next(line for line in setup.lines if "by address" in line)
     setup.types(f"{offered.split()[0]}\r")
-    await setup.asks("(empty: OpenAI's own):")
+    await setup.asks("(empty: OpenAI):")
 
 
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
@@ -64,16 +64,16 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
     model.refuses = (Refuses("stream_options", "stream_options is not supported"),)
     setup.types("my token\r")
-    await setup.shows("That is no bot token")
-    await setup.asks("only the console):")
+    await setup.shows("That isn't a bot token")
+    await setup.asks("use only the terminal):")
     setup.types(f"{WRONG_TOKEN}\r")
-    await setup.shows("Telegram does not know this token")
-    await setup.asks("only the console):")
+    await setup.shows("Telegram doesn't know this token")
+    await setup.asks("use only the terminal):")
     assert not ENV.exists()
     setup.types(f"{TOKEN}\r")
     await choose_service(setup)
     setup.types("not an address\r")
-    await setup.shows("That is no address")
+    await setup.shows("That isn't an address")
     setup.types(f"{model.url.removeprefix('http://').removesuffix('/v1')}\r")
     await setup.asks("API key (not shown; empty: none):")
     setup.types("key-of-mine\r")
@@ -81,7 +81,7 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     setup.types("2\r")
     await setup.asks("Tool (empty: none):")
     setup.types("pagess\r")
-    await setup.shows("search or pages is needed, or nothing.")
+    await setup.shows("Enter search or pages, or nothing.")
     setup.types("pages\r")
     assert await setup.leaves() == 0
     assert TOKEN not in setup.text
@@ -132,7 +132,7 @@ async def test_setup_asks_again_if_the_model_does_not_answer(setup: Terminal, mo
     await setup.asks("Model:")  # Nothing is listed there.
     setup.types("no-such-model\r")
     await setup.shows("no-such-model wasn't found at")
-    await setup.shows("Which model is to answer?", times=2)
+    await setup.shows("Which model should answer?", times=2)
     assert not ENV.exists()
 
 
@@ -145,7 +145,7 @@ async def test_ctrl_c_at_each_question_leaves_working_settings(setup: Terminal, 
             setup.types(answer)
             await setup.asks("Number [1]:")
     assert await setup.leaves_at_ctrl_c() == 130
-    assert "Setup was left here; what was kept so far is complete." in setup.lines
+    assert "Setup was cancelled. The answers saved so far are kept." in setup.lines
     assert (load_settings(ENV).telegram_bot_token is not None) == (TOKEN in "".join(answers))
 
 
@@ -155,7 +155,7 @@ async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: T
     offered = next(line for line in setup.lines if "The embedded model" in line)
     setup.types(f"{offered.split()[0]}\r")
     assert await setup.leaves() == 0
-    assert "Talk with `mneme chat`." in setup.lines
+    assert "Start chatting with `mneme chat`." in setup.lines
     assert not ENV.exists()
 
 
@@ -198,7 +198,7 @@ async def test_setup_offers_models_of_hub_as_not_measured(
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     said = " ".join(capsys.readouterr().out.split())
     assert "The embedded model qwen3-4b, not measured here, from the hub, free, private; 2.5 GB to fetch" in said
-    assert "qwen3-4b it is: `mneme model pull qwen3-4b` fetches it." in said
+    assert "qwen3-4b was chosen: download it with `mneme model pull qwen3-4b`." in said
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
 

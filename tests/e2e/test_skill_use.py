@@ -182,13 +182,13 @@ async def test_doctor_and_shell_list_the_skills(app: App, tmp_path: Path, monkey
     data = tmp_path / "data"
     monkeypatch.setenv("MNEME_DATA_DIR", str(data))
     look = DoctorContext(app.settings, data / "mneme.db", inspect_database(data / "mneme.db"), system_clock)
-    assert [finding.found for finding in await check_skills(look)] == ["There are none"]
+    assert [finding.found for finding in await check_skills(look)] == ["There are no skills"]
     install_skill(data)
     install_skill(data, TRAINS, "wrong")
     (finding,) = await check_skills(look)
     assert (finding.verdict, finding.found) == (
         Verdict.WARNING,
-        "The folder wrong is no skill: its folder must be called trains",
+        "The folder wrong isn't a skill: its folder must be called trains",
     )
     shell = CliRunner()
     listed = await asyncio.to_thread(shell.invoke, cli, ["skills", "list"])

@@ -158,7 +158,7 @@ async def test_reindex_repairs_a_damaged_index(start: OpenApp, tmp_path: Path) -
     for table in ("search_data", "search_idx"):
         spoil(path, table)
     done = await asyncio.to_thread(CliRunner().invoke, cli, ["reindex"])
-    assert (done.exit_code, done.stdout) == (0, "The search index was made anew.\n")
+    assert (done.exit_code, done.stdout) == (0, "The search index was rebuilt.\n")
     assert damaged_tables(path) == []
     found = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
     assert "Aurora" in found.stdout

@@ -134,7 +134,9 @@ async def test_21_command_for_another_bot_is_ignored_even_as_reply(
 
 
 async def test_23_shared_memory_with_a_group_is_refused(start: OpenApp) -> None:
-    with pytest.raises(ConfigurationError, match="MEMORY_SCOPE=shared would show everybody in a group"):
+    with pytest.raises(
+        ConfigurationError, match="MEMORY_SCOPE=shared would show private messages to everyone in a group"
+    ):
         async with start(telegram_allowed_ids=f"{ANN},{GROUP}", memory_scope="shared"):
             pass
     async with start(telegram_allowed_ids=f"{ANN},{STRANGER}", memory_scope="shared"):

@@ -136,7 +136,7 @@ async def test_exception_in_a_tool_is_named_to_the_model() -> None:
 async def test_memory_refusal_reaches_the_model_in_words(person: Person, model: ModelServer) -> None:
     model.script(Calls((("memory_file", {"action": "delete", "text": "never said"}),)), Says("There is no such thing."))
     await person.says("Forget that")
-    assert model.requests[1].last.startswith('error: "never said" doesn't appear in MEMORY.md')
+    assert model.requests[1].last.startswith('error: "never said" doesn\'t appear in MEMORY.md')
 
 
 async def test_slow_tool_is_ended_and_reported(

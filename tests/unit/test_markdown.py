@@ -106,7 +106,7 @@ async def test_deleting_a_part_removes_only_the_emptied_line(
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ("coffee", '"coffee" doesn't appear in MEMORY.md'),
+        ("coffee", '"coffee" doesn\'t appear in MEMORY.md'),
         ("tea", '"tea" stands 2 times in MEMORY.md'),
         ("", '"" stands nowhere'),
         (" \n", '"" stands nowhere'),
