@@ -110,7 +110,7 @@ class Skills:
         with path.open("rb") as opened:
             content = opened.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES or b"\0" in content:
-            raise SkillRefused(f"{file} is no text, or too long to be read")
+            raise SkillRefused(f"{file} isn't a text file, or is too long")
         text = valid_text(content.decode("utf-8", "replace"))
         others = [other for other in _names(folder) if other not in (file, SKILL_FILE)]
         return f"{text.rstrip()}\n\n[other files: {', '.join(others)}]" if others else text.rstrip()

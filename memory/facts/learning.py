@@ -202,7 +202,7 @@ def _clean_steps(steps: Sequence[str]) -> list[str]:
     if not plain:
         raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
     if len(plain) > MAX_STEPS:
-        raise MemoryRefused(f"A workflow has at most {MAX_STEPS} steps, and this one has {len(plain)}: split it.")
+        raise MemoryRefused(f"A workflow can have at most {MAX_STEPS} steps, and this one has {len(plain)}: split it.")
     return plain
 
 

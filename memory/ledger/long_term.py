@@ -50,7 +50,9 @@ class LongTermMemory:
 
         def edit(text: str) -> str:
             if text.strip() != before.strip():
-                raise MemoryRefused(_("MEMORY.md has changed since you loaded it: load it again, then make your change."))
+                raise MemoryRefused(
+                    _("MEMORY.md has changed since you loaded it: load it again, then make your change.")
+                )
             return after
 
         return await self._change(owner, Author.USER, edit)

@@ -194,7 +194,9 @@ class EmbeddedServer:
         if _OUT_OF_MEMORY.search(child.log_tail()):
             return self._no_memory()
         if status == -signal.SIGKILL:
-            return _("{model} was killed by the system or by another program: /retry starts it again.", model=self.model.name)
+            return _(
+                "{model} was killed by the system or by another program: /retry starts it again.", model=self.model.name
+            )
         how = signal.strsignal(-status) if status < 0 else _("status {status}", status=status)
         return _(
             "{model} crashed ({how}): /retry starts it again; if that happens often, choose another model with"

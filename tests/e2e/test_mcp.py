@@ -322,7 +322,7 @@ async def test_unclear_owner_is_refused_and_a_named_one_served(app: App, person:
     async with served(app) as url, over_http(url) as client:
         why = await refused(client, "memory_get", name="lighthouse")
         assert why == (
-            "It is not clear whose memory is meant: there is that of telegram:1, telegram:2; name one with --owner or"
+            "There is more than one memory: there is that of telegram:1, telegram:2; choose one with --owner or"
             " MCP_OWNER."
         )
         with pytest.raises(MCPError, match="not clear whose"):

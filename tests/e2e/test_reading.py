@@ -81,7 +81,7 @@ async def test_recall_accepts_the_argument_styles_of_models(
     [
         (
             {"queries": "x", "since": "last May"},
-            'error: "last May" is no date: write it as 2026-02-28, 2026-02 or 2026',
+            'error: "last May" isn't a date: write it as 2026-02-28, 2026-02 or 2026',
         ),
         ({"queries": "x", "until": "2026-02-30"}, 'error: "2026-02-30" is no date'),
         ({"since": "2026-03", "until": "2026-02"}, "error: the time from 2026-03 until 2026-02 ends before it begins"),

@@ -49,7 +49,7 @@ async def test_set_returns_day_and_hour_in_the_chats_zone(start: OpenApp, model:
 @pytest.mark.parametrize(
     ("name", "arguments", "answer"),
     [
-        ("reminder_set", {"text": "x", "when": "tomorrow"}, "error: 'tomorrow' is no time that can be read: write day"),
+        ("reminder_set", {"text": "x", "when": "tomorrow"}, "error: 'tomorrow' isn't a valid time: write day"),
         ("reminder_set", {"text": "x", "when": "2026-02-07T12:00"}, "error: Saturday, 7 February 2026, 12:00 is past"),
         ("reminder_set", {"text": "x", "when": 1770465600}, "error: the arguments are wrong: when: "),
         ("reminder_set", {"text": "x"}, "error: the arguments are wrong: when: Field required"),

@@ -286,7 +286,7 @@ async def test_procedure_is_saved_recorded_and_undone(person: Person, model: Mod
             "I don't remember anything called 'unknown'",
             "A workflow needs",
             "A workflow needs",
-            "A workflow has at most 50",
+            "A workflow can have at most 50",
             "the arg",
         ],
         strict=True,
