@@ -55,7 +55,8 @@ def usable_text(text: str) -> str:
         raise MemoryRefused("A reminder needs a text: say what it is about.")
     if len(usable) > MAX_TEXT_CHARS:
         raise MemoryRefused(
-            f"A reminder's text can have at most {MAX_TEXT_CHARS} characters, and this one has {len(usable):,}: shorten it."
+            f"A reminder's text can have at most {MAX_TEXT_CHARS} characters, and this one has {len(usable):,}:"
+            " shorten it."
         )
     refuse_secret(usable)
     return usable

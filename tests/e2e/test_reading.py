@@ -81,9 +81,9 @@ async def test_recall_accepts_the_argument_styles_of_models(
     [
         (
             {"queries": "x", "since": "last May"},
-            'error: "last May" isn't a date: write it as 2026-02-28, 2026-02 or 2026',
+            'error: "last May" isn\'t a date: write it as 2026-02-28, 2026-02 or 2026',
         ),
-        ({"queries": "x", "until": "2026-02-30"}, 'error: "2026-02-30" is no date'),
+        ({"queries": "x", "until": "2026-02-30"}, 'error: "2026-02-30" isn\'t a date'),
         ({"since": "2026-03", "until": "2026-02"}, "error: the time from 2026-03 until 2026-02 ends before it begins"),
         ({"queries": "x", "date": "2026"}, "error: the arguments are wrong: memory_recall takes no date, only queries"),
         ({"queries": [{"text": "x"}]}, "error: the arguments are wrong: queries.0: Input should be a valid string"),

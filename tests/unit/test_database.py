@@ -309,7 +309,7 @@ async def test_full_disk_keeps_all_saved_rows(tmp_path: Path, book: Database) ->
     await write(book, "saved")
     async with book.transaction() as connection:
         await connection.execute("PRAGMA max_page_count = 1")  # SQLite raises this to the present size.
-    with pytest.raises(StoreError, match="is full: free some space. Nothing that was saved is lost"):
+    with pytest.raises(StoreError, match=r"is full: free some space\. Nothing that was saved is lost"):
         await write(book, "small", "x" * 100_000)
     assert await read_lines(book) == ["saved"]
     async with book.transaction() as connection:
