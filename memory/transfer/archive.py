@@ -186,7 +186,7 @@ def read_manifest(path: Path, source: Source) -> Manifest:
     """Read an archive's manifest. Raise StoreError if it is missing or invalid."""
     place = source / MANIFEST
     if not place.is_file():
-        raise StoreError(f"{path} holds no whole backup or export: name what `mneme backup` or `mneme export` wrote.")
+        raise StoreError(f"{path} isn't a complete backup or export: give one from `mneme backup` or `mneme export`.")
     try:
         with place.open("rb") as file:
             text = file.read(_MAX_MANIFEST_BYTES + 1)

@@ -211,7 +211,7 @@ def test_shared_memory_is_written_by_the_shell(shell: Shell, monkeypatch: pytest
         (("memory", "add", "x", " "), "mneme: I can't remember an empty text"),
         (("memory", "add", "lighthouse", "x", "--owner", THEIRS), "mneme: The name 'lighthouse' is taken by a note"),
         (("memory", "add", "x", "my password is hunter22"), "mneme: This looks like a password, which I never store"),
-        (("import", "nowhere"), "mneme: nowhere holds no whole backup or export"),
+        (("import", "nowhere"), "mneme: nowhere isn't a complete backup or export"),
         (("export", "out", "--owner", "telegram:9"), "mneme: There is nothing of telegram:9"),
     ],
 )

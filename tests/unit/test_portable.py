@@ -483,7 +483,7 @@ async def test_damaged_export_imports_nothing(
 ) -> None:
     await full.export(tmp_path / "one")
     damage(tmp_path / "one", name, change)
-    with pytest.raises(StoreError, match=r"damaged|missing|no whole backup|newer Mneme"):
+    with pytest.raises(StoreError, match=r"damaged|missing|incomplete|isn't a complete backup|newer Mneme"):
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "one")
     for table in TABLES:
         assert await empty.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # The names are constants.
@@ -493,7 +493,7 @@ async def test_damaged_export_imports_nothing(
 
 async def test_folder_without_an_export_is_refused(empty: Database, tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(StoreError, match="holds no whole backup or export"):
+        with pytest.raises(StoreError, match="isn't a complete backup or export"):
             await Importer(empty, tmp_path / "new" / "memory").run(folder)
 
 
