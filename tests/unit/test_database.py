@@ -263,7 +263,7 @@ async def test_explain_without_error_code_reports_no_damage(words: str) -> None:
         with pytest.raises(sqlite3.Error) as no_json:
             connection.execute("SELECT json_extract('- a list', '$.row')")
     for error in (refused.value, no_json.value):
-        assert str(explain(error, "mneme.db")).startswith("The database mneme.db answers: ")
+        assert str(explain(error, "mneme.db")).startswith("Database error in mneme.db: ")
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ async def test_explain_without_error_code_reports_no_damage(words: str) -> None:
         (sqlite3.SQLITE_IOERR_WRITE, "can't be read or written"),
         (sqlite3.SQLITE_READONLY_DIRECTORY, "can't be written"),
         (sqlite3.SQLITE_CANTOPEN_ISDIR, "can't be written"),
-        (sqlite3.SQLITE_BUSY_SNAPSHOT, "kept busy"),
-        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, "kept busy"),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "in use"),
+        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, "in use"),
     ],
 )
 def test_explain_of_extended_code_returns_its_sentence(code: int, said: str) -> None:
