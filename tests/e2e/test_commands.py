@@ -72,9 +72,9 @@ async def test_help_lists_every_command(app: App, person: Person, model: ModelSe
 @pytest.mark.parametrize(
     ("settings", "told", "untold"),
     [
-        ({}, "no other chat", "MEMORY_ENABLED"),
+        ({}, "any other chat", "MEMORY_ENABLED"),
         ({"memory_scope": "shared"}, "one memory for all chats", "no other chat"),
-        ({"memory_enabled": False}, "not remembered", "/undo"),
+        ({"memory_enabled": False}, "don't remember anything beyond", "/undo"),
     ],
 )
 async def test_start_message_matches_the_settings(
@@ -132,7 +132,7 @@ async def test_compact_without_a_model_announces_an_extract(app: App, person: Pe
     for n in range(3):
         await person.says(f"message {n}")
     model.script(Fails(404))
-    assert "4 messages as archive-" in await person.says("/compact 1")
+    assert "4 messages were archived as archive-" in await person.says("/compact 1")
     summary = (await app.sessions.transcript("console:local")).summary
     assert summary == "The user said:\n- message 0\n- message 1"
 
@@ -401,7 +401,7 @@ async def test_status_shows_that_memory_and_compaction_are_off(start: OpenApp) -
         person = Person(app)
         await person.says("Hello")
         shown = figures(await person.says("/status"))
-        assert shown["Memory"] == {"": "Memory is off (MEMORY_ENABLED)."}
+        assert shown["Memory"] == {"": "It is off (MEMORY_ENABLED)."}
         assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
         assert "Used for the last answer" not in shown
         assert "Memory is off" in await person.says("/new")

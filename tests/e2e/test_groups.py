@@ -46,7 +46,7 @@ async def test_unknown_group_gets_instructions_only_from_members(
         telegram.user_says("hi", chat_id=ANN)
         await telegram.wait_for(lambda: texts(telegram) == ["You said: hi"])
     assert len(telegram.sent(GROUP)) == told
-    assert all(f"put {GROUP} into TELEGRAM_ALLOWED_IDS" in text for text in texts(telegram, GROUP))
+    assert all(f"add {GROUP} to TELEGRAM_ALLOWED_IDS" in text for text in texts(telegram, GROUP))
 
 
 async def test_introduction_that_failed_is_sent_later(serve: Serve, telegram: BotApiServer) -> None:

@@ -212,7 +212,7 @@ def test_shared_memory_is_written_by_the_shell(shell: Shell, monkeypatch: pytest
         (("memory", "add", "lighthouse", "x", "--owner", THEIRS), "mneme: The name 'lighthouse' is taken by a note"),
         (("memory", "add", "x", "my password is hunter22"), "mneme: This looks like a password, which I never store"),
         (("import", "nowhere"), "mneme: nowhere isn't a complete backup or export"),
-        (("export", "out", "--owner", "telegram:9"), "mneme: There is nothing of telegram:9"),
+        (("export", "out", "--owner", "telegram:9"), "mneme: telegram:9 has no data"),
     ],
 )
 def test_failing_command_exits_with_1_and_one_sentence(
@@ -272,7 +272,9 @@ def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Pat
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
     assert shell.done("import", file, "--dry-run") == f"{what} Nothing was written.\n"
     assert "number7" not in shell.run("recall", "number7")[1]
-    assert shell.done("import", file).startswith(f"{what}\n`mneme memory undo --owner console:local`, or /undo")
+    assert shell.done("import", file).startswith(
+        f"{what}\nTo undo this, run `mneme memory undo --owner console:local`, or"
+    )
     assert "number7" in shell.done("recall", "number7")
     assert shell.done("import", file) == "Imported from ChatGPT: nothing new.\nAlready there: 2.\n"
     shell.done("memory", "undo", "--owner", "console:local")
@@ -289,7 +291,7 @@ def test_export_can_be_imported_elsewhere(
     shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "rows and the Markdown files are in one" in shell.done("export", "one")
-    assert "is not empty: name a new folder" in shell.run("export", "one")[2]
+    assert "is not empty: choose a new folder" in shell.run("export", "one")[2]
     assert "This installation is not empty" in shell.run("import", "one")[2]
     before = shell.json("recall", "lighthouse")
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))

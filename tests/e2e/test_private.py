@@ -85,7 +85,7 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         request = model.requests[-1]
         assert "The boat Nimrod lies in Odesa" in request.added
         assert any("paint the fence" in said for said in request.said)
-        assert "nothing in this conversation is saved" in request.added
+        assert "nothing of this talk is kept" in request.added
         # By request, capture, tool call, file and failure.
         assert "Not noted" in await says(telegram, app, f"Remember that the {WORD} is in the attic")
         assert "Nothing is kept" in await says(telegram, app, f"/remember {WORD} lessons are on Mondays")
@@ -138,7 +138,7 @@ async def test_private_talk_explains_itself_and_its_button_ends_it(
     async with serve() as app:
         assert "/private" in await says(telegram, app, "/help")
         await says(telegram, app, "/private")
-        assert "private already" in await says(telegram, app, "/private")
+        assert "already private" in await says(telegram, app, "/private")
         await says(telegram, app, f"My {WORD} is ill")
         press(telegram, "End and delete it")
         await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
@@ -284,7 +284,7 @@ async def test_late_confirmation_and_late_edit_leave_nothing(
         telegram.user_says("/new", chat_id=ANN)
         await until(app.database, "SELECT NOT private FROM sessions")
         confirmed.set()
-        await telegram.wait_for(lambda: "is gone" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "has ended" in texts(telegram)[-1])
         await wait_until_sent(app)
         assert files_containing(tmp_path) == []
         telegram.user_says(f"My {WORD} is called Tom", chat_id=ANN, edit_of=telegram.message_id_of(update))

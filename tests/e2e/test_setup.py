@@ -186,7 +186,7 @@ async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch.setattr("bot.setup.setup.memory_bytes", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
-    assert "qwen2.5-coder-0.5b it is" in capsys.readouterr().out
+    assert "qwen2.5-coder-0.5b was chosen" in capsys.readouterr().out
     assert load_settings(ENV).llm_model == "qwen2.5-coder-0.5b"
 
 
@@ -197,7 +197,7 @@ async def test_setup_offers_models_of_hub_as_not_measured(
     monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     said = " ".join(capsys.readouterr().out.split())
-    assert "The embedded model qwen3-4b, not measured here, from the hub, free, private; 2.5 GB to fetch" in said
+    assert "The embedded model qwen3-4b, not measured here, from the hub, free and private; 2.5 GB to download" in said
     assert "qwen3-4b was chosen: download it with `mneme model pull qwen3-4b`." in said
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
