@@ -451,7 +451,7 @@ async def test_fallback_model_answers_if_the_first_fails(start: OpenApp, model: 
 async def test_fallback_failure_reports_the_first_failure(start: OpenApp, model: ModelServer) -> None:
     model.script(Fails(401), Fails(404))
     async with start(llm_fallback_model="spare") as app:
-        assert "refuses the key" in await Person(app).says("Hello")
+        assert "rejected the key" in await Person(app).says("Hello")
 
 
 async def test_summaries_are_made_by_the_fast_model(start: OpenApp, model: ModelServer) -> None:

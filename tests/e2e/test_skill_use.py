@@ -98,7 +98,7 @@ async def test_skill_zip_of_a_guest_is_an_unreadable_file(serve: Serve, telegram
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (zipped(**{"SKILL_md": TRAINS, "../up": "x"}), "leads elsewhere"),
+        (zipped(**{"SKILL_md": TRAINS, "../up": "x"}), "points outside"),
         (zipped(SKILL_md="no"), "must begin with its name"),
         (zipped(SKILL_md=TRAINS, big="0" * 4_000_000), "at most 100 files and 4 MB"),
         (zipped(SKILL_md=TRAINS)[:-9], "I can't read trains.zip"),

@@ -230,7 +230,7 @@ async def test_tool_call_is_shown_after_the_whole_text_before_it(terminal: Termi
 async def test_failure_after_a_partial_answer_is_shown_below_it(terminal: Terminal, model: ModelServer) -> None:
     model.script(Fails(401))
     terminal.types("Hello\r")
-    await terminal.shows("refuses the key")
+    await terminal.shows("rejected the key")
 
 
 async def test_terminal_escape_sequences_are_removed(terminal: Terminal, model: ModelServer) -> None:

@@ -177,8 +177,8 @@ def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
         ("9999-12-31T23:59", "once", "", "'9999-12-31T23:59' is more than 20 years away"),
         ("0001-01-01T00:00+14:00", "once", "", "'0001-01-01T00:00+14:00' isn't a valid time"),
         ("2026-02-08T09:00", "daily", "mon", "Days go with repeat weekly, and this is daily"),
-        ("2026-02-08T09:00", "weekly", "mon, t", "'t' is no day of the week"),
-        ("2026-02-08T09:00", "weekly", "weekend", "'weekend' is no day of the week"),
+        ("2026-02-08T09:00", "weekly", "mon, t", "'t' isn't a day of the week"),
+        ("2026-02-08T09:00", "weekly", "weekend", "'weekend' isn't a day of the week"),
     ],
 )
 def test_invalid_wish_is_answered_with_the_expected_format(when: str, repeat: str, days: str, complaint: str) -> None:

@@ -324,6 +324,6 @@ async def test_undo_by_number_after_other_lines_changed_reverts_its_line(long_te
 async def test_undo_of_a_line_that_was_edited_since_leaves_it(long_term: LongTermMemory, undo: Undo) -> None:
     first = await long_term.append(OWNER, "- one", Author.CAPTURE)
     await long_term.rewrite(OWNER, "- one\n", "- one, in my words\n")
-    with pytest.raises(MemoryRefused, match="edited since"):
+    with pytest.raises(MemoryRefused, match="edited after"):
         await undo.undo(OWNER, first)
     assert await long_term.read(OWNER) == "- one, in my words\n"
