@@ -200,7 +200,7 @@ def test_inaccessible_backup_target_is_one_sentence(
         return look(self, follow_symlinks=follow_symlinks)
 
     monkeypatch.setattr(Path, "stat", refuses)
-    with pytest.raises(StoreError, match=r"b.zip can't be written \(Permission denied\): name another place"):
+    with pytest.raises(StoreError, match=r"b.zip can't be written \(Permission denied\): choose another place"):
         backup.write(tmp_path / "b.zip")
 
 
@@ -333,15 +333,15 @@ def _broken_database(contents: dict[str, bytes], manifest: dict[str, object]) ->
     [
         (_escapes, "'memory/../../escaped.md' in it is a link or points outside of it"),
         (_absolute, "'/etc/escaped.md' in it is a link or points outside of it"),
-        (_elsewhere, "does not hold what its manifest lists"),
-        (_unlisted, "does not hold what its manifest lists"),
-        (_missing, "does not hold what its manifest lists"),
+        (_elsewhere, "files in its manifest are missing"),
+        (_unlisted, "files in its manifest are missing"),
+        (_missing, "files in its manifest are missing"),
         (_changed, "MEMORY.md was changed"),
         (_bomb, "MEMORY.md was changed"),
         (_miscounted, "does not hold what was counted"),
         (_newer, r"was written by a newer Mneme \(format \d+, this one knows \d+\): upgrade Mneme"),
         (_early, r"was written by an early Mneme .*: take it along with `mneme export DIR` of that version"),
-        (_no_database, "does not hold what its manifest lists"),
+        (_no_database, "files in its manifest are missing"),
         (_broken_database, "is damaged"),
     ],
 )
@@ -412,7 +412,7 @@ def test_shell_commands_back_up_and_restore_with_a_report(lived: Path, tmp_path:
     replaced = shell.invoke(cli, ["restore", "now.zip", "--yes"])
     assert "The previous data is in " in replaced.output
     refused = shell.invoke(cli, ["backup", "now.zip"])
-    assert "now.zip exists: add --yes to replace that backup" in str(refused.exception)
+    assert "now.zip already exists: add --yes to replace that backup" in str(refused.exception)
     assert shell.invoke(cli, ["backup", "--yes", "now.zip"]).exit_code == 0
     nightly = shell.invoke(cli, ["backup", "--rotate", "2", "nightly"])
     assert "was written." in nightly.output

@@ -60,7 +60,7 @@ def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) ->
     assert "  trial__look  only reads" in tried
     assert "  trial__write  asks first" in tried
     assert servers.alive() == []
-    assert "trial is out of" in shell.done("remove", "trial")
+    assert "trial was removed from" in shell.done("remove", "trial")
     assert shell.entries == {}
     assert shell.run("remove", "trial")[0] == 1
 
