@@ -68,7 +68,7 @@ async def test_skill_zip_of_the_owner_is_installed_after_confirmation(
         assert BODY not in json.dumps(model.requests[-1].body)
         assert not (tmp_path / "data" / "skills").exists()
         press(telegram, "Keep it")
-        await telegram.wait_for(lambda: "The skill trains is kept" in texts(telegram)[-1])
+        await telegram.wait_for(lambda: "The skill trains is saved" in texts(telegram)[-1])
         assert "Keep it" not in labels(telegram)
         model.script(Calls((("skill_read", {"name": "trains"}),)), Says("Where to?"))
         telegram.user_says("Look up a train", chat_id=ANN)
