@@ -45,7 +45,7 @@ def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
     if (known := catalogue.find_by_hub_file(file)) is not None:
         return _choose_from_catalogue(settings, known)
     if not own.is_file():
-        raise CatalogueError(f"LLM_MODEL names {file.name}, which is not here: run `mneme model pull {file.name}`.")
+        raise CatalogueError(f"LLM_MODEL is {file.name}, which isn't downloaded: run `mneme model pull {file.name}`.")
     return LocalChoice(read_own_model(own, settings.llm_context_tokens), own, PULLED_STYLE, PULLED_TOOLS, None)
 
 

@@ -179,7 +179,7 @@ class Settings(BaseSettings):
             return value
         parts = [part.strip() for part in value.split(",") if part.strip()]
         if not all(_ID.fullmatch(part) for part in parts):
-            raise ValueError("numeric ids of users and groups are needed, separated by commas, such as 12345,-100678")
+            raise ValueError("give numeric ids of users and groups, separated by commas, such as 12345,-100678")
         return frozenset(map(int, parts))
 
     @field_validator("llm_models", mode="before")
@@ -201,13 +201,13 @@ class Settings(BaseSettings):
                 continue
             if not 2 <= len(fields) <= 3 or not _ENDPOINT_NAME.fullmatch(fields[0]) or fields[0] in endpoints:
                 raise ValueError(
-                    "a name, an address and a key are needed for each endpoint, separated by spaces, and a semicolon"
-                    " between two, such as: groq https://api.groq.com/openai/v1 KEY; home http://10.0.0.5:11434/v1"
+                    "give a name, an address and a key for each endpoint, separated by spaces, with semicolons between"
+                    " endpoints, such as: groq https://api.groq.com/openai/v1 KEY; home http://10.0.0.5:11434/v1"
                 )
             try:
                 url = HttpUrl(fields[1])
             except ValidationError as error:
-                raise ValueError(f"{fields[1]} is no address such as https://api.groq.com/openai/v1") from error
+                raise ValueError(f"{fields[1]} isn't an address such as https://api.groq.com/openai/v1") from error
             endpoints[fields[0]] = NamedEndpoint(fields[0], url, SecretStr(fields[2]) if len(fields) == 3 else None)
         return tuple(endpoints.values())
 
@@ -221,14 +221,14 @@ class Settings(BaseSettings):
         except (ValueError, RecursionError):
             is_object = False
         if not is_object:
-            raise ValueError('a JSON object is needed, such as {"top_k": 20}')
+            raise ValueError('give a JSON object, such as {"top_k": 20}')
         return value
 
     @field_validator("telegram_webhook_url")
     @classmethod
     def _check_webhook_url(cls, value: HttpUrl | None) -> HttpUrl | None:
         if value is not None and value.scheme != "https":
-            raise ValueError("Telegram sends messages to addresses that begin with https:// only")
+            raise ValueError("Telegram sends messages only to addresses that begin with https://")
         if value is not None and value.path in ("/healthz", "/metrics"):
             raise ValueError(f"{value.path} is taken: choose another path, such as /telegram")
         return value
@@ -237,14 +237,14 @@ class Settings(BaseSettings):
     @classmethod
     def _check_replica_url(cls, value: str | None) -> str | None:
         if value is not None and not _REPLICA.match(value):
-            raise ValueError("s3://bucket/path, sftp://user@host/path or the whole path of a folder is needed")
+            raise ValueError("give s3://bucket/path, sftp://user@host/path or the absolute path of a folder")
         return value
 
     @field_validator("telegram_webhook_secret", "mcp_token")
     @classmethod
     def _check_header_secret(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _HEADER_SECRET.fullmatch(value.get_secret_value()):
-            raise ValueError("16 to 256 letters, digits, - and _ are needed, such as `openssl rand -hex 32` makes")
+            raise ValueError("use 16 to 256 letters, digits, - and _, for example from `openssl rand -hex 32`")
         return value
 
     @field_validator("memory_type_weights", mode="before")
@@ -256,11 +256,11 @@ class Settings(BaseSettings):
         try:
             weights = {kind.strip(): float(weight) for kind, weight in parts}
         except ValueError as error:
-            raise ValueError("kinds with their weights are needed, such as policy=2,fact=0.8") from error
+            raise ValueError("give kinds with their weights, such as policy=2,fact=0.8") from error
         if not WEIGHED_KINDS.issuperset(weights):
             raise ValueError(f"only these kinds have a weight: {', '.join(sorted(WEIGHED_KINDS))}")
         if not all(0 < weight <= 100 for weight in weights.values()):
-            raise ValueError("a weight is above 0 and up to 100")
+            raise ValueError("a weight must be above 0 and at most 100")
         return weights
 
     @field_validator(
@@ -276,7 +276,7 @@ class Settings(BaseSettings):
         try:
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError("an IANA time zone such as Europe/Kyiv is needed") from error
+            raise ValueError("use an IANA time zone such as Europe/Kyiv") from error
         return value
 
     @field_validator("mneme_data_dir", "mcp_config", "replica_ssh_key")
@@ -285,16 +285,18 @@ class Settings(BaseSettings):
         try:
             return value.expanduser().absolute() if value is not None else None
         except RuntimeError as error:
-            raise ValueError("there is no home folder for the ~ in it: give the whole path") from error
+            raise ValueError("there is no home folder for ~: give the absolute path") from error
 
     @model_validator(mode="after")
     def _check_model(self) -> Settings:
         if self.has_endpoint and not self.llm_model:
-            raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use")
+            raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use")
         if self.has_endpoint and self.openai_api_key is None and self.openai_base_url is None:
             for name in (self.llm_fast_model, self.llm_fallback_model, *self.llm_models):
                 if name is not None and self.split_model(name)[0] is None:
-                    raise ValueError(f"{name} needs an endpoint of LLM_ENDPOINTS in front, or OPENAI_API_KEY")
+                    raise ValueError(
+                        f"{name} needs the name of an endpoint of LLM_ENDPOINTS in front, or OPENAI_API_KEY"
+                    )
         return self
 
     @model_validator(mode="after")
@@ -306,7 +308,7 @@ class Settings(BaseSettings):
             if model and not (own or self.has_endpoint):
                 raise ValueError(f"{setting}_MODEL needs an endpoint: set {setting}_BASE_URL")
             if own and not model:
-                raise ValueError(f"{setting}_MODEL is needed with {setting}_BASE_URL: name the model to use")
+                raise ValueError(f"{setting}_MODEL is needed with {setting}_BASE_URL: set it to the model to use")
         return self
 
     @model_validator(mode="after")
@@ -314,11 +316,11 @@ class Settings(BaseSettings):
         if self.embedding_model is None:
             if self.embedding_base_url or self.embedding_api_key:
                 raise ValueError(
-                    "EMBEDDING_MODEL is needed with EMBEDDING_BASE_URL or EMBEDDING_API_KEY: name the model to use"
+                    "EMBEDDING_MODEL is needed with EMBEDDING_BASE_URL or EMBEDDING_API_KEY: set it to the model to use"
                 )
         elif not self.embeds_locally and not (self.embedding_base_url or self.embedding_api_key or self.has_endpoint):
             raise ValueError(
-                f"EMBEDDING_MODEL without an endpoint is {LOCAL_EMBEDDER}: name that, or set EMBEDDING_BASE_URL"
+                f"EMBEDDING_MODEL without an endpoint must be {LOCAL_EMBEDDER}: use that, or set EMBEDDING_BASE_URL"
             )
         return self
 
@@ -326,18 +328,20 @@ class Settings(BaseSettings):
     def _check_webhook(self) -> Settings:
         if self.telegram_webhook_url is not None and self.telegram_webhook_secret is None:
             raise ValueError(
-                "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: set it as `openssl rand -hex 32` makes it"
+                "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: create one with `openssl rand -hex 32`"
             )
         if self.telegram_webhook_url is not None and self.metrics_port is None:
             raise ValueError(
-                "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: the web server in front passes messages on to it"
+                "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: set the port that the web server forwards to"
             )
         return self
 
     @model_validator(mode="after")
     def _check_memory_server(self) -> Settings:
         if self.mcp_token is not None and not self.memory_enabled:
-            raise ValueError("MCP_TOKEN has other programs ask the memory, which MEMORY_ENABLED=false turns off")
+            raise ValueError(
+                "MCP_TOKEN gives other programs access to the memory, but memory is off: set MEMORY_ENABLED=true"
+            )
         return self
 
     @property
@@ -423,17 +427,17 @@ def check_together(settings: Settings) -> None:
     """Raise ConfigurationError for settings that are valid alone but not together."""
     if settings.memory_scope is MemoryScope.SHARED and any(chat < 0 for chat in settings.telegram_allowed_ids):
         raise ConfigurationError(
-            "MEMORY_SCOPE=shared would show everybody in a group what is said in private: take the groups, whose ids "
-            "are negative, out of TELEGRAM_ALLOWED_IDS, or set MEMORY_SCOPE=chat."
+            "MEMORY_SCOPE=shared would show private messages to everyone in a group: remove the groups (negative ids) "
+            "from TELEGRAM_ALLOWED_IDS, or set MEMORY_SCOPE=chat."
         )
     if settings.guest_memory and settings.memory_scope is MemoryScope.SHARED:
         raise ConfigurationError(
-            "GUEST_MEMORY=true keeps a memory of each chat by itself, and MEMORY_SCOPE=shared has one for all: set "
+            "GUEST_MEMORY=true needs a separate memory for each chat, and MEMORY_SCOPE=shared has one for all: set "
             "MEMORY_SCOPE=chat, or GUEST_MEMORY=false."
         )
     if settings.lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
         raise ConfigurationError(
-            "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG keeps one memory for all and would leak between chats."
+            "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG has one memory for all and would leak between chats."
         )
 
 
@@ -444,8 +448,8 @@ def _refuse_unknown_names(env_file: Path) -> None:
             raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")
         if line.key is not None and line.key.upper() not in names:
             near = difflib.get_close_matches(line.key.upper(), names, n=1)
-            hint = f"did you mean {near[0]}?" if near else "see .env.example for the ones there are."
-            raise ConfigurationError(f"{env_file} sets {line.key}, which no setting is called: {hint}")
+            hint = f"did you mean {near[0]}?" if near else "see .env.example for all settings."
+            raise ConfigurationError(f"{env_file} contains the unknown setting {line.key}: {hint}")
 
 
 def _read_lines(env_file: Path) -> list[Binding]:
@@ -465,16 +469,16 @@ def _explain(error: ValidationError) -> str:
     text = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
     if not first["loc"]:
         return f"{text}."
-    return f"{str(first['loc'][0]).upper()} is not usable: {text.replace('Input should', 'it should')}."
+    return f"{str(first['loc'][0]).upper()} is not valid: {text.replace('Input should', 'it should')}."
 
 
 # Replacements for pydantic's messages, which are for programmers, by the type of error.
 _ALLOWED = {
-    "bool_parsing": "true or false is needed",
-    "int_parsing": "a whole number is needed",
-    "int_from_float": "a whole number is needed",
-    "float_parsing": "a number is needed",
-    "url_parsing": "an address such as http://localhost:8080 is needed",
-    "url_scheme": "an address that begins with http:// or https:// is needed",
-    "string_pattern_mismatch": "an address such as http://localhost:3128 is needed",
+    "bool_parsing": "use true or false",
+    "int_parsing": "use a whole number",
+    "int_from_float": "use a whole number",
+    "float_parsing": "use a number",
+    "url_parsing": "use an address such as http://localhost:8080",
+    "url_scheme": "use an address that begins with http:// or https://",
+    "string_pattern_mismatch": "use an address such as http://localhost:3128",
 }

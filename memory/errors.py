@@ -95,18 +95,21 @@ def explain(error: sqlite3.Error, path: object) -> StoreError:
     code = get_result_code(error)
     if code == sqlite3.SQLITE_FULL:
         return StoreError(
-            _("The disk with {path} is full: free some space; nothing that was saved is lost.", path=path)
+            _("The disk with {path} is full: free some space. Nothing that was saved is lost.", path=path)
         )
     if code == sqlite3.SQLITE_IOERR:
         return StoreError(
-            _("{path} can't be read or written: the disk is full or failing; free some space, check it.", path=path)
+            _(
+                "{path} can't be read or written: the disk is full or failing; free some space or check the disk.",
+                path=path,
+            )
         )
     if code in _UNWRITABLE:
-        return StoreError(_("{path} can't be written: check the owner and the mode of its folder.", path=path))
+        return StoreError(_("{path} can't be written: check the owner and permissions of its folder.", path=path))
     if code in _DAMAGED:
         return StoreError(
-            _("{path} is damaged: restore it from a backup with `mneme restore`; it is left as it is.", path=path)
+            _("{path} is damaged: restore a backup with `mneme restore`. I haven't changed the file.", path=path)
         )
     if code in _BUSY:
-        return StoreError(_("{path} is kept busy by another program: stop that one, or try again.", path=path))
-    return StoreError(_("The database {path} answers: {said}.", path=path, said=str(error)))
+        return StoreError(_("{path} is in use by another program: stop that program, or try again.", path=path))
+    return StoreError(_("Database error in {path}: {said}.", path=path, said=str(error)))

@@ -94,7 +94,7 @@ class Forgetting:
                 remaining.append(str(error))
         if remaining:
             raise StoreError(
-                _("The log and all entries are forgotten, but not all else: {left}", left=" ".join(remaining))
+                _("All messages and memories are deleted, but some other data is not: {left}", left=" ".join(remaining))
             )
         return extent
 

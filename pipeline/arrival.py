@@ -96,7 +96,7 @@ def create_task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts:
 
 
 GIVEN_UP = N_(
-    "I couldn't answer this message: I crashed on it twice, so I leave it out. Send it again if it wasn't the cause."
+    "I couldn't answer this message: I crashed on it twice, so I skipped it. Send it again if it wasn't the cause."
 )
 MAX_QUOTED_CHARS = 80
 

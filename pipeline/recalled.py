@@ -34,7 +34,7 @@ async def answer_from_memory(recall: Recall, turn: Turn, reason: str) -> str:
     results = [result for result in hits if not _is_useless(result.hit, turn)]
     if not results:
         return reason
-    head = _("No model answers, so I can only recall, not think. {why}", why=reason)
+    head = _("No model is available, so I can only search my memory. {why}", why=reason)
     lines = (f"- {result.text}" for result in results[:MAX_LINES])
     return "\n".join([head, "", _("What I remember about that:"), *lines])
 

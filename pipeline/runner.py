@@ -153,7 +153,7 @@ class Pipeline:
         if turn.committed_as is None:
             # The disk may be full, for example. Show the answer anyway.
             why = turn.failure or _explain_unexpected(turn)
-            texts = [turn.reply, _("I can't keep this yet: {reason}", reason=why) if turn.reply else why]
+            texts = [turn.reply, _("I can't save this yet: {reason}", reason=why) if turn.reply else why]
             is_delivered = await turn.channel.deliver_uncommitted("\n\n".join(part for part in texts if part))
             # A private talk may be over by the time of a later write, so it is never written late.
             if is_delivered and turn.finished is not None and not turn.session.private and self._owe is not None:
@@ -188,7 +188,7 @@ class Pipeline:
 
 
 def _explain_unexpected(turn: Turn) -> str:
-    return _("Something went wrong on my side: send /retry, or look for turn {id} in the log.", id=turn.id)
+    return _("Something went wrong: send /retry, or look for turn {id} in the log.", id=turn.id)
 
 
 def _arrange(systems: list[System], order: Sequence[Step]) -> list[tuple[Step, System]]:

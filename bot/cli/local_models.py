@@ -36,7 +36,9 @@ def show_models(settings: Settings) -> None:
     catalogue, memory = load_catalogue(), get_memory_bytes()
     recommended = catalogue.recommend(memory)
     marks = {catalogue.default_local: "default", recommended.name: "recommended"}
-    table = Table("model", "size", "memory", "here", "quality", "licence", "what it is", box=None, pad_edge=False)
+    table = Table(
+        "model", "size", "memory", "downloaded", "quality", "licence", "description", box=None, pad_edge=False
+    )
     for model in catalogue.local_models:
         table.add_row(
             f"{model.name} ({marks[model.name]})" if model.name in marks else model.name,
@@ -54,8 +56,8 @@ def show_models(settings: Settings) -> None:
             table.add_row(file.name, size, resident, "yes", NOT_MEASURED, "see its page", f"pulled from {file.page}")
     Console().print(table)
     Console(stderr=True, soft_wrap=True).print(
-        f"\nFor this machine's {memory / 1e9:.0f} GB of memory {recommended.name} is recommended: `mneme model pull` "
-        "fetches it. Any other GGUF of the Hugging Face hub is fetched as `mneme model pull ORG/REPO/FILE.gguf`.",
+        f"\nFor this machine's {memory / 1e9:.0f} GB of memory {recommended.name} is recommended: download it with "
+        "`mneme model pull`. `mneme model pull ORG/REPO/FILE.gguf` downloads any GGUF file from the Hugging Face hub.",
         highlight=False,
     )
 
@@ -125,7 +127,7 @@ def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: Loca
         if not settings.has_endpoint and choose_local(settings, catalogue).weights == settings.models_dir / location:
             return
     without = ", without OPENAI_BASE_URL and OPENAI_API_KEY," if settings.has_endpoint else ""
-    typer.echo(f"Set LLM_MODEL={fetched.name}{without} in {find_settings_file()} to talk with it.", err=True)
+    typer.echo(f"Set LLM_MODEL={fetched.name}{without} in {find_settings_file()} to use it.", err=True)
 
 
 def offer_local_server(
@@ -147,10 +149,10 @@ def offer_local_server(
     address = f"{server.name} runs on this machine and has {server.summarize(6)}."
     # Settings are only written after the user has agreed.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        typer.echo(f"{address} `mneme setup` connects it; for now the embedded model is used.", err=True)
+        typer.echo(f"{address} Connect it with `mneme setup`; for now the embedded model is used.", err=True)
         return False
     typer.echo(address, err=True)
-    if not typer.confirm(f"Use it instead of fetching {model.size_bytes / 1e9:.1f} GB?", default=True, err=True):
+    if not typer.confirm(f"Use it instead of downloading {model.size_bytes / 1e9:.1f} GB?", default=True, err=True):
         return False
     name = server.models[0]
     if len(server.models) > 1:
@@ -159,7 +161,7 @@ def offer_local_server(
         )
     env_file = env_file or find_settings_file()
     write_settings(env_file, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=NO_KEY, LLM_MODEL=name)
-    typer.echo(f"{name} at {server.base_url} it is; that stands in {env_file}.", err=True)
+    typer.echo(f"Using {name} at {server.base_url}. The settings were saved in {env_file}.", err=True)
     return True
 
 

@@ -65,7 +65,7 @@ def _version(show: bool) -> None:
 @cli.callback(epilog=EXAMPLES)
 def _mneme(
     version: Annotated[
-        bool, typer.Option("--version", help="Say the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """A self-hosted Telegram bot that remembers."""
@@ -83,7 +83,7 @@ def main() -> None:
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise
-        _fail(ConfigurationError(f"{str(error.filename)[:40]}... is too long for the name of a file."), 2)
+        _fail(ConfigurationError(f"{str(error.filename)[:40]}... is too long for a file name."), 2)
     except KeyboardInterrupt:
         # 128 + SIGINT, the convention of shells
         raise SystemExit(130) from None
@@ -112,10 +112,10 @@ def _fail(error: Exception, status: int) -> None:
 
 @cli.command(rich_help_panel=TALK)
 def chat(
-    message: Annotated[str | None, typer.Option("-m", "--message", help="Answer this one message and leave.")] = None,
+    message: Annotated[str | None, typer.Option("-m", "--message", help="Answer this one message and exit.")] = None,
     session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
 ) -> None:
-    """Talk at the terminal. Works without a Telegram token and, with the embedded model, without any key."""
+    """Chat in the terminal. Works without a Telegram token and, with the embedded model, without an API key."""
     settings = load_settings_with_logging(quiet=True)
     if message is None and sys.stdin.isatty():
         from bot.cli.local_models import offer_local_server
@@ -142,13 +142,13 @@ async def _chat(settings: Settings, session: str, message: str | None) -> int:
 
 @cli.command("help", hidden=True)
 def show_help(context: typer.Context) -> None:
-    """Show what there is."""
+    """Show all commands."""
     typer.echo(context.parent.get_help() if context.parent is not None else context.get_help())
 
 
 @cli.command(rich_help_panel=TALK)
 def run() -> None:
-    """Run the Telegram bot until it is told to stop (SIGTERM or Ctrl-C)."""
+    """Run the Telegram bot until it is stopped (SIGTERM or Ctrl-C)."""
     settings = load_settings_with_logging()
     if settings.telegram_bot_token is None:
         raise ConfigurationError(
@@ -222,9 +222,9 @@ async def _run_until_signal(service: Coroutine[object, object, None], stopping: 
 
 @mcp_cli.callback(invoke_without_command=True)
 def mcp(context: typer.Context, owner: Owner = None) -> None:
-    """Without a command: serve memory to the program that starts this one, over its standard input and output.
+    """Without a subcommand: serve the memory to the program that runs this command, over standard input and output.
 
-    The commands are about servers whose tools the bot may use (docs/tools.md).
+    The subcommands manage servers with tools for the bot (docs/tools.md).
     """
     if context.invoked_subcommand is not None:
         return
@@ -236,14 +236,14 @@ def mcp(context: typer.Context, owner: Owner = None) -> None:
 
 @cli.command(rich_help_panel=TALK)
 def setup() -> None:
-    """Ask for what is missing, check it live, write .env, and show the one-time code that claims the bot."""
+    """Ask for missing settings, test them, write .env, and show the one-time code that makes the bot yours."""
     from bot.features.registry import installed_features
     from bot.setup.setup import run_setup
 
     try:
         run_setup(installed_features())
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo("\nSetup was left here; what was kept so far is complete.", err=True)
+        typer.echo("\nSetup was cancelled. The answers saved so far are kept.", err=True)
         raise SystemExit(130) from None
 
 
@@ -260,7 +260,7 @@ def features() -> None:
 
 @model_cli.command("list")
 def list_models() -> None:
-    """The local models: what there is, and what is here."""
+    """List the local models, and which are downloaded."""
     from bot.cli.local_models import show_models
 
     show_models(load_settings_with_logging(quiet=True))
@@ -271,15 +271,13 @@ def pull(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A model of the list, or ORG/REPO/FILE.gguf of the Hugging Face hub. Without it: the configured one, "
-            "or else the one that suits this machine's memory."
+            help="A model from the list, or ORG/REPO/FILE.gguf on the Hugging Face hub. Default: the configured model, "
+            "or else one that fits this machine's memory."
         ),
     ] = None,
-    if_needed: Annotated[
-        bool, typer.Option("--if-needed", help="Do nothing where another model is configured.")
-    ] = False,
+    if_needed: Annotated[bool, typer.Option("--if-needed", help="Do nothing if another model is configured.")] = False,
 ) -> None:
-    """Fetch a local model, with progress; an interrupted fetch goes on where it stopped."""
+    """Download a local model and show the progress. An interrupted download continues where it stopped."""
     from bot.cli.local_models import pull_model
 
     pull_model(load_settings_with_logging(quiet=True), name, if_needed=if_needed)

@@ -31,19 +31,21 @@ if TYPE_CHECKING:
     from memory.search.types import Hit
     from memory.store.entry import Entry
 
-memory_cli = typer.Typer(help="What is remembered: list, show, change, undo.", no_args_is_help=True)
+memory_cli = typer.Typer(help="The memory: list, show, change, undo.", no_args_is_help=True)
 
 _OWNER = re.compile(rf"shared|telegram:-?{NUMBER}|(?!telegram:)[a-z]{{1,20}}:[^\s:]{{1,100}}")
 
 
 def _check_owner(owner: str | None) -> str | None:
     if owner is not None and not _OWNER.fullmatch(owner):
-        raise typer.BadParameter(f"{owner[:40]!r} names no chat: write it as telegram:12345.")
+        raise typer.BadParameter(f"{owner[:40]!r} isn't a chat: write it like telegram:12345.")
     return owner
 
 
-Owner = Annotated[str | None, typer.Option(help="Whose memory, such as telegram:12345.", callback=_check_owner)]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Owner = Annotated[
+    str | None, typer.Option(help="The owner of the memory, such as telegram:12345.", callback=_check_owner)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
         stack.push_async_callback(database.close)
         models = await check_embedder(create_meaning_models(settings, stack)) if by_meaning else NO_MODELS
         if models.trouble is not None:
-            typer.echo(f"Only by words: {models.trouble}", err=True)
+            typer.echo(f"Searching only by words: {models.trouble}", err=True)
         memory = MemoryServices(settings, database, TokenCounter(), system_clock, models)
         await memory.preferences.load()
         yield OpenMemory(settings, memory)
@@ -122,19 +124,19 @@ def list_entries(
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
-    """All entries, newest first."""
+    """List all entries, newest first."""
 
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list(owner, kind)
         lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {shorten_to_line(entry.content)}" for entry in entries]
-        _print_all([entry_to_json(entry) for entry in entries], lines, "Nothing was found.", as_json=as_json)
+        _print_all([entry_to_json(entry) for entry in entries], lines, "No results.", as_json=as_json)
 
     _with_memory(work)
 
 
 @memory_cli.command()
 def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
-    """One entry with where it came from."""
+    """Show an entry and where it came from."""
 
     async def work(opened: OpenMemory) -> None:
         lookup = (
@@ -151,11 +153,11 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
 def add(
     name: str,
     content: str,
-    kind: Annotated[Kind, typer.Option(help="What it is.")] = Kind.NOTE,
-    scope: Annotated[str | None, typer.Option(help="The paths that it is about, such as src/api/**.")] = None,
-    priority: Annotated[Priority | None, typer.Option(help="How much it matters; else as its kind does.")] = None,
+    kind: Annotated[Kind, typer.Option(help="The kind of entry.")] = Kind.NOTE,
+    scope: Annotated[str | None, typer.Option(help="The paths that it applies to, such as src/api/**.")] = None,
+    priority: Annotated[Priority | None, typer.Option(help="How important it is. Default: as its kind.")] = None,
     tags: Annotated[
-        list[str] | None, typer.Option(metavar="TAGS", help="Words to find it by, such as home,garden.")
+        list[str] | None, typer.Option(metavar="TAGS", help="Tags to find it by, such as home,garden.")
     ] = None,
     owner: Owner = None,
     as_json: AsJson = False,
@@ -167,13 +169,13 @@ def add(
 
 @memory_cli.command()
 def rename(old: str, new: str, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Give an entry another name; the old one stays as an alias."""
+    """Rename an entry. The old name stays as an alias."""
     _change(lambda entries, owner_name: entries.rename(owner_name, old, new), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def alias(name: str, alias: str, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Give an entry one more name."""
+    """Give an entry another name in addition."""
     _change(lambda entries, owner_name: entries.alias(owner_name, name, alias), owner, as_json=as_json)
 
 
@@ -185,33 +187,33 @@ def write(name: str, content: str, owner: Owner = None, as_json: AsJson = False)
 
 @memory_cli.command()
 def remove(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Delete an entry; `mneme memory undo` brings it back."""
+    """Delete an entry. `mneme memory undo` brings it back."""
     _change(lambda entries, owner_name: entries.remove(owner_name, name), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def confirm(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Have a memory hold that is not confirmed: see `mneme memory unsure`."""
+    """Confirm an unsure memory: see `mneme memory unsure`."""
     _change(lambda entries, owner_name: entries.confirm(owner_name, name), owner, as_json=as_json)
 
 
 @memory_cli.command()
 def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
-    """What is not confirmed, with the reason."""
+    """List memories that aren't confirmed, with the reason."""
 
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list_unconfirmed(owner)
         lines = [
             f"{entry.owner}  {entry.name}  {shorten_to_line(entry.content)}  ({entry.unconfirmed})" for entry in entries
         ]
-        _print_all([entry_to_json(entry) for entry in entries], lines, "Nothing is unsure.", as_json=as_json)
+        _print_all([entry_to_json(entry) for entry in entries], lines, "There is nothing to confirm.", as_json=as_json)
 
     _with_memory(work)
 
 
 @memory_cli.command()
 def undo(owner: Owner = None, as_json: AsJson = False) -> None:
-    """Take back the last change of memory, whoever made it."""
+    """Undo the last change to the memory, no matter who made it."""
 
     async def work(opened: OpenMemory) -> None:
         from bot.commands.memory_changes import format_undo
@@ -229,18 +231,22 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
 def recall(
     query: str,
     owner: Owner = None,
-    kind: Annotated[str | None, typer.Option(help="Only this kind; message for the log.", callback=_check_kind)] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Only this kind, or message for messages.", callback=_check_kind)
+    ] = None,
     scope: Annotated[str | None, typer.Option(help="Only entries about this path, such as src/api/users.py.")] = None,
     tags: Annotated[
         list[str] | None, typer.Option(metavar="TAGS", help="Only entries with all of these, such as home,garden.")
     ] = None,
-    since: Annotated[str, typer.Option(help="Only from this day, month or year on, such as 2026-02.")] = "",
+    since: Annotated[str, typer.Option(help="Only since this day, month or year, such as 2026-02.")] = "",
     until: Annotated[str, typer.Option(help="Only until the end of this day, month or year.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 10,
-    every: Annotated[bool, typer.Option("--every", help="All that holds the words, without a limit.")] = False,
+    every: Annotated[
+        bool, typer.Option("--every", help="Everything that contains the words, without a limit.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search conversations and entries, in one owner's memory by what they mean too if EMBEDDING_MODEL is set."""
+    """Search conversations and entries, and with EMBEDDING_MODEL also the meaning in one owner's memory."""
 
     async def work(opened: OpenMemory) -> None:
         from memory.search.types import Filter
@@ -264,7 +270,7 @@ def recall(
                     f"{result.hit.score / best if best else 1.0:4.0%}  {result.hit.owner}  {result.text}"
                     for result in results
                 ]
-        _print_all([_hit_to_json(hit) for hit in hits], lines, "Nothing was found.", as_json=as_json)
+        _print_all([_hit_to_json(hit) for hit in hits], lines, "No results.", as_json=as_json)
 
     _with_memory(work, by_meaning=not every)
 
@@ -278,10 +284,10 @@ def export_memory(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     owner: Owner = None,
     with_secrets: Annotated[
-        bool, typer.Option("--with-secrets", help="Also keys and passwords that were said.")
+        bool, typer.Option("--with-secrets", help="Include keys and passwords from messages.")
     ] = False,
 ) -> None:
-    """Write everything into a new folder: Markdown for people, JSON lines for machines."""
+    """Export everything into a new folder: Markdown for people, JSON lines for programs."""
 
     async def work(opened: OpenMemory) -> None:
         rows = await opened.memory.portable.export(folder, owner, with_secrets=with_secrets)
@@ -293,12 +299,12 @@ def export_memory(
 def import_memory(
     path: Annotated[Path, typer.Argument(metavar="PATH")],
     owner: Owner = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would come.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be imported.")] = False,
     learn: Annotated[
-        bool, typer.Option("--learn", help="Have the bot learn from the newest imported conversations.")
+        bool, typer.Option("--learn", help="Let the bot learn from the newest imported conversations.")
     ] = False,
 ) -> None:
-    """Take in what another program exported, or a whole export of Mneme.
+    """Import the export of another program, or a whole export of Mneme.
 
     Of ChatGPT, Claude, Gemini, Telegram, WhatsApp and of other agents the conversations can be searched afterwards, and
     what they remembered waits to be confirmed; /undo takes all of it back. An export of Mneme goes into an empty
@@ -310,11 +316,13 @@ def import_memory(
             await _import_foreign(opened, path, owner, dry_run=dry_run, learn=learn)
             return
         if dry_run or learn or owner is not None:
-            raise typer.BadParameter("an export of Mneme is imported whole: leave out --dry-run, --learn and --owner.")
+            raise typer.BadParameter(
+                "an export of Mneme is always imported as a whole: leave out --dry-run, --learn and --owner."
+            )
         done = await opened.memory.importer.run(path)
-        typer.echo(f"{done.rows} rows of memory and log and the Markdown files were imported from {path}.")
+        typer.echo(f"{done.rows} rows of memories and messages and the Markdown files were imported from {path}.")
         if done.left_out:
-            typer.echo(f"Left out, since only memory and log are taken: {', '.join(done.left_out)}.")
+            typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
 
     _with_memory(work)
 
@@ -352,14 +360,14 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
     for line in format_left_out(report):
         typer.echo(line)
     if change is not None:
-        typer.echo(f"`mneme memory undo --owner {owner_name}`, or /undo in the chat, takes it back.")
+        typer.echo(f"To undo this, run `mneme memory undo --owner {owner_name}`, or send /undo in the chat.")
     if learn and not dry_run:
         count = await request_learning(opened.memory.database, session.owner)
-        typer.echo(f"The running bot learns from the {count} newest in the background: see /memory unsure there.")
+        typer.echo(f"The running bot will learn from the {count} newest in the background: see /memory unsure there.")
 
 
 def reindex() -> None:
-    """Make the search index anew."""
+    """Rebuild the search index."""
     from memory.store.index import reindex as rebuild_index
 
     async def work(opened: OpenMemory) -> None:
@@ -368,7 +376,7 @@ def reindex() -> None:
             typer.echo(err=True)
         # The bot creates them again
         await opened.memory.vectors.drop()
-        typer.echo("The search index was made anew.")
+        typer.echo("The search index was rebuilt.")
 
     _with_memory(work)
 
@@ -379,7 +387,7 @@ def _show_progress(share: float) -> None:
 
 
 def migrate() -> None:
-    """Bring the database up to date; every other command does so too."""
+    """Update the format of the database. Every other command does this too."""
 
     async def work(opened: OpenMemory) -> None:
         typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.read_version()}.")

@@ -28,20 +28,22 @@ if TYPE_CHECKING:
     from memory.transfer.archive import Manifest
     from memory.transfer.restore import ReplicaRestoreResult
 
-members_cli = typer.Typer(help="Who has claimed the bot in Telegram: list, revoke.", no_args_is_help=True)
+members_cli = typer.Typer(help="The people who can use the bot in Telegram: list, revoke.", no_args_is_help=True)
 
 
 COLOURS = {"ok": typer.colors.GREEN, "note": None, "warning": typer.colors.YELLOW, "failed": typer.colors.RED}
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup; with --rotate the folder for it.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup file; with --rotate, the folder for it.")],
     rotate: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Name it after the moment, and keep the newest N.")
+        int | None, typer.Option(min=1, metavar="N", help="Name it by date and time, and keep the newest N.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Replace an earlier backup of that name, without asking.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace an earlier backup with that name without asking.")
+    ] = False,
 ) -> None:
-    """Write everything that is remembered into one file, also while the bot runs. Settings and models are not in it."""
+    """Back up the memory into one file, even while the bot is running. Settings and models are not included."""
     from memory.transfer.backup import Backup
 
     settings = load_settings_with_logging(quiet=True)
@@ -50,9 +52,9 @@ def backup(
         backup_service.require_place(target)
         if target.exists() and not yes:
             if not sys.stdin.isatty():
-                raise StoreError(f"{target} exists: add --yes to replace that backup, or name another file.")
+                raise StoreError(f"{target} already exists: add --yes to replace that backup, or choose another file.")
             typer.confirm(f"{target} is an earlier backup. Replace it?", abort=True)
-        typer.echo(f"{_count_contents(backup_service.write(target))} are in {target}.")
+        typer.echo(f"{_count_contents(backup_service.write(target))} were written to {target}.")
         return
     written, removed = backup_service.rotate(target, rotate)
     typer.echo(f"{written} was written" + (f", {removed} older removed." if removed else "."))
@@ -60,55 +62,59 @@ def backup(
 
 def restore(
     archive: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="What `mneme backup` wrote.", show_default=False)
+        Path | None, typer.Argument(metavar="[FILE]", help="The backup file.", show_default=False)
     ] = None,
     replica: Annotated[
-        str | None, typer.Option(metavar="URL", help="Take over the replica there instead, as REPLICA_URL names it.")
+        str | None, typer.Option(metavar="URL", help="Take over this replica instead (see REPLICA_URL).")
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Another data directory, to look at it; a bot that runs goes on."),
+        typer.Option(
+            metavar="DIR", help="Restore into another data directory, for inspection. A running bot isn't affected."
+        ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Replace what is there, and take over from a machine that is alive.")
+        bool, typer.Option("--yes", help="Replace existing data, and take over from a running machine.")
     ] = False,
 ) -> None:
-    """Bring a backup back: the whole state, so only one of your own. What was there before is kept beside it."""
+    """Restore a backup. It is the whole state, so use only your own. Existing data is moved to a folder next to it."""
     from bot.services import create_replica
     from config.settings import DATABASE_NAME
     from memory.transfer.restore import Restore
 
     if (archive is None) == (not replica):
-        raise ConfigurationError("Name the file of a backup, or a replica by --replica URL.")
+        raise ConfigurationError("Give the backup file, or a replica with --replica URL.")
     settings = load_settings_with_logging(quiet=True)
     folder = into.expanduser().absolute() if into is not None else settings.mneme_data_dir
     is_elsewhere = folder != settings.mneme_data_dir.expanduser().absolute()
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
     if restoring.is_occupied and not yes and sys.stdin.isatty():
-        yes = typer.confirm(f"{folder} is not empty. Replace what is there? It is kept aside.", default=False)
+        yes = typer.confirm(
+            f"{folder} is not empty. Replace its contents? They are moved to another folder.", default=False
+        )
     settings = settings.model_copy(update={"mneme_data_dir": folder})
     if archive is not None:
         done = restoring.run(archive, replace=yes)
-        kept, brought = done.kept, f"{_count_contents(done.manifest)} of {done.manifest.made_at} are"
+        kept, brought = done.kept, f"{_count_contents(done.manifest)} of {done.manifest.made_at} were restored"
     elif (named := create_replica(settings, system_clock, replica)) is not None:
         # A copy in another directory doesn't take the replica over from the running bot
         from_replica = restoring.from_replica(named, replace=yes, take_over=not is_elsewhere)
-        kept, brought = from_replica.kept, f"{_describe_replica(from_replica)} is"
+        kept, brought = from_replica.kept, f"{_describe_replica(from_replica)} was restored"
     typer.echo(f"{brought} in {folder}.")
     if replica and is_elsewhere:
-        typer.echo("The replica stays with the machine that holds it: to take it over, restore without --into.")
-    typer.echo("That is the whole state, also who is let in, the settings and the messages that wait.")
+        typer.echo("The other machine keeps the replica: to take it over, restore without --into.")
+    typer.echo("This is the whole state, with the members, the settings and the pending messages.")
     if kept is not None:
-        typer.echo(f"What was there before is in {kept}.")
+        typer.echo(f"The previous data is in {kept}.")
 
 
 def _describe_replica(restored: ReplicaRestoreResult) -> str:
     until = f" until {restored.newest:%Y-%m-%d %H:%M:%S} UTC" if restored.newest is not None else ""
     if restored.number == restored.holder.number:
-        return f"What the replica had{until} (its folder {restored.number})"
+        return f"The data of the replica{until} (its folder {restored.number})"
     return (
-        f"What the replica had{until} (its folder {restored.number}; {restored.holder.machine}, which took it over at"
-        f" {restored.holder.at}, has written nothing)"
+        f"The data of the replica{until} (its folder {restored.number}; {restored.holder.machine}, which took over at"
+        f" {restored.holder.at}, has not written anything)"
     )
 
 
@@ -132,13 +138,13 @@ async def _open_access_list() -> AsyncIterator[AccessList]:
 
 @members_cli.command("list")
 def list_members() -> None:
-    """Who came in by the one-time code or was let in by the owner; others are in TELEGRAM_ALLOWED_IDS."""
+    """List who used the one-time code or was let in by the owner. TELEGRAM_ALLOWED_IDS has the others."""
 
     async def show() -> None:
         async with _open_access_list() as access:
             members = await access.list_members()
         if not members:
-            typer.echo("Nobody has claimed the bot.", err=True)
+            typer.echo("The bot has no members yet.", err=True)
         for member in members:
             how = ", let in by the owner" if member.is_guest else ""
             typer.echo(f"{member.user_id}  since {member.since:%Y-%m-%d %H:%M} UTC{how}")
@@ -149,26 +155,27 @@ def list_members() -> None:
 @members_cli.command()
 def revoke(
     user_id: Annotated[
-        int, typer.Argument(min=1, max=MAX_NUMBER, metavar="ID", help="As `mneme members list` shows it.")
+        int, typer.Argument(min=1, max=MAX_NUMBER, metavar="ID", help="The id in `mneme members list`.")
     ],
 ) -> None:
-    """Shut a member out, from the next message on; what was said stays."""
+    """Remove a member, starting with their next message. Their messages are kept."""
 
     async def shut_out() -> None:
         async with _open_access_list() as access:
             await access.revoke(user_id)
-        typer.echo(f"{user_id} is let in no longer. `mneme setup` shows a code for the next one.")
+        typer.echo(f"{user_id} can no longer use the bot. `mneme setup` shows a code for a new member.")
 
     asyncio.run(shut_out())
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     backups: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the backups are, if not where deploy/install.sh has them.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder of the backups. Default: the one of deploy/install.sh."),
     ] = None,
 ) -> None:
-    """Look at everything that can be wrong, and say what to do. Exit status 1 when something does not work."""
+    """Check the installation, and show how to solve problems. Exit status 1 if something doesn't work."""
     from bot.doctor.examination import examine
     from bot.doctor.finding import Verdict
     from bot.features.registry import installed_features
@@ -197,7 +204,7 @@ def _summarize(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict.value for finding in findings)
     failed, warnings = counts["failed"], counts["warning"]
     if not failed and not warnings:
-        return "\nAll is well."
+        return "\nNo problems found."
     parts = [f"{failed} does not work" if failed == 1 else f"{failed} do not work"] if failed else []
     parts += [f"{warnings} warning{'s' if warnings > 1 else ''}"] if warnings else []
     return f"\n{', '.join(parts)}: see the arrows for what to do."

@@ -16,9 +16,9 @@ PORT = 8766
 
 def web(
     owner: Owner = None,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="Where it listens, on this machine only.")] = PORT,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="The port, on this machine only.")] = PORT,
 ) -> None:
-    """See and mend what is remembered in a browser: prints a link that works once, and serves until Ctrl-C."""
+    """View and edit the memory in a browser. Prints a link that works once, and runs until Ctrl-C."""
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(owner, port))
 
@@ -41,5 +41,5 @@ async def _serve(owner: str | None, port: int) -> None:
         link = OneTimeLink(Visitor(PageData(opened.memory, session, system_clock), language), f"{HOST}:{port}")
         async with serve_web(build_page_app(link), port):
             typer.echo(f"The memory of {owner_name}, for one browser: {link.url}")
-            typer.echo("Ctrl-C ends it.")
+            typer.echo("Press Ctrl-C to stop.")
             await asyncio.Event().wait()

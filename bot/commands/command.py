@@ -33,18 +33,21 @@ _Method = TypeVar("_Method", bound="Callable[..., Awaitable[CommandResult]]")
 
 MAX_QUOTED_CHARS = 200
 
-_REMEMBERS = N_("""\
-I am Mneme, and I remember what we talk about. Just write to me.
-What you tell me I still know next month: /memory shows it, /forget and /undo take it back.
-{whose}""")
-_OWN = N_("It stays on the computer that runs me, and comes up in no other chat.")
-_OF_FAMILY = N_("It stays on the computer that runs me; of it the family reads only what you share yourself (/share).")
-_SHARED = N_("It stays on the computer that runs me, as one memory for all chats that are let in here.")
+_REMEMBERS = N_(
+    "I'm Mneme, and I remember what we talk about. Just write to me.\n"
+    "I'll still know next month what you tell me today: /memory shows it, /forget and /undo take it back.\n"
+    "{whose}"
+)
+_OWN = N_("It stays on the computer that runs me and is not used in any other chat.")
+_OF_FAMILY = N_("It stays on the computer that runs me. The family sees only what you share with /share.")
+_SHARED = N_("It stays on the computer that runs me, in one memory for all chats that are allowed to use me.")
 _WHOSE = {MemoryScope.CHAT: _OWN, MemoryScope.FAMILY: _OF_FAMILY, MemoryScope.SHARED: _SHARED}
-_FORGETS = N_("""\
-I am Mneme. Just write to me.
-I know what was said in this conversation; what goes beyond it is not remembered here (MEMORY_ENABLED).
-It stays on the computer that runs me, and comes up in no other chat.""")
+_FORGETS = N_(
+    "I'm Mneme. Just write to me.\n"
+    "I know what was said in this conversation. I don't remember anything beyond it, because memory is off"
+    " (MEMORY_ENABLED).\n"
+    "It stays on the computer that runs me and is not used in any other chat."
+)
 HELP = "help"
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
@@ -154,7 +157,7 @@ def tapped_number(call: CommandCall) -> int:
     """Return the number in a clicked command. Raises WrongArgument."""
     number = parse_reference(call.argument)
     if number is None:
-        raise WrongArgument(_("/{name} takes a number, as it stands under what it is about.", name=call.name))
+        raise WrongArgument(_("/{name} needs a number: tap the command below the item that you mean.", name=call.name))
     return number
 
 
@@ -186,7 +189,7 @@ class Introduction:
         text, owner = self._greeting
         return Answer(_(text, whose=_(owner)) if owner else _(text), first_steps())
 
-    @command(HELP, N_("What I understand"), immediate=True)
+    @command(HELP, N_("List all commands"), immediate=True)
     async def help(self, call: CommandCall) -> str:
         if call.name in self._table:
             return help_text(self._table)
@@ -194,7 +197,7 @@ class Introduction:
         near = difflib.get_close_matches(call.name, listed, n=1)
         if near:
             return _("There is no command /{name}: did you mean /{near}?", name=call.name, near=near[0])
-        return _("There is no command /{name}: /help lists them all.", name=call.name)
+        return _("There is no command /{name}: /help lists all commands.", name=call.name)
 
 
 def command_table(groups: Iterable[object], *, remembers: bool, scope: MemoryScope) -> dict[str, Command]:
@@ -239,14 +242,14 @@ class CommandRunner:
                 return str(error)
             except Exception:
                 log.exception("command_failed", command=name)
-                return _("/{name} failed on my side: try again, or look into the log.", name=name)
+                return _("Something went wrong with /{name}: try again, or look in the log.", name=name)
 
     async def _run_once(self, arrival: Arrival, command: Command, call: CommandCall) -> CommandResult:
         """Run a command, unless the inbox shows that it ran before a crash and only its answer is missing."""
         causes = [] if arrival.inbox_id is None or command.repeatable else [f"{arrival.inbox_id}/{command.name}"]
         if await self.effects.has_effect(causes):
             command_text = shorten_to_line(f"/{call.name} {call.argument}", MAX_QUOTED_CHARS)
-            return _("This was done before I was interrupted, and not a second time: {asked}", asked=command_text)
+            return _("I was interrupted after doing this, so I didn't do it again: {asked}", asked=command_text)
         with self.effects.caused_by(causes):
             return await command.run(call)
 
@@ -254,7 +257,7 @@ class CommandRunner:
 async def _refusal(arrival: Arrival, command: Command) -> str | None:
     """Return why the sender may not use a command, or None if they may."""
     if command.access is Access.MANAGERS and not await arrival.channel.can_manage(arrival):
-        return _("In a group /{name} is for its administrators and for the bot's owner.", name=command.name)
+        return _("In a group, only administrators and the bot's owner can use /{name}.", name=command.name)
     if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):
-        return _("/{name} is for the bot's owner.", name=command.name)
+        return _("Only the bot's owner can use /{name}.", name=command.name)
     return None

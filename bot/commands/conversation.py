@@ -30,7 +30,7 @@ class ConversationCommands:
     reports: Status
     queues: SessionQueues
 
-    @command("new", N_("Start a new conversation; what I remember stays"), repeatable=True)
+    @command("new", N_("Start a new conversation; my memory stays"), repeatable=True)
     async def new(self, call: CommandCall) -> CommandResult:
         private = await self._end_private(call.session) if call.session.private else None
         ended = await self.background.end_conversation(call.session)
@@ -46,7 +46,7 @@ class ConversationCommands:
             )
             text = f"{text} {self.reports.retention_note()}"
         if ended.continues:
-            later = _("I'm still going through what was said; I'll say what I learned under a later answer.")
+            later = _("I'm still going through it, and will tell you below a later answer what I learned.")
             return f"{text} {later}"
         if not ended.learned:
             return text
@@ -57,18 +57,22 @@ class ConversationCommands:
         held_back = await self.services.database.private.end(session.id)
         # Messages of the private talk that a /stop holds are dropped too
         self.queues.drop_held(session.id, held_back)
-        return _("The private talk is over, and all of it is gone. This is a new conversation, which I remember.")
+        return _("The private conversation has ended and was deleted. This is a new conversation, and I remember it.")
 
-    @command(PRIVATE, N_("Private talk: nothing is kept until /new"), repeatable=True, access=Access.MANAGERS)
+    @command(
+        PRIVATE,
+        N_("Start a private conversation: nothing is saved until /new"),
+        repeatable=True,
+        access=Access.MANAGERS,
+    )
     async def private(self, call: CommandCall) -> CommandResult:
         if call.session.private:
-            return _("This talk is private already: nothing of it is kept, and /new ends it.")
+            return _("This conversation is already private: nothing is saved, and /new ends it.")
         await self.services.database.private.begin(call.session.id)
         text = _(
-            "This talk is private from here on. I use what I already know, but learn and note "
-            "nothing new, and set no reminders. What is said is held in memory only, and is gone "
-            "with /new or when I restart. What Telegram and the model's provider keep is not in my "
-            "hands."
+            "This conversation is private from now on. I use what I already know, but I don't learn or note anything"
+            " new and don't set reminders. Messages are not saved to disk, and are deleted with /new or when I"
+            " restart. I can't control what Telegram and the model's provider store."
         )
         return Answer(text, ((Button(_("End and delete it"), "/new"),), (all_settings(),)))
 
@@ -80,28 +84,30 @@ class ConversationCommands:
         await self.background.mark_compacted(done)
         if done.archive_name is None:
             return ngettext(
-                "Summarised {n} message until /new. Kept as they are: {kept}.",
-                "Summarised {n} messages until /new. Kept as they are: {kept}.",
+                "Summarised {n} message until /new. Kept unchanged: {kept}.",
+                "Summarised {n} messages until /new. Kept unchanged: {kept}.",
                 done.removed,
                 kept=done.kept,
             )
         if done.summarized:
             return ngettext(
-                "Summarised {n} message as {name}. Kept as they are: {kept}.",
-                "Summarised {n} messages as {name}. Kept as they are: {kept}.",
+                "Summarised {n} message as {name}. Kept unchanged: {kept}.",
+                "Summarised {n} messages as {name}. Kept unchanged: {kept}.",
                 done.removed,
                 name=done.archive_name,
                 kept=done.kept,
             )
         return ngettext(
-            "Archived {n} message as {name} in extracts, since no model made a summary. Kept as they are: {kept}.",
-            "Archived {n} messages as {name} in extracts, since no model made a summary. Kept as they are: {kept}.",
+            "No model could write a summary, so {n} message was archived as {name} in extracts. Kept unchanged:"
+            " {kept}.",
+            "No model could write a summary, so {n} messages were archived as {name} in extracts. Kept unchanged:"
+            " {kept}.",
             done.removed,
             name=done.archive_name,
             kept=done.kept,
         )
 
-    @command("status", N_("Context, cost of today, what I remember"), immediate=True, alone=True)
+    @command("status", N_("Show the context, today's cost and the memory"), immediate=True, alone=True)
     async def status(self, call: CommandCall) -> str:
         return await self.reports.text(call.session)
 
@@ -123,11 +129,11 @@ class ConversationCommands:
         last = await self.services.turns.find_last(call.session.id)
         # A button names its turn, which may no longer be the last one
         if last is not None and call.argument and call.argument != f"#{last.id}":
-            return _("Something else was said since: /retry alone tries the last message again.")
+            return _("There is a newer message now: send /retry to answer that one again.")
         if last is None and call.session.private:
-            return _("Nothing was said since /private that could be tried again.")
+            return _("There is no message since /private that I could answer again.")
         if last is None or not last.user_messages:
-            return _("There is nothing to try again in this conversation.")
+            return _("There is no message in this conversation that I could answer again.")
         return RunAgain(call.session, last.user_messages, last.id)
 
 

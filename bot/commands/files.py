@@ -31,7 +31,7 @@ class ImportCommands:
     async def import_(self, call: CommandCall) -> CommandResult:
         if call.session.private:
             raise WrongArgument(
-                _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
+                _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")
             )
         if call.argument.lower() == LEARN:
             return await self._learn(call.session.owner)
@@ -50,7 +50,7 @@ class ImportCommands:
             return text
         rows = [(create_undo_button(done.change, ""),)]
         if done.report.memories:
-            rows.append((Button(_("Confirm them all"), "/confirm imported"),))
+            rows.append((Button(_("Confirm all"), "/confirm imported"),))
         if done.report.conversations:
             rows.append((Button(_("Learn from the newest"), f"/import {LEARN}"),))
         return Answer(text, tuple(rows))
@@ -58,11 +58,12 @@ class ImportCommands:
     async def _learn(self, owner: str) -> str:
         count = await self.learning.request(owner)
         if not count:
-            return _("There is no imported conversation that I haven't learned from.")
+            return _("There are no imported conversations left to learn from.")
         return ngettext(
-            "I'll learn from the newest imported conversation in the background, and ask before I use what I learned.",
-            "I'll learn from the {n} newest imported conversations in the background, and ask before I use what I"
-            " learned. Send it again for the next ones.",
+            "I'll learn from the newest imported conversation in the background, and ask you before I use what I"
+            " learned.",
+            "I'll learn from the {n} newest imported conversations in the background, and ask you before I use what I"
+            " learned. Send the command again for the next ones.",
             count,
         )
 
@@ -71,4 +72,6 @@ class ImportCommands:
         for message in reversed(messages):
             if message.role is Role.USER and is_list(message.content):
                 return message.content
-        raise WrongArgument(_("I see no list here: paste one with lines such as “[2025-03-14] - I live in Lviv”."))
+        raise WrongArgument(
+            _("I can't find a list here: paste one with lines such as “[2025-03-14] - I live in Lviv”.")
+        )

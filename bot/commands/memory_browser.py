@@ -37,7 +37,7 @@ MAX_RECALLED_MESSAGES = 5
 RECALL_RESULTS = 8
 PAGE_TOKENS = 800
 """Size of a page of /recall all, which has to fit into one message."""
-NOTHING_FOUND = N_("I found nothing about that.")
+NOTHING_FOUND = N_("I didn't find anything about that.")
 ALL = "all"
 WHY = "why"
 UNSURE = "unsure"
@@ -47,9 +47,9 @@ ENTRIES_PER_ROW = 2
 KINDS_PER_ROW = 2
 MAX_LABEL_CHARS = 29
 _WHY = {
-    Layer.BASELINE: N_("a rule that always holds"),
-    Layer.CONTEXT: N_("it fits what you said"),
-    Layer.PROCEDURES: N_("a way to do what you asked for"),
+    Layer.BASELINE: N_("a rule that always applies"),
+    Layer.CONTEXT: N_("it fits your message"),
+    Layer.PROCEDURES: N_("it says how to do what you asked for"),
 }
 LOOKED_UP = N_("it was looked up")
 _ORIGINS: Mapping[str, str] = {
@@ -73,7 +73,9 @@ class MemoryQueries:
     page: str | None
     buttons: Sequence[EntryButtons] = ()
 
-    @command("memory", N_("What I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS, alone=True)
+    @command(
+        "memory", N_("Show what I remember, and why I used it"), MEMORY_ARGUMENT, access=Access.MANAGERS, alone=True
+    )
     async def memory(self, call: CommandCall) -> CommandResult:
         if not call.argument:
             # Mini Apps open in private chats only
@@ -149,12 +151,12 @@ class MemoryQueries:
         counts = await self.services.entries.count_by_kind(owner)
         of_file = len(await self.services.lookup.read_lines(owner))
         if not counts and not of_file:
-            return _("I remember nothing yet: tell me something, or send /remember TEXT.")
+            return _("I don't remember anything yet: tell me something, or send /remember TEXT.")
         newest = await self.services.entries.list_newest(owner, PAGE_SIZE)
         parts = ["\n".join([_("What I remember, newest first:"), *map(_line, newest)])] if newest else []
         kinds = [f"{_(kind)}: {count}" for kind, count in counts.items()]
         kinds += [f"{FILE}: {of_file}"] if of_file else []
-        parts += [", ".join(kinds), _("/memory KIND lists one kind, /memory search WORDS finds the rest.")]
+        parts += [", ".join(kinds), _("/memory KIND lists one kind, and /memory search WORDS searches everything.")]
         unsure = bool(await self.services.entries.list_unconfirmed(owner, 1))
         rows = (*_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
         rows = rows if page is None else (*rows, (create_page_button(page),))
@@ -178,7 +180,7 @@ class MemoryQueries:
     @command("recall", N_("Search conversations and notes"), "[all] QUERY [PAGE]", access=Access.MANAGERS, alone=True)
     async def recall(self, call: CommandCall) -> str:
         if not call.argument:
-            raise WrongArgument(_("/recall takes what to look for, such as: /recall spare key."))
+            raise WrongArgument(_("/recall needs words to search for, such as: /recall spare key."))
         first, _space, subject = call.argument.partition(" ")
         if first.lower() == ALL and subject.strip():
             return await self._mentions(subject.strip(), call.session)
@@ -248,7 +250,7 @@ def format_reasons(
         )
     by_reason: dict[str, list[str]] = {}
     for reason in reasons:
-        text = _("a memory that is gone by now") if reason.entry is None else _with_source(reason.entry)
+        text = _("a memory that was deleted since") if reason.entry is None else _with_source(reason.entry)
         by_reason.setdefault(_(_WHY[reason.layer]), []).append(text)
     if notes:
         by_reason.setdefault(_(LOOKED_UP), []).extend(map(_with_source, notes))
@@ -258,13 +260,13 @@ def format_reasons(
     if of_file:
         lines.append(
             ngettext(
-                "MEMORY.md was part of it too ({n} line): /memory MEMORY.md shows it.",
-                "MEMORY.md was part of it too ({n} lines): /memory MEMORY.md shows them.",
+                "MEMORY.md was used too ({n} line): /memory MEMORY.md shows it.",
+                "MEMORY.md was used too ({n} lines): /memory MEMORY.md shows them.",
                 of_file,
             )
         )
     if recalled:
-        lines.append(_("Earlier messages were looked at, such as:"))
+        lines.append(_("Earlier messages were used, such as:"))
         lines += recalled
     return "\n".join(lines) or _("No memory was used for your last message.")
 
@@ -278,7 +280,7 @@ def _with_source(entry: Entry) -> str:
 
 def format_lines(lines: Sequence[NamedMemory]) -> str:
     if not lines:
-        return _("MEMORY.md says nothing besides the entries.")
+        return _("MEMORY.md contains only the entries.")
     shown = [f"- {shorten_to_line(line.content)} (`{line.forget_command}`)" for line in lines[:PAGE_SIZE]]
     more = [_("... and more.")] if len(lines) > PAGE_SIZE else []
     return "\n".join([_("In MEMORY.md, which is part of every request:"), *shown, *more])
@@ -293,13 +295,13 @@ def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
 
 def format_unsure(entries: Sequence[Entry]) -> str:
     if not entries:
-        return _("Nothing is waiting for your word.")
+        return _("There is nothing for you to confirm.")
     lines = [
         f"- {shorten_to_line(entry.content)} ({_(entry.unconfirmed or '')}) /confirm_{entry.id} /forget_{entry.id}"
         for entry in entries[:PAGE_SIZE]
     ]
     more = [_("... and more.")] if len(entries) > PAGE_SIZE else []
-    return "\n".join([_("I'm not sure about these, and don't use them until you confirm them:"), *lines, *more])
+    return "\n".join([_("I'm not sure about these, and won't use them until you confirm them:"), *lines, *more])
 
 
 def format_source(entry: Entry) -> str:

@@ -48,17 +48,15 @@ class MemoryCommands:
     clock: Clock
     enabled: bool
 
-    @command("remember", N_("Keep a note"), "TEXT")
+    @command("remember", N_("Save a note"), "TEXT")
     async def remember(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            raise WrongArgument(_("/remember takes what to remember, such as: /remember The spare key is at Ann's."))
+            raise WrongArgument(_("/remember needs a text, such as: /remember The spare key is at Ann's."))
         if not self.enabled:
-            raise WrongArgument(
-                _("Memory is off, so nothing was kept: set MEMORY_ENABLED=true to have things remembered.")
-            )
+            raise WrongArgument(_("Memory is off, so nothing was saved: set MEMORY_ENABLED=true to turn it on."))
         if call.session.private:
             raise WrongArgument(
-                _("Nothing is kept of a private talk, so this was not: send /new to end it, then send it again.")
+                _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")
             )
         existing = await self.services.learning.reinforce_known(call.session.owner, call.argument)
         if existing is not None:
@@ -72,10 +70,10 @@ class MemoryCommands:
             _("Remembered as **{name}**: {content}", name=entry.name, content=entry.content), entry
         )
 
-    @command("edit", N_("Change what an entry says"), "NAME", access=Access.MANAGERS)
+    @command("edit", N_("Edit a memory"), "NAME", access=Access.MANAGERS)
     async def edit(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            raise WrongArgument(_("/edit takes the name of an entry: see /memory."))
+            raise WrongArgument(_("/edit needs the name of a memory: see /memory."))
         owner = call.session.owner
         with_text = _EDIT.fullmatch(call.argument)
         if with_text is None:
@@ -84,20 +82,20 @@ class MemoryCommands:
         name = with_text["number"] or with_text["name"]
         former = await self.services.entries.get(owner, name)
         entry = await self.services.entries.edit(owner, name, with_text["text"])
-        text = _("**{name}** says now: {content}", name=entry.name, content=entry.content)
-        before = _("It said: {content}", content=former.content)
+        text = _("**{name}** now says: {content}", name=entry.name, content=entry.content)
+        before = _("Before: {content}", content=former.content)
         return await self._undoable(f"{text}\n\n{before}", entry)
 
-    @command("confirm", N_("Confirm a memory that I wasn't sure of"), "NAME", access=Access.MANAGERS)
+    @command("confirm", N_("Confirm a memory that I wasn't sure about"), "NAME", access=Access.MANAGERS)
     async def confirm(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            raise WrongArgument(_("/confirm takes the name of a memory that I am not sure of: see /memory unsure."))
+            raise WrongArgument(_("/confirm needs the name of a memory that I'm not sure about: see /memory unsure."))
         owner = call.session.owner
         # Entries with the name "imported" take precedence
         if call.argument.lower() == IMPORTED and await self.services.entries.find(owner, IMPORTED) is None:
             count, change = await self.services.entries.confirm_imported(owner)
             if change is None:
-                return _("Nothing that was imported is waiting for your word.")
+                return _("There are no imported memories to confirm.")
             text = ngettext(
                 "{n} memory is confirmed (/undo takes it back)",
                 "{n} memories are confirmed (/undo takes it back)",
@@ -111,7 +109,7 @@ class MemoryCommands:
     @command("forget", N_("Delete an entry, or everything"), "NAME|all", access=Access.MANAGERS)
     async def forget(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            raise WrongArgument(_("/forget takes the name of an entry (see /memory), or: /forget all."))
+            raise WrongArgument(_("/forget needs the name of a memory (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
         # Any other text is the name of an entry
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):
@@ -119,7 +117,7 @@ class MemoryCommands:
         if words == [ALL]:
             extent = format_extent(await self.services.forgetting.measure_extent(owner))
             warning = _(
-                "This deletes {extent} for good, and can't be undone. To go ahead, send: {command}",
+                "This deletes {extent} permanently and can't be undone. To go ahead, send: {command}",
                 extent=extent,
                 command=f"/forget all {CONFIRMATION}",
             )
@@ -155,7 +153,7 @@ class MemoryCommands:
             matches = await self.services.lookup.find_meant(argument, owner)
             if matches:
                 lines = [f"- {shorten_to_line(memory.content)} ({memory.forget_command})" for memory in matches]
-                return Answer("\n".join([_("Which of these shall I forget?"), *lines]), forget_keyboard(matches))
+                return Answer("\n".join([_("Which of these should I forget?"), *lines]), forget_keyboard(matches))
         entry = await self.services.entries.remove(owner, quoted or argument)
         text = _("Forgotten: {content} (/undo brings it back).", content=shorten_to_line(entry.content))
         return await self._undoable(text, entry, editable=False)
@@ -171,8 +169,8 @@ class MemoryCommands:
             return None
         count = len(named)
         title = ngettext(
-            "{n} memory names {name}. Which shall I forget?",
-            "{n} memories name {name}. Which shall I forget?",
+            "{n} memory mentions {name}. Which should I forget?",
+            "{n} memories mention {name}. Which should I forget?",
             count,
             name=name,
         )
@@ -184,19 +182,21 @@ class MemoryCommands:
         keyboard = ((everything,), *forget_keyboard(named[:MAX_NAMED_BUTTONS]))
         return Answer("\n".join([title, *lines]), keyboard)
 
-    @command("forgetnamed", N_("Forget all memories that name somebody"), "NAME", listed=False, access=Access.MANAGERS)
+    @command(
+        "forgetnamed", N_("Forget all memories that mention a person"), "NAME", listed=False, access=Access.MANAGERS
+    )
     async def forget_named(self, call: CommandCall) -> CommandResult:
         """Forget all memories that mention a name, after a click on the button below /forget NAME."""
         owner, name = call.session.owner, call.argument
         named = await self.services.lookup.find_naming(name, owner) if name else []
         if not named:
-            return _("No memory names {name}.", name=name or "?")
+            return _("No memory mentions {name}.", name=name or "?")
         entries = [memory.entry_id for memory in named if memory.entry_id is not None]
         digests = [memory.reference.removeprefix("line:") for memory in named if memory.is_line]
         change = await self.services.entries.remove_all(owner, entries, digests)
         text = ngettext(
-            "Forgotten: {n} memory that names {name} (/undo brings it back).",
-            "Forgotten: {n} memories that name {name} (/undo brings them back).",
+            "Forgotten: {n} memory that mentions {name} (/undo brings it back).",
+            "Forgotten: {n} memories that mention {name} (/undo brings them back).",
             len(named),
             name=name,
         )
@@ -205,8 +205,8 @@ class MemoryCommands:
         if not remaining:
             return Answer(text, rows)
         left = _(
-            "{messages} and {lines} of notes still name {name}. Once masked, they come up in no answer; that can't be"
-            " undone.",
+            "{messages} and {lines} of notes still mention {name}. If you mask the name there, it won't appear in"
+            " answers any more. This can't be undone.",
             messages=ngettext("{n} message", "{n} messages", remaining.messages),
             lines=ngettext("{n} line", "{n} lines", remaining.lines),
             name=name,
@@ -214,14 +214,16 @@ class MemoryCommands:
         mask = Button(_("Mask them too"), f"/masknamed {name}")
         return Answer(f"{text}\n\n{left}", (*rows, (mask,)))
 
-    @command("masknamed", N_("Mask what names somebody in notes and log"), "NAME", listed=False, access=Access.MANAGERS)
+    @command(
+        "masknamed", N_("Mask a person's name in notes and messages"), "NAME", listed=False, access=Access.MANAGERS
+    )
     async def mask_named(self, call: CommandCall) -> CommandResult:
         """Mask a name in notes and messages, after a click on the button below /forgetnamed NAME."""
         if not call.argument:
-            raise WrongArgument(_("/masknamed takes the name that is to be masked."))
+            raise WrongArgument(_("/masknamed needs the name to mask."))
         masked = await self.services.naming_traces.mask(call.session.owner, call.argument)
         return _(
-            "Masked: {messages} and {lines} of notes that name {name}.",
+            "Masked: {messages} and {lines} of notes that mention {name}.",
             messages=ngettext("{n} message", "{n} messages", masked.messages),
             lines=ngettext("{n} line", "{n} lines", masked.lines),
             name=call.argument,
@@ -247,7 +249,7 @@ class MemoryCommands:
         if number is None:
             return _("There is nothing to undo.")
         if not await self.services.undo.is_expired(owner, number):
-            return _("That was undone already.")
+            return _("That was already undone.")
         days = UNDO_PERIOD.days
         too_old = ngettext("A change can be undone for {n} day.", "A change can be undone for {n} days.", days)
         return f"{too_old} {await self._still_possible(owner, entry)}"
@@ -270,13 +272,13 @@ class MemoryCommands:
         owner = call.session.owner
         extent = await self.services.forgetting.measure_extent(owner)
         if not (extent.messages or extent.entries or extent.files or extent.reminders):
-            return _("There is nothing to export: nothing was said or remembered here yet.")
+            return _("There is nothing to export: this chat has no messages and no memories yet.")
         try:
             packed = await self.services.portable.export_zip(owner, MAX_EXPORT_BYTES)
         except TooLarge:
             return _(
-                "What I remember is more than the {megabytes} MB that can be sent: run "
-                "`mneme export DIR --owner {owner}` on the machine that I run on.",
+                "My memory is larger than the {megabytes} MB that I can send: run `mneme export DIR --owner {owner}`"
+                " on the machine that runs me.",
                 megabytes=MAX_EXPORT_BYTES // 1_000_000,
                 owner=owner,
             )
@@ -288,8 +290,8 @@ def _ask_for_text(entry: Entry) -> Answer:
     """Ask for the new text of an entry. The text names a command for channels without questions."""
     command = f"/edit #{entry.id}"
     text = _(
-        "Reply to this message with what **{name}** is to say, or send {command} and then the text. It says now: "
-        "{content}",
+        "Reply to this message with the new text for **{name}**, or send {command} followed by the text. It now says:"
+        " {content}",
         name=entry.name,
         command=command,
         content=entry.content,
@@ -309,7 +311,7 @@ def format_extent(extent: Extent) -> str:
 
 def format_undo(undone: UndoResult) -> str:
     lines = [f"{_(outcome.effect)}: {shorten_to_line(outcome.text)}" for outcome in undone.outcomes]
-    lines += [_("MEMORY.md was edited since and is left as it is.")] if undone.left_as_edited else []
+    lines += [_("MEMORY.md was edited later, so I left it unchanged.")] if undone.left_as_edited else []
     if len(lines) <= 1:
         return lines[0] if lines else _("Undone: the changes to {names}.", names=", ".join(undone.names))
     more = [_("and {n} more", n=len(lines) - MAX_UNDO_LINES)] if len(lines) > MAX_UNDO_LINES else []
@@ -321,13 +323,13 @@ def _contents(extent: Extent, name: str) -> str:
     amounts = (
         (extent.messages, ngettext("{n} message", "{n} messages", extent.messages)),
         (extent.entries, ngettext("{n} memory", "{n} memories", extent.entries)),
-        (extent.files, ngettext("{n} file of Markdown", "{n} files of Markdown", extent.files)),
+        (extent.files, ngettext("{n} Markdown file", "{n} Markdown files", extent.files)),
         (extent.reminders, ngettext("{n} reminder", "{n} reminders", extent.reminders)),
     )
     lines = (
         _("**What I remember here:** {what}", what=", ".join(text for amount, text in amounts if amount)),
-        _("The folders `memory` and `entries` are for reading, `rows` is for programs."),
-        _("Passwords and keys are left out. Photos and files are in it as the text that was read from them."),
-        _("To move it to another machine: `mneme import {name}` there.", name=name),
+        _("The folders `memory` and `entries` are for you to read, and `rows` is for programs."),
+        _("Passwords and keys are left out. Photos and files are included as the text that I read in them."),
+        _("To move it to another machine, run `mneme import {name}` there.", name=name),
     )
     return "\n".join(lines)

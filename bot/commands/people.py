@@ -24,16 +24,16 @@ class AccessCommands:
     sharing: Sharing
     usage: UsageLog
 
-    @command("usage", N_("What each chat has used today"), access=Access.OWNER, alone=True)
+    @command("usage", N_("Show what each chat used today"), access=Access.OWNER, alone=True)
     async def show_usage(self, call: CommandCall) -> str:
         lines = []
         for chat in await self.usage.list_chats_today():
             spent = await self.usage.sum_today(chat)
             cost = f", {format_cost(spent.cost)}" if spent.priced else ""
             lines.append(f"- {chat}: {format_number(spent.tokens)}{cost}")
-        return "\n".join([_("Tokens of today by chat:"), *lines]) if lines else _("Nobody has used anything today.")
+        return "\n".join([_("Tokens of today by chat:"), *lines]) if lines else _("No chat has used any tokens today.")
 
-    @command("letin", N_("Let somebody use me"), "ID", repeatable=True, access=Access.OWNER)
+    @command("letin", N_("Let a person use me"), "ID", repeatable=True, access=Access.OWNER)
     async def let_in(self, call: CommandCall) -> CommandResult:
         """Let in the user with an ID. Under MEMORY_SCOPE=family a role follows, and the ID may be that of a group."""
         number, _space, role = call.argument.partition(" ")
@@ -42,7 +42,7 @@ class AccessCommands:
             user = _parse_user(call)
             if self.sharing.enabled:
                 return Answer(
-                    _("As what may {user} use me? The family reads what is shared; a guest does not.", user=user),
+                    _("How should {user} join? Family members see what the family shares; guests don't.", user=user),
                     (admission_buttons(user, asks_for_role=True),),
                 )
             await self.access.let_in(user)
@@ -55,19 +55,19 @@ class AccessCommands:
         await (self.sharing.admit(owner) if role == FAMILY else self.sharing.expel(owner))
         if group:
             return (
-                _("{user} reads what the family shares now.", user=user)
+                _("{user} can now see what the family shares.", user=user)
                 if role == FAMILY
-                else _("{user} no longer reads what the family shares.", user=user)
+                else _("{user} can no longer see what the family shares.", user=user)
             )
         if role == GUEST:
             return _("{user} can use me now, with a memory of their own. Ask them to write again.", user=user)
-        return _("{user} is one of the family now: ask them to write again.", user=user)
+        return _("{user} is now a family member: ask them to write again.", user=user)
 
-    @command("keepout", N_("Turn somebody away for good"), "ID", repeatable=True, access=Access.OWNER)
+    @command("keepout", N_("Decline a person permanently"), "ID", repeatable=True, access=Access.OWNER)
     async def keep_out(self, call: CommandCall) -> str:
         user = _parse_user(call)
         await self.access.refuse(user)
-        return _("{user} is turned away, and I won't ask again. /letin_{user} changes that.", user=user)
+        return _("{user} was declined. I won't ask about them again. /letin_{user} changes that.", user=user)
 
 
 def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
@@ -79,5 +79,5 @@ def admission_buttons(user: int, *, asks_for_role: bool) -> tuple[Button, ...]:
 def _parse_user(call: CommandCall) -> int:
     user = parse_reference(call.argument)
     if not user:  # Ids start at 1
-        raise WrongArgument(_("/{name} takes a Telegram id, such as: /{name} 123456789.", name=call.name))
+        raise WrongArgument(_("/{name} needs a Telegram id, such as: /{name} 123456789.", name=call.name))
     return user

@@ -18,22 +18,22 @@ MAX_LISTED = 20
 class ReminderCommands:
     service: Reminders
 
-    @command("reminders", N_("What I will remind you of"))
+    @command("reminders", N_("List your reminders"))
     async def reminders(self, call: CommandCall) -> str:
         return format_reminders(await self.service.list(call.session.owner))
 
-    @command("done", N_("A reminder is done"), "NUMBER", listed=False)
+    @command("done", N_("Mark a reminder as done"), "NUMBER", listed=False)
     async def done(self, call: CommandCall) -> str:
         reminder = await self.service.complete(call.session.owner, _parse_number(call))
         if reminder.next_at:
             return _(
-                "Done: {text}. It comes again on {hour}.",
+                "Done: {text}. The next one is on {hour}.",
                 text=shorten_to_line(reminder.text),
                 hour=_format_time(reminder),
             )
         return _("Done: {text}", text=shorten_to_line(reminder.text))
 
-    @command("snooze", N_("Remind again later"), "NUMBER [10m|2h|1d]", listed=False)
+    @command("snooze", N_("Snooze a reminder"), "NUMBER [10m|2h|1d]", listed=False)
     async def snooze(self, call: CommandCall) -> str:
         number = _parse_number(call)
         length = parse_snooze(call.argument.partition(" ")[2])
@@ -48,12 +48,12 @@ class ReminderCommands:
             text=shorten_to_line(reminder.text),
         )
 
-    @command("cancel", N_("End a reminder"), "NUMBER", listed=False)
+    @command("cancel", N_("Cancel a reminder"), "NUMBER", listed=False)
     async def cancel(self, call: CommandCall) -> str:
         reminder = await self.service.cancel(call.session.owner, _parse_number(call))
         return _("Cancelled: {text}", text=shorten_to_line(reminder.text))
 
-    @command("remind", N_("Accept a reminder that I offered"), "NUMBER", listed=False)
+    @command("remind", N_("Set a reminder that I suggested"), "NUMBER", listed=False)
     async def remind(self, call: CommandCall) -> str:
         if not call.argument:
             raise WrongArgument(
@@ -78,11 +78,11 @@ class ReminderCommands:
 
 def format_reminders(reminders: Sequence[Reminder]) -> str:
     if not reminders:
-        return _("There are no reminders: tell me what to remind you of and when.")
+        return _("You have no reminders: tell me what to remind you of and when.")
     titles = {
-        ReminderState.WAITING: _("To come:"),
-        ReminderState.OFFERED: _("Offered, and not set yet:"),
-        ReminderState.TELLING: _("On its way to you:"),
+        ReminderState.WAITING: _("Upcoming:"),
+        ReminderState.OFFERED: _("Suggested, not set yet:"),
+        ReminderState.TELLING: _("Being delivered:"),
         ReminderState.TOLD: _("Delivered in the last day:"),
         ReminderState.FAILED: _("Could not be delivered:"),
     }
@@ -92,7 +92,11 @@ def format_reminders(reminders: Sequence[Reminder]) -> str:
         lines = [_format_reminder(reminder, zoned=len(zones) > 1) for reminder in reminders if reminder.state is state]
         more = [_("... and {n} more.", n=len(lines) - MAX_LISTED)] if len(lines) > MAX_LISTED else []
         parts += ["\n".join([title, *lines[:MAX_LISTED], *more])] if lines else []
-    hours = _("Times are in {zone}.", zone=zones[0]) if len(zones) == 1 else _("Times are in the zone beside each.")
+    hours = (
+        _("Times are in {zone}.", zone=zones[0])
+        if len(zones) == 1
+        else _("Each time is in the time zone shown next to it.")
+    )
     return "\n\n".join([*parts, f"_{hours}_"])
 
 
@@ -108,10 +112,10 @@ def _format_reminder(reminder: Reminder, *, zoned: bool) -> str:
 
 
 def _format_time(reminder: Reminder) -> str:
-    return format_day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no day")
+    return format_day_and_hour(reminder.next_at, reminder.rule.zone) if reminder.next_at is not None else _("no date")
 
 
 def _parse_number(call: CommandCall) -> str:
     if not call.argument:
-        raise WrongArgument(_("/{name} takes the number of a reminder: see /reminders.", name=call.name))
+        raise WrongArgument(_("/{name} needs the number of a reminder: see /reminders.", name=call.name))
     return call.argument.split()[0]

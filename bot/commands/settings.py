@@ -23,20 +23,20 @@ from pipeline.models.model import ChatModel
 from pipeline.models.routing import ModelChoice
 
 BUTTONS_PER_ROW = 2
-RICH = {True: N_("laid out by Telegram"), False: N_("as text")}
+RICH = {True: N_("formatted by Telegram"), False: N_("as plain text")}
 _PRESENT_RICH = {
     True: N_(
-        "Tables, headings, quotes and lists in lists are **laid out by Telegram**, in one message. Older apps may not "
-        "show them well."
+        "Tables, headings, quotes and nested lists are **formatted by Telegram**, in one message. Older apps may not"
+        " show them well."
     ),
-    False: N_("Tables, headings, quotes and lists in lists are shown **as text**, which every app can show."),
+    False: N_("Tables, headings, quotes and nested lists are sent **as plain text**, which every app can show."),
 }
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
 
 _PRESENT_VOICE = {
-    VoiceReplies.AUTO: N_("Voice messages: **when you send one**, my answer comes as one as well."),
-    VoiceReplies.ALWAYS: N_("Voice messages: **every answer** comes as one as well."),
-    VoiceReplies.NEVER: N_("Voice messages: **none** from me."),
+    VoiceReplies.AUTO: N_("Voice messages: **when you send one**, I answer with one too."),
+    VoiceReplies.ALWAYS: N_("Voice messages: **every answer** is also sent as one."),
+    VoiceReplies.NEVER: N_("Voice messages: I **never** send any."),
 }
 VOICE = {VoiceReplies.AUTO: N_("When I speak"), VoiceReplies.ALWAYS: N_("Always"), VoiceReplies.NEVER: N_("Never")}
 
@@ -47,16 +47,16 @@ AUTO = "auto"
 LANGUAGES_PER_ROW = 3
 _PRESENT_NOTICES = {
     Notices.ON: N_(
-        "Notices are **on**: under my answers I say what I learned and what I offer, and what comes unasked has its "
-        "sound."
+        "Notices are **on**: below my answers I tell you what I learned and make suggestions. Messages that you didn't"
+        " ask for make a sound."
     ),
     Notices.QUIET: N_(
-        "Notices are **quiet**: under my answers I say what I learned and what I offer, and what comes unasked has no "
-        "sound. Reminders keep theirs."
+        "Notices are **quiet**: below my answers I tell you what I learned and make suggestions. Messages that you"
+        " didn't ask for are silent, except for reminders."
     ),
     Notices.OFF: N_(
-        "Notices are **off**: I don't say what I learned, and offer nothing. What you ask for still comes, such as a "
-        "reminder."
+        "Notices are **off**: I don't tell you what I learned and make no suggestions. You still get what you asked"
+        " for, such as reminders."
     ),
 }
 
@@ -76,7 +76,7 @@ class SettingsCommands:
     clock: Clock
     speaks: bool
 
-    @command("settings", N_("Settings of this chat, and how to change them"), access=Access.MANAGERS)
+    @command("settings", N_("Show and change the settings of this chat"), access=Access.MANAGERS)
     async def settings(self, call: CommandCall) -> Answer:
         settings = await self._settings(call.session)
         lines = [f"- {present} /{name}" for name, _label, present in settings]
@@ -93,9 +93,9 @@ class SettingsCommands:
         if chosen.language is not None:
             speaks = _("Language: **{language}**.", language=language)
         else:
-            speaks = _("Language: **{language}**, as your app is set.", language=language)
+            speaks = _("Language: **{language}**, the same as in your app.", language=language)
         is_rich = self.services.preferences.get_cached(session.address.owner).rich
-        privacy = _("This talk is private.") if session.private else _("This talk is kept.")
+        privacy = _("This conversation is private.") if session.private else _("This conversation is saved.")
         return [
             ("language", _("Language"), speaks),
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
@@ -103,7 +103,7 @@ class SettingsCommands:
             *([("voice", _("Voice"), _(_PRESENT_VOICE[chosen.voice]))] if self.speaks else []),
             ("rich", _("Layout"), _("Tables and headings: **{present}**.", present=_(RICH[is_rich]))),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
-            ("private", _("Start a private talk"), privacy),
+            ("private", _("Start a private conversation"), privacy),
         ]
 
     @command("language", N_("Language of this chat"), "[NAME]", repeatable=True, access=Access.MANAGERS)
@@ -134,7 +134,7 @@ class SettingsCommands:
     async def timezone(self, call: CommandCall) -> CommandResult:
         if not call.argument:
             text = _(
-                "It is {hour} here ({zone}). To change the zone, name a city or a country: /timezone Kyiv.",
+                "It is {hour} here ({zone}). To change the time zone, send a city or a country: /timezone Kyiv.",
                 **self._now(self.services.zone_of(call.session.id)),
             )
             return Answer(text, ((all_settings(),),))
@@ -152,29 +152,35 @@ class SettingsCommands:
     async def _set_zone(self, call: CommandCall, zone: str) -> str:
         await self.services.preferences.change(call.session.address.owner, zone=zone)
         return _(
-            "Times here are now in {zone}: it is {hour}. Reminders already set keep their zone.",
+            "Times here are now in {zone}, where it is {hour}. Existing reminders keep their time zone.",
             **self._now(ZoneInfo(zone)),
         )
 
     def _now(self, zone: ZoneInfo) -> dict[str, str]:
         return {"zone": f"**{zone.key}**", "hour": format_day_and_hour(self.clock(), zone)}
 
-    @command("notices", N_("What I say without being asked"), "[on|quiet|off]", repeatable=True, access=Access.MANAGERS)
+    @command(
+        "notices",
+        N_("Choose what I tell you without being asked"),
+        "[on|quiet|off]",
+        repeatable=True,
+        access=Access.MANAGERS,
+    )
     async def notices(self, call: CommandCall) -> CommandResult:
         notices = call.argument.lower()
         if notices and notices not in set(Notices):
-            raise WrongArgument(_("/notices takes on, quiet or off."))
+            raise WrongArgument(_("Send /notices on, /notices quiet or /notices off."))
         if notices:
             await self.services.preferences.change(call.session.address.owner, notices=Notices(notices))
         present = self.services.notices_of(call.session.id)
         choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
 
-    @command("rich", N_("How tables and headings look"), "[on|off]", repeatable=True, access=Access.MANAGERS)
+    @command("rich", N_("Choose how tables and headings look"), "[on|off]", repeatable=True, access=Access.MANAGERS)
     async def rich(self, call: CommandCall) -> CommandResult:
         chosen = call.argument.lower()
         if chosen not in ("", "on", "off"):
-            raise WrongArgument(_("/rich takes on or off."))
+            raise WrongArgument(_("Send /rich on or /rich off."))
         chat = call.session.address.owner
         if chosen:
             await self.services.preferences.change(chat, rich=chosen == "on")
@@ -185,7 +191,7 @@ class SettingsCommands:
 
     @command(
         "model",
-        N_("Show the models, and choose one for this chat"),
+        N_("Show the models and choose one for this chat"),
         "[NAME|default]",
         repeatable=True,
         access=Access.MANAGERS,
@@ -225,7 +231,7 @@ class SettingsCommands:
             text = _("**{model}** reads {window} tokens and is free.", model=model.name, window=window)
         else:
             text = _(
-                "**{model}** reads {window} tokens; a million cost {input} to read and {output} to write.",
+                "**{model}** reads {window} tokens; a million tokens cost {input} to read and {output} to write.",
                 model=model.name,
                 window=window,
                 input=format_dollars(price.usual.input),
@@ -235,9 +241,9 @@ class SettingsCommands:
 
     def _other_models(self) -> str:
         if len(self.models.models) == 1:
-            return _("There is no other: LLM_MODELS in the settings names those to choose from.")
+            return _("There is no other model to choose: LLM_MODELS in the settings can list more.")
         return _(
-            "`/model NAME` chooses another one for this chat, `/model default` goes back to {usual}.",
+            "`/model NAME` chooses another one for this chat, and `/model default` goes back to {usual}.",
             usual=self.models.usual.name,
         )
 
@@ -246,11 +252,17 @@ class SettingsCommands:
 class VoiceCommands:
     preferences: PreferenceStore
 
-    @command("voice", N_("Which answers I speak"), "[auto|always|never]", repeatable=True, access=Access.MANAGERS)
+    @command(
+        "voice",
+        N_("Choose which answers I send as voice messages"),
+        "[auto|always|never]",
+        repeatable=True,
+        access=Access.MANAGERS,
+    )
     async def voice(self, call: CommandCall) -> CommandResult:
         chat, value = call.session.address.owner, call.argument.lower()
         if value and value not in set(VoiceReplies):
-            raise WrongArgument(_("/voice takes auto, always or never."))
+            raise WrongArgument(_("Send /voice auto, /voice always or /voice never."))
         if value:
             await self.preferences.change(chat, voice=VoiceReplies(value))
         present = self.preferences.get_cached(chat).voice
@@ -273,8 +285,8 @@ def find_language_code(name: str) -> str | None:
 
 def _present_language() -> str:
     return _(
-        "This chat is in {language}. To change it, name one of {languages}, such as /language "
-        "Deutsch, or send /language auto for that of your app.",
+        "This chat is in {language}. To change it, choose one of {languages}, such as /language Deutsch, or send"
+        " /language auto to use your app's language.",
         language=f"**{LANGUAGES[get_language()]}**",
         languages=_all_languages(),
     )
@@ -290,9 +302,9 @@ def _choice(label: str, text: str, *, chosen: bool) -> Button:
 
 def _no_single_zone(name: str, count: int) -> str:
     if count:
-        return _("There are many zones of that name: name a city, such as /timezone Kyiv.")
+        return _("Several time zones have that name: send a city, such as /timezone Kyiv.")
     return _(
-        "I know no place called {name}: try a larger city nearby, such as /timezone Kyiv, or a country.", name=name
+        "I don't know a place called {name}: try a larger city nearby, such as /timezone Kyiv, or a country.", name=name
     )
 
 

@@ -74,7 +74,7 @@ class Status:
         ]
         rows += [(_("summarised"), format_number(compacted))] if compacted else []
         share = min(1.0, tokens / max(1, window))
-        private = Group(_("Private"), notes=(_("Nothing of this talk is kept; /new ends and deletes it."),))
+        private = Group(_("Private"), notes=(_("Nothing in this conversation is saved; /new ends and deletes it."),))
         progress, next_summary = (
             self.compaction.measure_progress(transcript, model.name, window),
             _("Until the next summary"),
@@ -103,7 +103,7 @@ class Status:
 
     async def _embeddings(self, owner: str) -> list[Group]:
         """Report the progress of an owner's vectors, or why a configured embedder is missing."""
-        title, meaning = _("Found by meaning"), self.services.meaning
+        title, meaning = _("Search by meaning"), self.services.meaning
         if self.embedding is None or meaning.embedder is None:
             return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
         progress = await self.embedding.measure_progress(owner)
@@ -115,7 +115,7 @@ class Status:
             return []
         age = self.replication.sync_age
         rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
-        notes = (_("It can't be written now: see `mneme doctor`."),) if self.replication.is_behind else ()
+        notes = (_("It can't be written at the moment: run `mneme doctor`."),) if self.replication.is_behind else ()
         return [Group(_("Replica"), rows, notes=notes)]
 
     async def _memory(self, session: Session) -> list[Group]:
@@ -128,8 +128,8 @@ class Status:
         rows = [
             ("MEMORY.md", ngettext("{n} byte", "{n} bytes", condition.size)),
             (_("memories"), format_number(sum(counts.values()))),
-            (_("notes of today"), format_number(today)),
-            (_("notes of recent days"), format_number(recent)),
+            (_("today's notes"), format_number(today)),
+            (_("recent notes"), format_number(recent)),
             (_("archives"), format_number(archives)),
         ]
         rows += [(_("faded"), format_number(condition.faded))] if condition.faded else []
@@ -137,7 +137,7 @@ class Status:
         return [Group(_("Memory"), tuple(rows), notes=_worth_knowing(condition)), await self._activation(session)]
 
     def retention_note(self) -> str:
-        return _("What I remember stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
+        return _("My memory stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
 
     async def _activation(self, session: Session) -> Group:
         """Report the number of memories in the last request by layer, and their tokens."""
@@ -169,7 +169,7 @@ def _worth_knowing(condition: Condition) -> tuple[str, ...]:
     if condition.is_full:
         notes.append(
             _(
-                "MEMORY.md is full ({size} of {limit} bytes): shorten the lines that you typed into it.",
+                "MEMORY.md is full ({size} of {limit} bytes): shorten the lines that you wrote in it.",
                 size=format_number(condition.size),
                 limit=format_number(condition.limit),
             )
@@ -205,7 +205,7 @@ def _price_notes(spent: UsageTotal) -> tuple[str, ...]:
     if spent.priced:
         text = ngettext(
             "Not counting {models}, whose price I don't know.",
-            "The cost is without {models}, whose prices I don't know.",
+            "Not counting {models}, whose prices I don't know.",
             many,
             models=models,
         )

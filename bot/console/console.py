@@ -84,7 +84,7 @@ def _save(document: Document) -> str:
         except OSError as error:
             path.unlink(missing_ok=True)
             return _("It can't be written to {path} ({reason}).", path=path, reason=error.strerror)
-        return _("It is in {path}.", path=path)
+        return _("It was saved to {path}.", path=path)
     raise AssertionError("there is always another name")
 
 

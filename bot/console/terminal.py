@@ -127,8 +127,8 @@ class _Chat:
     async def run(self) -> int:
         model = await self._app.models.get(self._address.owner)
         greeting = _(
-            "[bold]Mneme[/bold] with {model}. /help lists commands, Alt-Enter begins a line, Ctrl-C stops, Ctrl-D"
-            " leaves.",
+            "[bold]Mneme[/bold] with {model}. /help lists the commands, Alt-Enter starts a new line, Ctrl-C stops,"
+            " Ctrl-D quits.",
             model=model.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
@@ -141,7 +141,7 @@ class _Chat:
                 try:
                     text = await self._prompt.prompt_async(self._build_prompt)
                 except KeyboardInterrupt:
-                    self._print(_("Ctrl-D leaves."), style="dim")
+                    self._print(_("Ctrl-D quits."), style="dim")
                     continue
                 except EOFError:
                     await self._leave()
@@ -259,4 +259,4 @@ class _Chat:
         if not stopped:
             if not waiting:
                 buffer.reset()  # As without a running answer
-            self._print(_("Ctrl-D leaves."), style="dim")
+            self._print(_("Ctrl-D quits."), style="dim")

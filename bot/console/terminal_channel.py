@@ -181,7 +181,7 @@ class TerminalChannel(ConsoleChannel):
         """Mark the text so far as unfinished, since the next text doesn't continue it."""
         started, self._stream = self._stream.has_begun, MarkdownStream()
         if started:
-            self._print(_render_dim(_("(This was not finished.)")))
+            self._print(_render_dim(_("(This answer was interrupted.)")))
 
     def _print_rest(self, text: str) -> None:
         self._stream, self._wait = MarkdownStream(), None

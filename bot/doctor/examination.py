@@ -21,7 +21,7 @@ from memory.store.integrity import inspect_database
 
 log = structlog.get_logger(__name__)
 
-REPORT = "Run this again with LOG_LEVEL=debug and report what it says."
+REPORT = "Run this again with LOG_LEVEL=debug and report the output."
 
 MIN_SECRET_CHARS = 6
 """Minimum length of a masked secret. Shorter values, such as `none` for servers without keys, may be parts of words."""
@@ -50,7 +50,7 @@ async def examine(backups: Path | None = None, features: Iterable[Feature] = ())
     try:
         settings = load_settings()
     except ConfigurationError as error:
-        unseen = [create_note(subject, "Not looked at, since the settings can't be read") for subject in [*checks][1:]]
+        unseen = [create_note(subject, "Not checked, because the settings can't be read") for subject in [*checks][1:]]
         return [create_failed_from_error("settings", error), *unseen, installation.report_versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)

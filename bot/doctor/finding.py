@@ -77,7 +77,7 @@ def create_failed_from_error(name: str, error: Exception) -> Finding:
     return (
         create_failed(name, finding, to_sentence(remedy))
         if colon
-        else create_failed(name, text, "Correct it, then run this again.")
+        else create_failed(name, text, "Fix it, then run this again.")
     )
 
 

@@ -30,17 +30,17 @@ from memory.transfer.backup import PREFIX, SUFFIX, read_backup_manifest
 
 MAX_BACKUP_AGE = timedelta(days=3)
 """Maximum age of the last backup. A nightly backup may miss a night or two if the machine is off."""
-PRIVATE_SETTINGS = "Run `chmod 600` on it: it holds the keys."
-PRIVATE_DATA = "Run `chmod 700` on it: it holds everything that is remembered."
-WRITABLE = "Give it to the user that runs the bot with `chown -R`, or set another MNEME_DATA_DIR."
+PRIVATE_SETTINGS = "Run `chmod 600` on it: it contains keys."
+PRIVATE_DATA = "Run `chmod 700` on it: it contains the whole memory."
+WRITABLE = "Make the user that runs the bot its owner with `chown -R`, or set another MNEME_DATA_DIR."
 A_FOLDER = "Move it away, or set another MNEME_DATA_DIR."
-REINDEX = "Run `mneme reindex`, which makes the index anew."
-BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for doing so every night."
-BACK_UP_AGAIN = "Run `mneme backup FILE`, and find out with `systemctl status mneme-backup` why it was not done."
+REINDEX = "Run `mneme reindex`, which rebuilds the index."
+BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for nightly backups."
+BACK_UP_AGAIN = "Run `mneme backup FILE`, and check with `systemctl status mneme-backup` why it wasn't made."
 
 MIN_FREE_MB, LOW_FREE_MB = 20, 300
 """Free space below which saving may fail, and below which a backup or an upgrade may not fit."""
-MAKE_ROOM = "Free some space there; nothing that was saved is lost."
+MAKE_ROOM = "Free some space there. Nothing that was saved is lost."
 NAME_THE_ZONE = "Set TIMEZONE, such as TIMEZONE=Europe/Kyiv."
 LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 
@@ -51,7 +51,7 @@ async def check_settings(context: DoctorContext) -> list[Finding]:
     names = context.settings.model_fields_set
     text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        return [create_warning("settings", f"{file} is readable for others on this machine", PRIVATE_SETTINGS)]
+        return [create_warning("settings", f"Other users of this machine can read {file}", PRIVATE_SETTINGS)]
     return [create_ok("settings", text)]
 
 
@@ -60,38 +60,38 @@ async def check_data_directory(context: DoctorContext) -> list[Finding]:
     if not folder.exists():
         parent = nearest_existing(folder)
         if not parent.is_dir():
-            return [create_failed(name, f"{folder} can't be made, since {parent} is a file", A_FOLDER)]
+            return [create_failed(name, f"{folder} can't be created, because {parent} is a file", A_FOLDER)]
         if not os.access(parent, os.W_OK | os.X_OK):
-            return [create_failed(name, f"{folder} can't be made, since {parent} can't be written to", WRITABLE)]
-        return [create_note(name, f"{folder} is not there yet; the first start makes it")]
+            return [create_failed(name, f"{folder} can't be created, because {parent} isn't writable", WRITABLE)]
+        return [create_note(name, f"{folder} doesn't exist yet; the first start creates it")]
     if not folder.is_dir():
         return [create_failed(name, f"{folder} is a file", A_FOLDER)]
     needed = (folder, context.database, folder / "memory")
     use = os.R_OK | os.W_OK
     locked = [path for path in needed if path.exists() and not os.access(path, use | (os.X_OK if path.is_dir() else 0))]
     if locked:
-        return [create_failed(name, f"{locked[0]} can't be written to", WRITABLE)]
+        return [create_failed(name, f"{locked[0]} isn't writable", WRITABLE)]
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        return [create_warning(name, f"{folder} is open to others on this machine", PRIVATE_DATA)]
+        return [create_warning(name, f"Other users of this machine can read {folder}", PRIVATE_DATA)]
     return [create_ok(name, str(folder))]
 
 
 async def check_database(context: DoctorContext) -> list[Finding]:
     state = context.state
     if not state.exists:
-        return [create_note("database", "There is none yet; the first start makes it")]
+        return [create_note("database", "There is no database yet; the first start creates it")]
     if state.trouble is not None:
         return [create_failed_from_error("database", state.trouble)]
     if state.is_outdated:
-        older = f"{context.database} is whole, of the older format {state.schema}; the next start brings it up to date"
+        older = f"{context.database} is intact and has the older format {state.schema}; the next start updates it"
         return [create_note("database", older)]
-    whole = create_ok("database", f"{context.database} is whole, {context.database.stat().st_size / 1e6:.1f} MB")
+    whole = create_ok("database", f"{context.database} is intact, {context.database.stat().st_size / 1e6:.1f} MB")
     if state.index_matches is None:
-        index = create_note("search index", "There is no room for the copy that it is compared in")
+        index = create_note("search index", "Not checked, because there is no space for a temporary copy")
     elif state.index_matches:
-        index = create_ok("search index", "It fits what it indexes")
+        index = create_ok("search index", "It is complete")
     else:
-        index = create_failed("search index", "It does not fit what it indexes, so searches miss something", REINDEX)
+        index = create_failed("search index", "It is out of date, so searches miss some results", REINDEX)
     return [whole, index]
 
 
@@ -102,7 +102,7 @@ async def check_last_backup(context: DoctorContext) -> list[Finding]:
     places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
     name, newest = "last backup", _newest(places)
     if newest is None:
-        return [create_warning(name, f"There is none in {' or '.join(map(str, places))}", BACK_UP)]
+        return [create_warning(name, f"There is no backup in {' or '.join(map(str, places))}", BACK_UP)]
     try:
         age = context.clock() - from_text(read_backup_manifest(newest).made_at or "")
     except StoreError:
@@ -145,10 +145,10 @@ async def check_time_zone(context: DoctorContext) -> list[Finding]:
     target = os.environ.get("TZ", "").removeprefix(":")
     if "timezone" not in settings.model_fields_set:
         if find_system_zone() is None:
-            unknown = "This machine's zone is not known, so days and times are those of UTC"
+            unknown = "This machine's time zone is unknown, so dates and times are in UTC"
             return [create_warning("time zone", unknown, NAME_THE_ZONE)]
         if target and not target.startswith("/") and target not in available_timezones():
-            unknown = f"TZ={target} names no zone that is known here, so days and times are those of"
+            unknown = f"TZ={target} isn't a known time zone, so dates and times are in"
             return [create_warning("time zone", f"{unknown} {settings.timezone}", NAME_THE_ZONE)]
     now = context.clock().astimezone(settings.zone)
     return [create_ok("time zone", f"{settings.timezone}, where it is {now:%H:%M on %A}")]

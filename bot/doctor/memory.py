@@ -11,7 +11,7 @@ from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 
 LOCK_TIMEOUT_SECONDS = 2.0
-SHORTEN_FILE = "Shorten the lines that were typed into it, or raise MEMORY_MAX_SIZE."
+SHORTEN_FILE = "Shorten the lines that people added to it, or raise MEMORY_MAX_SIZE."
 REMOVE_RULE = "See them with /status in that chat, and remove one."
 
 
@@ -19,7 +19,7 @@ async def check_memory(context: DoctorContext) -> list[Finding]:
     """Check the memory of each owner. The findings quote no memories."""
     settings = context.settings
     if not settings.memory_enabled:
-        return [create_ok("memory", "It is off (MEMORY_ENABLED)")]
+        return [create_ok("memory", "Memory is off (MEMORY_ENABLED)")]
     if not context.state.is_usable:
         return []
     try:
@@ -40,7 +40,9 @@ async def _examine(context: DoctorContext) -> list[Finding]:
         entries = sum([sum((await services.entries.count_by_kind(owner)).values()) for owner in owners])
     faded = sum(condition.faded for condition in conditions.values())
     archived = sum(condition.archived for condition in conditions.values())
-    text = f"{entries:,} entries are kept; {faded:,} have faded and come up only if they fit, {archived:,} are archived"
+    text = (
+        f"{entries:,} entries; {faded:,} have faded and are used only if they fit a message, {archived:,} are archived"
+    )
     findings = [create_ok("memory", text)]
     if full := [owner for owner, condition in conditions.items() if condition.is_full]:
         findings.append(create_warning("memory file", f"MEMORY.md of {', '.join(full)} is full", SHORTEN_FILE))

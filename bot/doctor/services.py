@@ -51,23 +51,23 @@ if TYPE_CHECKING:
 TELEGRAM_TIMEOUT_SECONDS = 10.0
 MAX_CLOCK_OFFSET_SECONDS = 60
 """Maximum difference of this machine's clock. A minute already affects dates and times."""
-NO_TOKEN = "Run `mneme setup` to have the bot in Telegram."  # noqa: S105  # a sentence
+NO_TOKEN = "Run `mneme setup` to connect the bot to Telegram."  # noqa: S105  # a sentence
 WRONG_TOKEN = "Copy TELEGRAM_BOT_TOKEN again from @BotFather, or run `mneme setup`."  # noqa: S105  # a sentence
 UNREACHABLE = "Check this machine's network, TELEGRAM_PROXY and TELEGRAM_API_URL."
 TAKE_BACK = (
-    "Restart the bot, whose start removes the webhook; if it comes back, another program uses this token: "
-    "have @BotFather revoke it."
+    "Restart the bot, which removes the webhook. If it comes back, another program uses this token: "
+    "revoke it with @BotFather."
 )
-START_IT = "Start the bot, whose start sets the webhook."
+START_IT = "Start the bot, which sets the webhook."
 TAKE_IT = (
-    "Restart the bot, whose start sets its webhook; if it is lost again, another program uses this token: "
-    "have @BotFather revoke it."
+    "Restart the bot, which sets its webhook. If it is lost again, another program uses this token: "
+    "revoke it with @BotFather."
 )
-LET_IN = "Have the web server in front pass TELEGRAM_WEBHOOK_URL on to 127.0.0.1 at METRICS_PORT, and start the bot."
-SET_CLOCK = "Set the clock, on a server with `timedatectl set-ntp true`."
+LET_IN = "Forward TELEGRAM_WEBHOOK_URL in the web server to 127.0.0.1 at METRICS_PORT, and start the bot."
+SET_CLOCK = "Set the clock; on a server, run `timedatectl set-ntp true`."
 
-TAKE_OVER = "Run `mneme restore --replica URL` to go on here, or set another REPLICA_URL."
-REPLICATE = "Start the bot, which writes it; if it runs, its log says why it can't."
+TAKE_OVER = "Run `mneme restore --replica URL` to continue here, or set another REPLICA_URL."
+REPLICATE = "Start the bot, which writes it. If it is running, see its log for the reason."
 
 BUSY_TIMEOUT_SECONDS = 0.5
 """Timeout for another process that writes. After that the findings are not stored for the bot."""
@@ -76,12 +76,12 @@ MODEL_TIMEOUT_SECONDS = 60.0
 MIN_WINDOW_TOKENS = 8192
 """Minimum context window. In a smaller one, prompt, tools and memories leave little room for the conversation."""
 STREAMLESS = "Use a server that streams chat completions, or upgrade it."
-NO_TOOLS = "Choose a model with tools for LLM_MODEL: without them it changes memory only after conversations."
-LARGER_WINDOW = "Have the server load the model with a larger context, with Ollama by OLLAMA_CONTEXT_LENGTH."
+NO_TOOLS = "Set LLM_MODEL to a model with tools: without them it changes the memory only after conversations."
+LARGER_WINDOW = "Load the model with a larger context in its server; in Ollama, set OLLAMA_CONTEXT_LENGTH."
 CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
 FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
-CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint it names a local model."
-EMBEDDER = "See to EMBEDDING_MODEL and what it needs; the bot finds by words meanwhile."
+CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint, LLM_MODEL must be a local model."
+EMBEDDER = "Check EMBEDDING_MODEL and what it needs. Until then, the bot searches only by words."
 
 
 async def check_replica(context: DoctorContext) -> list[Finding]:
@@ -96,7 +96,9 @@ async def check_replica(context: DoctorContext) -> list[Finding]:
     if lease is not None and not replica.holds(lease):
         return [create_failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
     if newest is None:
-        return [create_note(name, f"There is none at {replica.place.url} yet; the next start of the bot makes it")]
+        return [
+            create_note(name, f"There is no replica at {replica.place.url} yet; the next start of the bot creates it")
+        ]
     age = max(timedelta(), context.clock() - newest)
     text = f"{replica.place.url} is {age.total_seconds() / 60:.0f} minutes old"
     return [create_warning(name, text, REPLICATE)] if age > MAX_AGE else [create_ok(name, text)]
@@ -116,7 +118,7 @@ class _ClockCheck:
 
     def finding(self) -> Finding:
         if self.ahead is None:
-            return create_note("clock", "Nothing answered that could tell the time")
+            return create_note("clock", "Not checked, because no server answered")
         off = f"It is {abs(self.ahead):.0f} seconds {'ahead' if self.ahead > 0 else 'behind'}"
         if abs(self.ahead) > MAX_CLOCK_OFFSET_SECONDS:
             return create_warning("clock", off, SET_CLOCK)
@@ -125,7 +127,7 @@ class _ClockCheck:
 
 async def check_telegram(context: DoctorContext) -> list[Finding]:
     if context.settings.telegram_bot_token is None:
-        return [create_note("token", "There is none, so the bot can be had at the terminal only", NO_TOKEN)]
+        return [create_note("token", "There is no token, so the bot works only in the terminal", NO_TOKEN)]
     watch = _ClockCheck(context.clock)
     try:
         bot = create_bot(context.settings, timeout=TELEGRAM_TIMEOUT_SECONDS, on_response=watch.read)
@@ -135,7 +137,7 @@ async def check_telegram(context: DoctorContext) -> list[Finding]:
                 await _webhook(bot, context.settings),
             ]
     except (InvalidToken, Forbidden):
-        findings = [create_failed("token", "Telegram refuses TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
+        findings = [create_failed("token", "Telegram rejects TELEGRAM_BOT_TOKEN", WRONG_TOKEN)]
     except ConfigurationError as error:
         findings = [create_failed_from_error("token", error)]
     except TelegramError as error:
@@ -151,14 +153,14 @@ async def _webhook(bot: ExtBot[int], settings: Settings) -> Finding:
         return create_failed(
             "webhook", f"Telegram sends the bot's messages to {_host(info.url)} and refuses polling", TAKE_BACK
         )
-    waiting = f"; {info.pending_update_count} messages wait to be fetched" if info.pending_update_count else ""
-    return create_ok("webhook", f"There is none, so polling works{waiting}")
+    waiting = f"; {info.pending_update_count} messages are waiting" if info.pending_update_count else ""
+    return create_ok("webhook", f"There is no webhook, so polling works{waiting}")
 
 
 def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
     host = _host(url)
     if not info.url:
-        return create_warning("webhook", f"Telegram sends nothing to {host} yet", START_IT)
+        return create_warning("webhook", f"Telegram doesn't send anything to {host} yet", START_IT)
     if info.url != url:
         target = "another path there" if _host(info.url) == host else _host(info.url)
         return create_failed(
@@ -166,7 +168,7 @@ def _configured_webhook(info: WebhookInfo, url: str) -> Finding:
         )
     waiting = info.pending_update_count
     if waiting and info.last_error_message:
-        text = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages wait"
+        text = f"Telegram can't send to {host} ({info.last_error_message}); {waiting} messages are waiting"
         return create_failed("webhook", text, LET_IN)
     return create_ok("webhook", f"Telegram sends the bot's messages to {host}")
 
@@ -203,7 +205,7 @@ async def check_models(context: DoctorContext) -> list[Finding]:
 async def check_embeddings(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     if settings.embedding_model is None:
-        return [create_ok("embedder", "None is configured: what is remembered is found by its words")]
+        return [create_ok("embedder", "None is configured, so the memory is searched only by words")]
     async with contextlib.AsyncExitStack() as stack:
         started = time.monotonic()
         models = await check_embedder(create_meaning_models(settings, stack))
@@ -215,7 +217,7 @@ async def check_embeddings(context: DoctorContext) -> list[Finding]:
         database = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
         stack.push_async_callback(database.close)
         progress = await Vectors(database).measure_progress(models.embedder.name)
-        return [create_ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have their vectors")]
+        return [create_ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have vectors")]
 
 
 @contextlib.asynccontextmanager
@@ -263,15 +265,21 @@ def _report_model(
     part: str, name: str, probed: ProbeResult, configured: int | None, refused_tools: Collection[str]
 ) -> Finding:
     tokens = configured or probed.window.max_input_tokens
-    source = "as configured" if configured else "as it says" if probed.has_stated_window else "as its name suggests"
+    source = (
+        "as configured"
+        if configured
+        else "according to the server"
+        if probed.has_stated_window
+        else "judging by its name"
+    )
     text = f"{name} answers in {probed.seconds:.1f} s and reads {tokens:,} tokens, {source}"
     refused = sorted(probed.refused - {Part.SECOND_LOOK})
     if refused:
-        text += f"; it refuses {', '.join(refused)}"
+        text += f"; it rejects {', '.join(refused)}"
     if refused_tools:
-        text += f"; its server refuses the tools {', '.join(sorted(refused_tools))}, which are left out"
+        text += f"; its server rejects the tools {', '.join(sorted(refused_tools))}, which are left out"
     if Part.SECOND_LOOK in probed.refused:
-        text += "; it does not tell well what follows from what was said, so it selects your own sentences to remember"
+        text += "; it can't verify facts well, so the bot remembers only your own sentences"
     if not probed.streams:
         return create_failed(part, f"{name} does not stream its answers", STREAMLESS)
     if Part.TOOLS in probed.refused:
@@ -295,7 +303,7 @@ def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Findin
     if not isinstance(local, LocalModel):
         return create_ok("model", f"The embedded model is {weights}; its engine loads")
     if not is_present(local, settings.models_dir):
-        state = "damaged or not whole" if weights.exists() else "not here yet"
+        state = "damaged or incomplete" if weights.exists() else "not downloaded yet"
         return create_failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
-    measured = "" if local.is_measured else ", which was not measured with this bot,"
+    measured = "" if local.is_measured else ", which wasn't tested with this bot,"
     return create_ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")

@@ -295,10 +295,8 @@ class BackgroundImportLearning:
 
 def _create_notice(count: int) -> Notice:
     text = ngettext(
-        "I learned {n} memory from your imported conversations. It is not used before you confirm it.",
-        "I learned {n} memories from your imported conversations. They are not used before you confirm them.",
+        "I learned {n} memory from your imported conversations. I won't use it until you confirm it.",
+        "I learned {n} memories from your imported conversations. I won't use them until you confirm them.",
         count,
     )
-    return Notice(
-        text, ((Button(_("Show them"), "/memory unsure"), Button(_("Confirm them all"), "/confirm imported")),)
-    )
+    return Notice(text, ((Button(_("Show them"), "/memory unsure"), Button(_("Confirm all"), "/confirm imported")),))

@@ -166,7 +166,7 @@ class Replication:
             await self.check()
         if self._taken_by is not None:
             raise ConfigurationError(
-                f"The replica is held by {self._taken_by}, which has taken over: this machine must not go on with the"
+                f"The replica is held by {self._taken_by}, which has taken over: this machine must not run the"
                 " same bot; to have it back here, run `mneme restore --replica URL`."
             )
 

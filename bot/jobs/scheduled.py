@@ -36,7 +36,7 @@ DATES = "dates that come near"
 DATES_INTERVAL = timedelta(hours=23)
 """A little less than a day, so that delays don't add up."""
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_GIVEN_UP = N_("I couldn't tidy the memory: I crashed on it twice. I'll try again in a week.")
+_GIVEN_UP = N_("I couldn't tidy my memory: I crashed on it twice. I'll try again in a week.")
 
 
 def create_weekly_rule(day: str, hour: int, zone: ZoneInfo) -> Rule:

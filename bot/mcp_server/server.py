@@ -194,7 +194,7 @@ async def find_served_owner(settings: Settings, memory: MemoryServices, named: s
     if not owners and settings.telegram_bot_token is None:  # Without a Telegram bot, `mneme chat` is the only chat
         return create_console_address("local").owner
     raise ConfigurationError(
-        f"It is not clear whose memory is meant: {_describe_owners(owners)}; name one with --owner or MCP_OWNER."
+        f"There is more than one memory: {_describe_owners(owners)}; choose one with --owner or MCP_OWNER."
     )
 
 

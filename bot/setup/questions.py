@@ -36,7 +36,7 @@ def ask_url(question: str) -> str:
         url = complete_url(typer.prompt(question, default="", show_default=False))
         if url is not None:
             return url
-        say("That is no address: write it like http://localhost:8080/v1 or https://api.example.org/v1.")
+        say("That isn't an address: write it like http://localhost:8080/v1 or https://api.example.org/v1.")
 
 
 def complete_url(text: str) -> str | None:
@@ -68,7 +68,7 @@ def ask_number(question: str, highest: int) -> int:
         number = parse_number(str(typer.prompt(question, default="1")).strip())
         if number is not None and 1 <= number <= highest:
             return number
-        say(f"A number from 1 to {highest} is needed.")
+        say(f"Enter a number from 1 to {highest}.")
 
 
 def ask_one_of(question: str, names: list[str], max_listed: int = 20) -> str:
@@ -76,7 +76,7 @@ def ask_one_of(question: str, names: list[str], max_listed: int = 20) -> str:
     for number, name in enumerate(names[:max_listed], 1):
         say(f"  {number:2} {name}")
     if names[max_listed:]:
-        say(f"     and {len(names) - max_listed} more, by their names")
+        say(f"     and {len(names) - max_listed} more: enter the name")
     default = names[0] if len(names) == 1 else None
     answer = str(typer.prompt(f"{question} (number or name)" if names else question, default=default)).strip()
     at = parse_number(answer) or 0

@@ -64,7 +64,7 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
             if settings.has_endpoint or chosen.name != (settings.llm_model or load_catalogue().default_local):
                 name = "" if is_default else chosen.name
                 write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL=name)
-            say(f"{chosen.name} it is: `mneme model pull {chosen.name}` fetches it.")
+            say(f"{chosen.name} was chosen: download it with `mneme model pull {chosen.name}`.")
             return
         if _check_model(chosen, settings):
             endpoint, model = chosen
@@ -79,18 +79,18 @@ def _choose(servers: list[LocalServer], settings: Settings) -> ChosenEndpoint | 
     embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]
     lines = [
         f"{server.name} on this machine ({server.summarize(MAX_NAMED_MODELS)}): "
-        "free, private; quality and memory are its model's."
+        "free and private; quality and memory depend on its model."
         for server in servers
     ]
     lines += [
-        "A service or another server, by its address: the best answers, no memory here; a service costs and reads all.",
+        "A service or another server, by address: the best answers, no memory here; a service costs and reads all.",
     ]
     lines += [
-        f"The embedded model {local.name}, {_describe_quality(local)}, free, private;"
-        f" {local.size_bytes / 1e9:.1f} GB to fetch, {local.resident_bytes / 1e9:.1f} GB of memory."
+        f"The embedded model {local.name}, {_describe_quality(local)}, free and private;"
+        f" {local.size_bytes / 1e9:.1f} GB to download, {local.resident_bytes / 1e9:.1f} GB of memory."
         for local in embedded
     ]
-    say("\nWhich model is to answer? For real use take a hosted or a larger one.")
+    say("\nWhich model should answer? For real use, choose a hosted or a larger one.")
     if not embedded:
         say(f"This machine has {get_memory_bytes() / 1e9:.1f} GB of memory: too little for an embedded model.")
     for number, line in enumerate(lines, 1):
@@ -105,14 +105,14 @@ def _choose(servers: list[LocalServer], settings: Settings) -> ChosenEndpoint | 
 
 
 def _describe_quality(local: LocalModel) -> str:
-    return f"for trying: {local.quality} answers" if local.is_measured else f"{local.quality}, from the hub"
+    return f"to try it out: {local.quality} answers" if local.is_measured else f"{local.quality}, from the hub"
 
 
 def _ask_endpoint() -> ChosenEndpoint:
-    url = ask_url("Base URL, such as localhost:1234 (empty: OpenAI's own)") or None
-    key = ask_secret("API key (not shown; empty: none)" if url else "API key of OpenAI (not shown)")
+    url = ask_url("Base URL, such as localhost:1234 (empty: OpenAI)") or None
+    key = ask_secret("API key (not shown; empty: none)" if url else "OpenAI API key (not shown)")
     while not key and url is None:
-        key = ask_secret("OpenAI needs a key: API key (not shown)")
+        key = ask_secret("OpenAI needs a key: OpenAI API key (not shown)")
     endpoint = Endpoint(url, key or NO_KEY)
     names = asyncio.run(list_models(endpoint))
     if not names and url is not None and not urlsplit(url).path:
@@ -121,7 +121,7 @@ def _ask_endpoint() -> ChosenEndpoint:
         names = asyncio.run(list_models(below))
         endpoint = below if names else endpoint
     if names:
-        say(f"There, at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
+        say(f"Models at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
     return endpoint, ask_one_of("Model", names or [])
 
 
@@ -166,16 +166,16 @@ def run_setup(features: Iterable[Feature]) -> None:
     """Configure a bot interactively. Raises typer's Abort if the user leaves."""
     load_settings_with_logging(quiet=True)  # Keep the log out of the questions
     env_file = find_settings_file()
-    say(f"Each answer is checked before it is kept in {env_file}. Ctrl-C leaves; what was kept stays.\n")
+    say(f"Each answer is tested before it is saved in {env_file}. Press Ctrl-C to quit; saved answers are kept.\n")
     bot = _set_up_telegram(env_file)
     set_up_model(env_file)
     for feature in features:
         feature.set_up(env_file)
-    say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nNothing had to be kept.")
+    say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nThere was nothing to save.")
     if bot is None:
         server = _find_bot_on_server(env_file)
         command = "mneme chat" if server is None else f"sudo mneme {'' if server == 'mneme' else f'@{server} '}chat"
-        say(f"Talk with `{command}`.")
+        say(f"Start chatting with `{command}`.")
     else:
         asyncio.run(_show_claim(load_settings(env_file), bot, _find_bot_on_server(env_file)))
 
@@ -187,7 +187,7 @@ def _set_up_telegram(env_file: Path) -> str | None:
     token = token_before
     while True:
         if not token:
-            token = ask_secret("Telegram bot token from @BotFather (not shown; empty: only the console)")
+            token = ask_secret("Telegram bot token from @BotFather (not shown; empty: use only the terminal)")
         if not token:
             return None
         try:
@@ -212,16 +212,16 @@ async def _fetch_bot_name(settings: Settings, token: str) -> str:
     from bot.telegram.service import create_bot
 
     if not _TOKEN.fullmatch(token):
-        raise NotAccepted("That is no bot token: it is a number, a colon and 35 letters, such as 123456789:AAE...")
+        raise NotAccepted("That isn't a bot token: it has a number, a colon and 35 letters, such as 123456789:AAE...")
     try:
         async with create_bot(settings.model_copy(update={"telegram_bot_token": SecretStr(token)})) as bot:
             return bot.username
     except (InvalidToken, Forbidden) as error:
-        raise NotAccepted("Telegram does not know this token: copy it again from @BotFather.") from error
+        raise NotAccepted("Telegram doesn't know this token: copy it again from @BotFather.") from error
     except NetworkError as error:
         raise NotReached(f"Telegram can't be reached ({error}): check the network, or TELEGRAM_PROXY.") from error
     except TelegramError as error:
-        raise NotReached(f"Telegram does not say who the bot is ({error}).") from error
+        raise NotReached(f"Telegram didn't return the bot's name ({error}): try again.") from error
 
 
 def _find_bot_on_server(env_file: Path) -> str | None:

@@ -36,12 +36,12 @@ from pipeline.arrival import Arrival
 log = structlog.get_logger(__name__)
 
 _INTRODUCTION = N_(
-    "Hello, I am {name}. I answer whoever mentions me (@{username}) or replies to one of my messages.\n\n"
-    "What I keep: those messages with who wrote them, what is sent with them, and my answers{memory}. Nothing else "
-    "that is said here.\n\n"
-    "Who may see it: everybody here, since I answer all of you from it, and whoever runs me; no other chat. What "
-    "somebody tells me in private never comes here. /memory, /forget and /undo are for this group's administrators and "
-    "for my owner."
+    "Hello, I'm {name}. I answer when you mention me (@{username}) or reply to one of my messages.\n\n"
+    "What I save: those messages with their authors and attachments, and my answers{memory}. I don't save anything"
+    " else that is said here.\n\n"
+    "Who can see it: everyone here, because I use it to answer all of you, and the people who run me; no other chat."
+    " What you tell me in private never appears here. /memory, /forget and /undo are for this group's administrators"
+    " and for my owner."
 )
 _MEMORY = N_(", and the facts and wishes that I learn from them")
 
@@ -149,30 +149,30 @@ SEND_TIMEOUT_SECONDS = 5.0
 
 MAX_ASKED_OWNERS = 3
 """Maximum number of users in TELEGRAM_ALLOWED_IDS who are asked about a stranger if the bot has no owner."""
-_WELCOME = N_("Welcome! This bot is yours now, and nobody else can use that code. Write to me!")
+_WELCOME = N_("Welcome! This bot is yours now, and the code can't be used again. Write to me!")
 _WRONG_CODE = N_(
-    "This bot is private, and that code does not open it. If it is yours, run `mneme setup` for a fresh one; "
-    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+    "This bot is private, and that code isn't valid. If the bot is yours, run `mneme setup` for a new code; otherwise"
+    " ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
 )
 _MOVED = N_(
-    "Telegram gave the group {former} a new id, {present}. I go on there with all that I know of it; so that the "
-    "settings say so too, put {present} into TELEGRAM_ALLOWED_IDS in the place of {former}."
+    "Telegram gave the group {former} a new id, {present}. I still work there and know everything about it. Please"
+    " update the settings too: replace {former} with {present} in TELEGRAM_ALLOWED_IDS."
 )
 _REFUSED = N_(
-    "For {duration} (hours, minutes, seconds) Telegram refused my token, as it does while a server of its kind starts "
-    "or something on the way fails. That is over: what was written to me meanwhile comes now."
+    "Telegram rejected my token for {duration} (hours, minutes, seconds), as happens while a self-hosted server starts"
+    " or a connection fails. It works again, and I'll answer the messages from that time now."
 )
 _REPLICA_OLD = N_(
-    "The replica of what I remember is {duration} old (hours, minutes, seconds): if this machine burned now, all since "
-    "then would be lost. `mneme doctor` on the machine says why."
+    "The replica of my memory is {duration} old (hours, minutes, seconds): if this machine failed now, everything"
+    " since then would be lost. Run `mneme doctor` on the machine to see why."
 )
 _NOT_LET_IN = N_(
-    "I am private, and this group is not let in yet. For me to answer here, my owner has to put {group} into "
-    "TELEGRAM_ALLOWED_IDS and to restart me."
+    "I'm private, and this group isn't allowed to use me yet. Before I can answer here, my owner has to add {group} to"
+    " TELEGRAM_ALLOWED_IDS and restart me."
 )
 _STRANGER = N_(
-    "This bot is private. If it is yours, send /start followed by the code that `mneme setup` shows; "
-    "otherwise ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+    "This bot is private. If the bot is yours, send /start followed by the code that `mneme setup` shows; otherwise"
+    " ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
 )
 
 
@@ -278,7 +278,9 @@ class AccessControl:
                 member = await self.bot.get_chat_member(get_chat_id(arrival.address), user)
         except TelegramError as error:
             log.warning("group_unknown", reason=describe_error(error))
-            raise GroupUnknown(_("Telegram does not say who looks after this group: try again in a moment.")) from error
+            raise GroupUnknown(
+                _("Telegram didn't tell me who the administrators of this group are: try again in a moment.")
+            ) from error
         return member.status in (ChatMemberStatus.OWNER, ChatMemberStatus.ADMINISTRATOR)
 
     async def is_owner(self, user: int) -> bool:

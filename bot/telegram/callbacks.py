@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 MAX_SHOWN_MESSAGES = 1_000
 _GONE = N_("This button has expired: send the command instead, /help lists them.")
 _TOO_LATE = N_("This button has expired: ask again.")
-_BEFORE = N_("That is done already.")
-_NOT_YOURS = N_("In a group such a button is for its administrators, or for whoever asked.")
+_BEFORE = N_("That's already done.")
+_NOT_YOURS = N_("In a group, only administrators and the person who asked can use this button.")
 _NOT_LET_IN = N_("This bot is private.")
 _UNREAD = N_("That button didn't work: send the command instead, /help lists them.")
 

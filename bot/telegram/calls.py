@@ -374,7 +374,9 @@ class TelegramFiles:
                         break
                     pause = to_send_failure(error).pause if isinstance(error, RetryAfter) else 0
                     await backoff.wait(at_least=min(pause, MAX_FETCH_PAUSE_SECONDS))
-        raise MediaUnreadable(_("I could not fetch {name} from Telegram: send /retry in a moment.", name=_(media.name)))
+        raise MediaUnreadable(
+            _("I couldn't download {name} from Telegram: send /retry in a moment.", name=_(media.name))
+        )
 
     async def _download(self, media: Media) -> bytes:
         file = await self._bot.get_file(media.file.file_id)
@@ -387,7 +389,7 @@ def _create_too_large_error(media: Media) -> MediaUnreadable:
     size = f" ({media.file.size / 1024 / 1024:.0f} MB)" if media.file.size else ""
     return MediaUnreadable(
         _(
-            "{name} is larger than the 20 MB that Telegram lets bots fetch: send a smaller one, or a part.",
+            "{name} is larger than the 20 MB that Telegram lets bots download: send a smaller file, or a part of it.",
             name=f"{_(media.name)}{size}",
         )
     )

@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 MAX_ATTEMPTS = 3
 """Maximum number of attempts to send an answer that may not have arrived. Telegram accepts one per query."""
 _CUT = "\n[...]"
-_NO_COMMANDS = N_("Commands work only where I am a member: send them to me in private.")
+_NO_COMMANDS = N_("Commands work only in chats where I'm a member: send them to me in private.")
 
 
 class GuestMode:

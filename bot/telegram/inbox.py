@@ -41,15 +41,17 @@ SWEEP_INTERVAL_SECONDS = 5.0
 MAX_RETRY_PAUSE_SECONDS = 300.0
 """Maximum number of seconds before an unfinished item is tried again."""
 _ANONYMOUS = N_(
-    "You write in the name of a group or a channel, so I can't know who you are: write to me as yourself. An "
-    'administrator of a group can do so with "Remain anonymous" switched off.'
+    "You're writing as a group or a channel, so I can't tell who you are: write to me as yourself. If you're a group"
+    ' administrator, turn off "Remain anonymous" first.'
 )
-_LOST = N_("I was restarted while I worked on this, and of a private talk nothing is kept: send it again.")
+_LOST = N_(
+    "I was restarted while I was working on this, and nothing is saved in a private conversation: send it again."
+)
 _COMMANDS_ALONE = N_(
-    "In a message that nobody else here sees I take commands only, since what is said here is remembered for the whole "
-    "group: write to me in private."
+    "In a message that only you can see I accept only commands, because I remember what is said here for the whole"
+    " group: write to me in private."
 )
-_TOO_LATE = N_("I had read that message before you edited it: send it again to have the new version answered.")
+_TOO_LATE = N_("I read that message before you edited it: send it again to get an answer to the new version.")
 
 
 @dataclass(slots=True)

@@ -28,12 +28,11 @@ from memory.runtime.menu_cache import MenuCache
 log = structlog.get_logger(__name__)
 
 DESCRIPTION = N_(
-    "I remember what we talk about. /memory shows what I keep; you can correct it, undo it "
-    "with /undo and have it forgotten with /forget. I belong to one person, who decides who "
-    "else may use me."
+    "I remember what we talk about. /memory shows what I know; you can correct it, undo changes with /undo and delete"
+    " it with /forget. I belong to one person, who decides who else can use me."
 )
 """Text of an empty chat with the bot."""
-SHORT_DESCRIPTION = N_("A private assistant that remembers, and whose memory you can see and correct.")
+SHORT_DESCRIPTION = N_("A private assistant with a memory that you can see and correct.")
 """Text of the bot's profile."""
 PAGE_LABEL = N_("Memory")
 _EPHEMERAL = "is_ephemeral"

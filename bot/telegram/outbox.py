@@ -45,8 +45,8 @@ CLOSING_SECONDS = 5.0
 UNKNOWN_MESSAGE = ""
 """Id of a message that has probably arrived, although Telegram's answer was unreadable."""
 _FOR_NOBODY_ELSE = N_(
-    "That answer was for you alone, and Telegram no longer lets me show it so: ask again from the menu of commands, or "
-    "make me an administrator of this group."
+    "That answer was only for you, and Telegram no longer lets me show it that way: ask again from the command menu,"
+    " or make me an administrator of this group."
 )
 STOPPED = "stopped by its reader"
 

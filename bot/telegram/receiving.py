@@ -43,8 +43,8 @@ _MAX_HELD_UPDATES = 200
 # After other errors, as from the database or the disk, it isn't confirmed, and Telegram sends it again.
 _OF_ITS_CONTENT = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 _UNREADABLE = N_(
-    "I couldn't read your last message: Telegram sent a kind that I don't know yet (update "
-    "{number}). Please say it in plain words."
+    "I couldn't read your last message: Telegram sent a type that I don't know yet (update {number}). Please send it"
+    " as text."
 )
 
 

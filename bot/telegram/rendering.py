@@ -304,7 +304,9 @@ async def with_caption(markdown: str, document: Document) -> list[Part]:
     if document.is_voice:
         return [VoiceNote(document.content)]
     caption = render(markdown, MAX_CAPTION_UNITS)[0]
-    refused = _("This chat takes no files: let me send them here, or run `mneme export` on the machine that I run on.")
+    refused = _(
+        "I'm not allowed to send files in this chat: allow it, or run `mneme export` on the machine that runs me."
+    )
     return [File(document.content, refused, document.name, caption)]
 
 

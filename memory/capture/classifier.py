@@ -107,7 +107,7 @@ def load_classifier() -> StatementClassifier:
     line, _, packed = WEIGHTS.read_bytes().partition(b"\n")
     header, unpacked = json.loads(line), array.array("b", zlib.decompress(packed))
     if len(unpacked) != BUCKETS + len(CaptureKind) * KIND_BUCKETS:
-        raise ValueError(f"{WEIGHTS.name} holds {len(unpacked)} weights: fit it anew (benchmarks/fit_capture.py).")
+        raise ValueError(f"{WEIGHTS.name} has {len(unpacked)} weights: fit it again (benchmarks/fit_capture.py).")
     starts = range(BUCKETS, len(unpacked), KIND_BUCKETS)
     return StatementClassifier(
         Header(**header), unpacked[:BUCKETS], [unpacked[start : start + KIND_BUCKETS] for start in starts]

@@ -35,9 +35,9 @@ _TYPED = """\
 The user typed these lines: keep each of them as it is.
 """
 _EMPTY = N_("it was left empty")
-_NOT_SHORTER = N_("it became no shorter")
-_TOO_SHORT = N_("too much of it was lost")
-_LOST_TYPED = N_("lines that you typed were lost")
+_NOT_SHORTER = N_("it wasn't shorter")
+_TOO_SHORT = N_("too much was lost")
+_LOST_TYPED = N_("lines that you wrote were lost")
 
 
 class Compression:
@@ -108,7 +108,7 @@ class Compression:
         self._warned[owner] = now
         size = len(memory.encode())
         return _(
-            "MEMORY.md is too long ({size} bytes of {most}), and the model's shorter version was refused: {why}.",
+            "MEMORY.md is too long ({size} of {most} bytes), and I rejected the model's shorter version: {why}.",
             size=size,
             most=self._limit,
             why=_(why),

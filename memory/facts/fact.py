@@ -48,13 +48,13 @@ class Doubt(StrEnum):
     """Why a fact is not confirmed, as a text for the user. It is translated when it is shown."""
 
     NOT_CHECKED = N_("I have not checked it yet")
-    NO_SOURCE = N_("you did not say so in these words")
+    NO_SOURCE = N_("you didn't say it in these words")
     NOT_AFFIRMED = N_("I said it, and you didn't confirm it")
-    FOREIGN_WORDS = N_("part of it was written by somebody else")
+    FOREIGN_WORDS = N_("someone else wrote part of it")
     UNCLEAR = N_("it may not follow from what you said")
     CONTRADICTED = N_("it seems to contradict what you said")
     IMPORTED = N_("imported from another program")
-    OUTDATED = N_("you may have corrected it since")
+    OUTDATED = N_("you may have corrected it later")
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ async def _reinforce(change: Change, entry: Entry, former: Entry | None, new: Ne
 async def _find_replaceable(change: Change, name: str) -> Entry:
     former = await change.get(name)
     if former.superseded_by is not None:
-        raise MemoryRefused(_("{name} was superseded already: replace the one that took its place.", name=former.name))
+        raise MemoryRefused(_("{name} was already replaced: change the newer memory instead.", name=former.name))
     if former.kind not in TYPED_KINDS:
         article = "an" if former.kind[0] in "aeiou" else "a"
         raise MemoryRefused(f"{former.name} is {article} {former.kind}, which no memory replaces: change it instead.")
@@ -202,7 +202,7 @@ def _clean_steps(steps: Sequence[str]) -> list[str]:
     if not plain:
         raise MemoryRefused("A workflow needs steps: say what is done, one after the other.")
     if len(plain) > MAX_STEPS:
-        raise MemoryRefused(f"A workflow has at most {MAX_STEPS} steps, and this one has {len(plain)}: split it.")
+        raise MemoryRefused(f"A workflow can have at most {MAX_STEPS} steps, and this one has {len(plain)}: split it.")
     return plain
 
 

@@ -102,6 +102,6 @@ class Sharing:
 
     async def _require_family(self, owner: str) -> None:
         if not self.enabled:
-            raise MemoryRefused(_("Nothing is shared here: the bot's owner has to set MEMORY_SCOPE=family for that."))
+            raise MemoryRefused(_("Sharing is off: the bot's owner can turn it on with MEMORY_SCOPE=family."))
         if not await self.includes(owner):
-            raise MemoryRefused(_("This chat is no part of the family: the bot's owner can change that by /letin."))
+            raise MemoryRefused(_("This chat isn't part of the family: the bot's owner can change that with /letin."))

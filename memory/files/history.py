@@ -47,7 +47,7 @@ class HistoryFiles:
         """Return entries with all words of a query, newest first, shortened. Raises MemoryRefused for a bad query."""
         if not query.strip() or len(query) > MAX_QUERY_CHARS:
             raise MemoryRefused(
-                _("A search in the history takes a text of 1 to {most} characters.", most=MAX_QUERY_CHARS)
+                _("A search in the history needs a text of 1 to {most} characters.", most=MAX_QUERY_CHARS)
             )
         return await asyncio.to_thread(_find_matching, self._files.get_folder(owner), query.casefold().split(), limit)
 

@@ -92,7 +92,11 @@ class MarkdownFiles:
         size = _count_bytes(text)
         if size > max(self._cap, _count_bytes(former)):
             raise MemoryRefused(
-                _("MEMORY.md would grow to {size} bytes of {most}: remove something first.", size=size, most=self._cap)
+                _(
+                    "MEMORY.md would grow to {size} bytes, and the limit is {most}: remove something first.",
+                    size=size,
+                    most=self._cap,
+                )
             )
         # A secret that a person has written into the file must not block other changes.
         if (secret := find_secret(text)) and not find_secret(former):
@@ -104,7 +108,9 @@ class MarkdownFiles:
         if await self.read_long_term(owner) == text:
             return
         if not await self.rewrite_long_term(owner, expected=expected, text=text):
-            raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
+            raise MemoryRefused(
+                _("Nothing was undone, because MEMORY.md was edited after that change: correct it by hand.")
+            )
 
     async def count_notes(self, owner: str, now: datetime) -> tuple[int, int]:
         memory = await self.read(owner, now)
@@ -124,7 +130,9 @@ class MarkdownFiles:
             except StoreError as error:
                 # An unreadable file must not prevent answers.
                 log.warning("memory_file_unreadable", file=name, reason=error.loggable)
-                unreadable.append(_("{file} can't be read and was left out: check what it is and whose.", file=name))
+                unreadable.append(
+                    _("{file} can't be read and was left out: check its type and permissions.", file=name)
+                )
                 return ""
 
         recent = [(day, read_note(f"{day.isoformat()}.md")) for day in days]
@@ -248,7 +256,7 @@ def read_text(path: Path, errors: str = "replace") -> str:
         return ""
     except OSError as error:
         raise StoreError(
-            _("{file} can't be read ({reason}): check what it is and whose.", file=path.name, reason=error.strerror)
+            _("{file} can't be read ({reason}): check its type and permissions.", file=path.name, reason=error.strerror)
         ) from error
 
 

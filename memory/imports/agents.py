@@ -74,7 +74,7 @@ class OpenClawReader:
         for name in source.find_by_suffix(".md"):
             text = source.read_text(name)
             if PurePosixPath(name).name == "DREAMS.md":
-                yield SkippedItem(N_("notes that are no memories"))
+                yield SkippedItem(N_("notes that aren't memories"))
             elif marks := [*_OBSERVED.finditer(text)]:
                 yield from _parse_observations(text, marks)
             else:
@@ -110,7 +110,7 @@ def _parse_observations(text: str, marks: list[re.Match[str]]) -> Iterator[Item]
     for mark, end in zip(marks, ends, strict=True):
         at = parse_moment(mark["day"])
         if mark["status"] not in (None, "active"):
-            yield SkippedItem(N_("memories that another one has replaced"))
+            yield SkippedItem(N_("memories that were replaced"))
             continue
         yield from _parse_memories(text[mark.end() : end], at)
 

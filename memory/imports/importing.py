@@ -56,12 +56,12 @@ _Known = dict[str, dict[str, list[Part]]]
 
 T = TypeVar("T")
 _PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"
-UNDONE = N_("The import was undone while it ran: nothing more is imported.")
+UNDONE = N_("The import was undone while it was running, so it has stopped.")
 _BATCH_PIECES = 50
 """Maximum number of pieces that are read in one call of a thread."""
 _MAX_READER_THREADS = 1
 """A second thread would double the delay of every step of a turn."""
-_TOO_COMPLEX = N_("{file} is nested deeper, or has longer values, than an export does: nothing was imported.")
+_TOO_COMPLEX = N_("{file} has more nesting or longer values than a real export: nothing was imported.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class ForeignImport:
     ) -> ImportDone:
         """Write the batches of pieces that `advance` returns. The report counts them as they are read."""
         async with self._ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
-            text = _("An import from {program} has begun.", program=report.program)
+            text = _("An import from {program} has started.", program=report.program)
             record = await change.add(NewEntry(text, stem="import", topic=report.program, author=Author.IMPORT))
         assert change.number is not None, "an entry was added"  # noqa: S101  # states what a change does
         writing = _Writing(session, report.program, record, change.number)
@@ -262,7 +262,11 @@ def _detect_reader(source: ImportSource, zone: ZoneInfo) -> Reader:
     if source.has_too_complex:
         raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name))
     raise ImportRefused(
-        _("{file} is no export that I know ({known}): nothing was imported.", file=source.path.name, known=_PROGRAMS)
+        _(
+            "{file} isn't an export that I can read ({known}): nothing was imported.",
+            file=source.path.name,
+            known=_PROGRAMS,
+        )
     )
 
 

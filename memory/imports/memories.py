@@ -29,7 +29,7 @@ class Mem0Reader:
             for item in source.read_items(name, "results.item"):
                 text = item.get("memory") if isinstance(item, dict) else None
                 if not isinstance(text, str) or not text.strip():
-                    yield SkippedItem(N_("memories without words"))
+                    yield SkippedItem(N_("memories without text"))
                     continue
                 at = item.get("updated_at") or item.get("created_at")
                 yield ImportedMemory(text.strip(), parse_moment(at) if isinstance(at, str) else None)
@@ -106,4 +106,4 @@ def _parse_facts(row: object) -> Iterator[Item]:
     elif row.get("type") == "relation":
         yield ImportedMemory(f"{row.get('from')} {row.get('relationType')} {row.get('to')}")
     else:
-        yield SkippedItem(N_("lines of another kind"))
+        yield SkippedItem(N_("other lines"))

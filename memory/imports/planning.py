@@ -29,8 +29,8 @@ CHARS_PER_WRITE = 20_000
 MEMORIES_PER_WRITE = 20
 MAX_ITEMS = 200_000
 """Maximum number of conversations and memories in one import. Their ids are in memory while it runs."""
-DIFFERS = N_("conversations that have changed since they were imported")
-CANT_BE_KEPT = N_("memories that can't be kept as they are")
+DIFFERS = N_("conversations that changed after they were imported")
+CANT_BE_KEPT = N_("memories that can't be stored as they are")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ def plan_pieces(
         if len(seen) > MAX_ITEMS:
             raise ImportRefused(
                 _(
-                    "The file holds more than {n} conversations and memories: nothing was imported. Send it in parts.",
+                    "The file contains more than {n} conversations and memories: nothing was imported. Send it in"
+                    " parts.",
                     n=format_number(MAX_ITEMS),
                 )
             )

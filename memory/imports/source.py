@@ -59,7 +59,7 @@ DETECTING_PATHS = frozenset(
 """The paths in JSON documents by which readers detect their exports. No others are stored."""
 BROKEN = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
 """The errors that reading a damaged, encrypted or foreign file raises, in the archive or in a reader."""
-_TOO_MANY = N_("{file} holds more files than an export does: nothing was imported.")
+_TOO_MANY = N_("{file} contains more files than a real export: nothing was imported.")
 
 
 class ImportSource:
@@ -100,7 +100,7 @@ class ImportSource:
         with self.open(name) as file:
             content = file.read(MAX_TEXT_BYTES + 1)
         if len(content) > MAX_TEXT_BYTES:
-            raise ImportRefused(_("{file} is too large for a text: nothing was imported.", file=name))
+            raise ImportRefused(_("{file} is too large for a text file: nothing was imported.", file=name))
         return content.decode("utf-8-sig")
 
     def read_head(self, name: str) -> str:
@@ -246,9 +246,13 @@ def _list_members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
     """Yield the names of the members that may be read. Raises ImportRefused if they unpack to too much."""
     members = [member for member in archive.infolist() if not member.is_dir()]
     if sum(member.file_size for member in members) > MAX_BYTES or len(members) > MAX_PARTS:
-        raise ImportRefused(_("{file} unpacks to more than an export does: nothing was imported.", file=path.name))
+        raise ImportRefused(
+            _("{file} is larger than a real export when unpacked: nothing was imported.", file=path.name)
+        )
     for member in members:
         if member.file_size > HARMLESS_BYTES and member.file_size > MAX_RATIO * max(1, member.compress_size):
-            raise ImportRefused(_("{file} unpacks to more than an export does: nothing was imported.", file=path.name))
+            raise ImportRefused(
+                _("{file} is larger than a real export when unpacked: nothing was imported.", file=path.name)
+            )
         if stays_inside(member.filename) and is_plain(member):
             yield member.filename

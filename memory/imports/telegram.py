@@ -58,10 +58,10 @@ def _read_chat(source: ImportSource, name: str, id_path: str, message_path: str)
 
 def _parse_message(data: Any) -> ImportedMessage | SkippedItem:  # parsed JSON
     if data.get("type") != "message":
-        return SkippedItem(N_("notices of the messenger"))
+        return SkippedItem(N_("service messages"))
     text = _parse_text(data.get("rich_message", data.get("text"))).strip()
     if not text:
-        return SkippedItem(N_("photos, recordings and other messages without words"))
+        return SkippedItem(N_("photos, recordings and other messages without text"))
     at = parse_timestamp(int(data["date_unixtime"]))
     source = data.get("forwarded_from")
     text = f"[from {source}] {text}" if isinstance(source, str) and source else text

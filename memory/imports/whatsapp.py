@@ -72,15 +72,19 @@ class WhatsAppReader:
         order = detect_day_order(written.day for written in _parse_messages(source.read_lines(name)))
         if order is None:
             raise ImportRefused(
-                _("{file} has dates that can't be read: nothing was imported. Is it as WhatsApp wrote it?", file=name)
+                _(
+                    "{file} has dates that I can't read: nothing was imported. Send the file exactly as WhatsApp"
+                    " exported it.",
+                    file=name,
+                )
             )
         chat: ChatParts | None = None
         for written in _parse_messages(source.read_lines(name)):
             if written.speaker is None:
-                yield SkippedItem(N_("notices of the messenger"))
+                yield SkippedItem(N_("service messages"))
                 continue
             if not written.text.strip() or _LEFT_OUT.fullmatch(written.text.strip()):
-                yield SkippedItem(N_("photos, recordings and other messages without words"))
+                yield SkippedItem(N_("photos, recordings and other messages without text"))
                 continue
             at = require_plausible(datetime(*_order_date(written.day, order), *written.time, tzinfo=self._zone))
             # Identified by its first message, since the file name depends on the phone.

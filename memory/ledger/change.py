@@ -250,7 +250,7 @@ class Change:
         """Let the family read a current entry. `by` is the name of the person who shares it. Raises MemoryRefused."""
         if not await self.is_current(entry):
             raise MemoryRefused(
-                _("{name} can't be shared: only what is confirmed, and not replaced, is.", name=entry.name)
+                _("{name} can't be shared: share a memory that is confirmed and wasn't replaced.", name=entry.name)
             )
         await self._set(entry.id, {"shared_at": self._now, "shared_by": by})
         return await self._get_by_id(entry.id)
@@ -294,7 +294,7 @@ class Change:
             return
         entry = await self._find_first("e.id = ?", proposal.entry)
         if entry is None:
-            raise MemoryRefused(_("What this was about is gone: there is nothing to do."))
+            raise MemoryRefused(_("This memory no longer exists: there is nothing to do."))
         match proposal.action:
             case Action.WRITE:
                 await self.rewrite(entry, proposal.value, steps=proposal.steps or None)

@@ -59,7 +59,9 @@ class EntryStore:
         async with self._ledger.change(owner, Operation.WRITE, Author.USER) as change:
             entry = await change.get(name)
             if entry.steps:
-                raise MemoryRefused(_("{name} has steps: tell me in your words how it is done now.", name=entry.name))
+                raise MemoryRefused(
+                    _("{name} has several steps: tell me in your own words how it is done now.", name=entry.name)
+                )
             edited = await change.rewrite(entry, content, quote="")
             return edited if edited.unconfirmed is None else await change.confirm(edited)
 
@@ -85,7 +87,7 @@ class EntryStore:
         async with self._ledger.change(owner, Operation.CONFIRM, author) as change:
             entry = await change.get(name)
             if entry.unconfirmed is None:
-                raise MemoryRefused(_("{name} is confirmed already: there is nothing to do.", name=entry.name))
+                raise MemoryRefused(_("{name} is already confirmed: there is nothing to do.", name=entry.name))
             return await change.confirm(entry)
 
     async def confirm_imported(self, owner: str) -> tuple[int, int | None]:
@@ -127,7 +129,11 @@ class EntryStore:
             return await self.get(first, name)
         if len(owners) > 1:
             raise MemoryRefused(
-                _("Several owners have {name!r}: name one of {owners}.", name=name, owners=", ".join(owners))
+                _(
+                    "Several owners have a memory called {name!r}: choose one of {owners}.",
+                    name=name,
+                    owners=", ".join(owners),
+                )
             )
         return holding[0]
 

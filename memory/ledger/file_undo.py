@@ -37,7 +37,9 @@ class FileChange:
             return text  # The change was never written because of a crash.
         reverted = self._restore_entries(_revert(shown, self.before, self.after))
         if reverted == shown and self.before != self.after:
-            raise MemoryRefused(_("MEMORY.md was edited since that change: correct it by hand, nothing was undone."))
+            raise MemoryRefused(
+                _("Nothing was undone, because MEMORY.md was edited after that change: correct it by hand.")
+            )
         return reverted
 
     def _restore_entries(self, text: str) -> str:

@@ -204,7 +204,7 @@ class Ledger:
         except OSError as error:
             raise StoreError(
                 _(
-                    "MEMORY.md can't be written ({reason}): see to it, its next change makes up for it.",
+                    "MEMORY.md can't be written ({reason}): fix this, and the next change will bring it up to date.",
                     reason=error.strerror,
                 )
             ) from error

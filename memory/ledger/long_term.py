@@ -34,7 +34,7 @@ class LongTermMemory:
         """Delete the line with that digest. Return its text and the number of the change. Raises MemoryRefused."""
         line = next((line for line in await self.read_lines(owner) if compute_line_digest(line) == digest), None)
         if line is None:
-            raise MemoryRefused(_("That line of MEMORY.md is gone, or says something else by now: see /memory."))
+            raise MemoryRefused(_("That line of MEMORY.md was deleted or changed: see /memory."))
         return strip_list_marker(line), await self._change(owner, author, removing_line(line))
 
     async def append(self, owner: str, text: str, author: Author) -> int | None:
@@ -50,7 +50,9 @@ class LongTermMemory:
 
         def edit(text: str) -> str:
             if text.strip() != before.strip():
-                raise MemoryRefused(_("MEMORY.md was changed meanwhile: load it again, then make your change."))
+                raise MemoryRefused(
+                    _("MEMORY.md has changed since you loaded it: load it again, then make your change.")
+                )
             return after
 
         return await self._change(owner, Author.USER, edit)
@@ -61,4 +63,4 @@ class LongTermMemory:
                 await change.edit_file(edit)
             if change.is_written:
                 return change.number
-        raise MemoryRefused(_("MEMORY.md is being edited again and again: try it once more in a moment."))
+        raise MemoryRefused(_("MEMORY.md keeps being edited: try again in a moment."))

@@ -110,13 +110,13 @@ def replacing(part: str, replacement: str) -> Callable[[str], str]:
         if count != 1:
             raise MemoryRefused(
                 ngettext(
-                    "{part} stands {n} time in MEMORY.md: give a part that stands there once.",
-                    "{part} stands {n} times in MEMORY.md: give a part that stands there once.",
+                    "{part} appears {n} time in MEMORY.md: give a part that appears exactly once.",
+                    "{part} appears {n} times in MEMORY.md: give a part that appears exactly once.",
                     count,
                     part=_quote(part),
                 )
                 if count
-                else _("{part} stands nowhere in MEMORY.md: give a part that stands there once.", part=_quote(part))
+                else _("{part} doesn't appear in MEMORY.md: give a part that appears exactly once.", part=_quote(part))
             )
         before, after = text.split(part)
         if replacement or part.endswith("\n"):

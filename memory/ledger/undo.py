@@ -36,7 +36,7 @@ States = Mapping[int, str | None]
 MEMORY_FILE = "MEMORY.md"
 UNDO_PERIOD = timedelta(days=30)
 MEMORIES_PER_WRITE = 50
-BUILT_ON = N_("That was changed again since: /undo starts with the newest change.")
+BUILT_ON = N_("That was changed again later: /undo starts with the newest change.")
 _HALF_UNDONE = (
     "SELECT o.name, c.batch FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.operation = 'import'"
     " AND c.entry_id <> 0 GROUP BY c.batch HAVING count(c.undone_at) BETWEEN 1 AND count(*) - 1"

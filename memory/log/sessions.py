@@ -284,7 +284,7 @@ async def open_conversation(connection: aiosqlite.Connection, session_id: str, n
         if not sessions:
             raise StoreError(
                 _(
-                    "There is no session {session}: it was deleted meanwhile; write again to begin anew.",
+                    "There is no session {session} any more, because it was deleted: write again to start a new one.",
                     session=session_id,
                 )
             )

@@ -37,9 +37,9 @@ _SPAN = re.compile(r"(?P<number>[0-9]{1,5})\s*(?P<unit>[mhdw])[a-z]*", re.IGNORE
 # Refusals of operations that a reminder's state doesn't allow.
 _NOT_NOW = {
     ReminderState.OFFERED: N_("Reminder {id} isn't set yet: /reminders lists the open ones."),
-    ReminderState.WAITING: N_("Reminder {id} is still to come: /reminders lists the open ones."),
-    ReminderState.TELLING: N_("Reminder {id} is on its way to you: /reminders lists the open ones."),
-    ReminderState.TOLD: N_("Reminder {id} was delivered already: /reminders lists the open ones."),
+    ReminderState.WAITING: N_("Reminder {id} isn't due yet: /reminders lists the open ones."),
+    ReminderState.TELLING: N_("Reminder {id} is being delivered: /reminders lists the open ones."),
+    ReminderState.TOLD: N_("Reminder {id} was already delivered: /reminders lists the open ones."),
     ReminderState.FAILED: N_("Reminder {id} could not be delivered: /reminders lists the open ones."),
     ReminderState.DONE: N_("Reminder {id} is done: /reminders lists the open ones."),
     ReminderState.CANCELLED: N_("Reminder {id} is cancelled: /reminders lists the open ones."),
@@ -93,7 +93,7 @@ class Reminders:
         language: str = SOURCE,
     ) -> Reminder:
         if Address.parse(session_id).channel == GUEST:  # The bot can't start a conversation there.
-            raise MemoryRefused(_("I can't remind anybody in a chat that I am no member of: ask me in private."))
+            raise MemoryRefused(_("I can't send reminders in a chat where I'm not a member: ask me in private."))
         async with self._database.transaction() as connection:
             number = await get_or_create_owner_id(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))
@@ -138,7 +138,7 @@ class Reminders:
             if next_at is None or next_at <= self._clock():
                 next_at = reminder.rule.find_next(self._clock()) if reminder.is_recurring else None
             if next_at is None:
-                raise MemoryRefused(_("The hour of this reminder has passed meanwhile: ask for another one."))
+                raise MemoryRefused(_("The time of this reminder has already passed: ask for a new one."))
             await connection.execute("UPDATE reminders SET session_id = ? WHERE id = ?", (session_id, reminder.id))
             return await self._change(connection, reminder, ReminderState.WAITING, next_at)
 
@@ -196,12 +196,12 @@ def parse_snooze(text: str) -> timedelta:
     match = _SPAN.fullmatch(text.strip())
     length = timedelta(**{_UNITS[match["unit"].lower()]: int(match["number"])}) if match else timedelta()
     if not timedelta() < length <= MAX_SNOOZE:
-        raise MemoryRefused(_("A reminder can be put off by a time such as 10m, 2h or 1d, up to a year."))
+        raise MemoryRefused(_("A reminder can be snoozed for a time such as 10m, 2h or 1d, up to a year."))
     return length
 
 
 def _create_clock_notice(zone: ZoneInfo) -> Notice:
-    text = _("Times here are in {zone}. If that isn't yours, /timezone changes it.", zone=zone.key)
+    text = _("Times here are in {zone}. If that isn't your time zone, change it with /timezone.", zone=zone.key)
     return Notice(text, ((Button(_("Change time zone"), "/timezone"),),))
 
 
@@ -252,14 +252,14 @@ async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: 
     if row[0] >= most:
         raise MemoryRefused(
             ngettext(
-                "{n} reminder is waiting already: cancel some first (/reminders lists them).",
-                "{n} reminders are waiting already: cancel some first (/reminders lists them).",
+                "You already have {n} reminder: cancel some first (/reminders lists them).",
+                "You already have {n} reminders: cancel some first (/reminders lists them).",
                 most,
             )
             if state is ReminderState.WAITING
             else ngettext(
-                "{n} reminder is offered already: cancel some first (/reminders lists them).",
-                "{n} reminders are offered already: cancel some first (/reminders lists them).",
+                "{n} reminder is already suggested: cancel some first (/reminders lists them).",
+                "{n} reminders are already suggested: cancel some first (/reminders lists them).",
                 most,
             )
         )
@@ -269,7 +269,7 @@ async def _get(connection: aiosqlite.Connection, owner: str, number: int) -> Rem
     rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
     for row in rows:
         return reminder_from_row(row)
-    raise MemoryRefused(_("There is no reminder {id}: /reminders lists them all.", id=number))
+    raise MemoryRefused(_("There is no reminder {id}: /reminders lists all reminders.", id=number))
 
 
 async def _in_state(
@@ -278,7 +278,9 @@ async def _in_state(
     """Return the owner's reminder `12` or `#12`. Raise MemoryRefused if its state is not among `states`."""
     parsed = parse_reference(number)
     if parsed is None:
-        raise MemoryRefused(_("{text!r} is no number of a reminder: /reminders lists them.", text=number.strip()[:40]))
+        raise MemoryRefused(
+            _("{text!r} isn't the number of a reminder: /reminders lists them.", text=number.strip()[:40])
+        )
     reminder = await _get(connection, owner, parsed)
     if reminder.state not in states:
         raise MemoryRefused(_(_NOT_NOW[reminder.state], id=reminder.id))

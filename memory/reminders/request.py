@@ -54,7 +54,8 @@ def validate_text(text: str) -> str:
         raise MemoryRefused("A reminder needs a text: say what it is about.")
     if len(usable) > MAX_TEXT_CHARS:
         raise MemoryRefused(
-            f"A reminder's text has at most {MAX_TEXT_CHARS} characters, and this has {len(usable):,}: shorten it."
+            f"A reminder's text can have at most {MAX_TEXT_CHARS} characters, and this one has {len(usable):,}:"
+            " shorten it."
         )
     refuse_secret(usable)
     return usable
@@ -70,7 +71,7 @@ def _parse_moment(when: str, now: datetime, zone: ZoneInfo) -> tuple[datetime, d
         at = (read if read.tzinfo is not None else read.replace(tzinfo=zone)).astimezone(UTC)
         is_far = abs(at - now) > MAX_AHEAD
     except (ValueError, OverflowError) as error:
-        raise MemoryRefused(f"{when.strip()[:40]!r} is no time that can be read: {expected}.") from error
+        raise MemoryRefused(f"{when.strip()[:40]!r} isn't a valid time: {expected}.") from error
     if not re.search(r"\d[T ]\d", when):  # A date alone would mean midnight.
         raise MemoryRefused(f"{when.strip()[:40]!r} has no hour: {expected}.")
     if is_far:
@@ -84,7 +85,7 @@ def _parse_days(days: str) -> tuple[int, ...]:
     for word in re.findall(r"\w+", days.lower()):
         named = [number for number, name in enumerate(WEEKDAYS) if len(word) > 1 and name.lower().startswith(word)]
         if len(named) != 1:
-            raise MemoryRefused(f"{word[:40]!r} is no day of the week: write days as in 'mon, wed, fri'.")
+            raise MemoryRefused(f"{word[:40]!r} isn't a day of the week: write days like 'mon, wed, fri'.")
         results.update(named)
     return tuple(sorted(results))
 

@@ -136,7 +136,7 @@ class Vectors:
         if len(lengths) > 1:
             raise EmbedderError(
                 f"The embedder gives vectors of {' and '.join(sorted(map(str, lengths)))} numbers: if its model has "
-                "changed, run `mneme reindex`, which has them all made anew."
+                "changed, run `mneme reindex`, which creates them all again."
             )
         rows: list[dict[str, object]] = []
         for unembedded, vector in made:

@@ -191,8 +191,8 @@ class Database:
         if emptied[0]:  # SQLite reports a busy database in the result row instead of an error.
             raise StoreError(
                 _(
-                    "another program still reads the database, whose log keeps the words till then: end it and try"
-                    " again."
+                    "another program is still using the database, so the deleted text remains in its log: close that"
+                    " program and try again."
                 )
             )
 

@@ -106,9 +106,9 @@ async def get_entry(read: Read, owner_id: int | None, name: str) -> Entry:
     called = name.strip()[:MAX_NAME_CHARS]
     if near:
         raise MemoryRefused(
-            _("I remember nothing called {name!r}: did you mean {near}?", name=called, near=", ".join(near))
+            _("I don't remember anything called {name!r}: did you mean {near}?", name=called, near=", ".join(near))
         )
-    raise MemoryRefused(_("I remember nothing called {name!r}: /memory shows what there is.", name=called))
+    raise MemoryRefused(_("I don't remember anything called {name!r}: /memory shows what I remember.", name=called))
 
 
 async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: str, new: NewEntry, now: str) -> int:
@@ -214,7 +214,10 @@ def validate_name(name: str) -> str:
         raise MemoryRefused(_("A name can't be empty."))
     if _NUMBER.fullmatch(make_name_key(usable)):
         raise MemoryRefused(
-            _("A name can't be {name}: that is how memories are numbered. Choose one with a letter in it.", name=usable)
+            _(
+                "A name can't be {name}, because numbers are used for memories: choose a name with a letter in it.",
+                name=usable,
+            )
         )
     if len(usable) > MAX_NAME_CHARS:
         raise MemoryRefused(
@@ -232,11 +235,11 @@ def validate_content(content: str) -> str:
     """Return a content as it is stored. Raise MemoryRefused if it is empty, too long or contains a secret."""
     usable = make_storable(content).replace("\x00", "").strip()
     if not usable:
-        raise MemoryRefused(_("There is nothing to remember in an empty text: say what it should hold."))
+        raise MemoryRefused(_("I can't remember an empty text: write what the memory should say."))
     if len(usable) > MAX_CONTENT_CHARS:
         raise MemoryRefused(
             _(
-                "An entry holds at most {most} characters, and this has {has}: shorten it.",
+                "A memory can have at most {most} characters, and this one has {has}: shorten it.",
                 most=format_number(MAX_CONTENT_CHARS),
                 has=format_number(len(usable)),
             )

@@ -28,7 +28,7 @@ from memory.store.schema import INDEXES, NEWEST_FORMAT, explain_unreadable
 log = structlog.get_logger(__name__)
 
 LOCK_TIMEOUT_SECONDS = 10
-RESTORE = "restore it from a backup with `mneme restore`; it is left as it is."
+RESTORE = "restore a backup with `mneme restore`. I haven't changed the file."
 LOOSE = "pages that belong to no table"
 _LOOSE_PAGES = re.compile(
     r"(\*\*\* in database main \*\*\*\s*)?((Page \d+( is|:) never used|(Main f|F)reelist: .*)(\n|$))+$"

@@ -24,14 +24,14 @@ def validate_scope(scope: str | None) -> str | None:
     if len(pattern) > MAX_SCOPE_CHARS:
         raise MemoryRefused(
             _(
-                "A scope has at most {most} characters, and this one has {has}.",
+                "A scope can have at most {most} characters, and this one has {has}: shorten it.",
                 most=MAX_SCOPE_CHARS,
                 has=format_number(len(pattern)),
             )
         )
     if not pattern.isprintable() or not _is_closed(pattern):
         raise MemoryRefused(
-            _("{text!r} is no pattern of paths: write one such as src/api/** or docs/*.md.", text=pattern)
+            _("{text!r} isn't a path pattern: write one such as src/api/** or docs/*.md.", text=pattern)
         )
     if (secret := find_secret(pattern)) is not None:
         raise MemoryRefused(

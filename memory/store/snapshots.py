@@ -32,7 +32,7 @@ def require_sound(path: Path) -> None:
         verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if verdict != "ok":
         raise StoreError(
-            f"{path} is damaged ({verdict}): restore it from a backup with `mneme restore`; it is left as it is."
+            f"{path} is damaged ({verdict}): restore a backup with `mneme restore`. I haven't changed the file."
         )
 
 

@@ -43,5 +43,5 @@ def _parse_days(text: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
         else:
             following = date(first.year + 1, 1, 1)
     except (ValueError, OverflowError) as error:
-        raise WrongDate(f'"{text.strip()}" is no date: write it as 2026-02-28, 2026-02 or 2026') from error
+        raise WrongDate(f'"{text.strip()}" isn\'t a date: write it as 2026-02-28, 2026-02 or 2026') from error
     return datetime.combine(first, time(), zone), datetime.combine(following, time(), zone)

@@ -154,7 +154,7 @@ def open_archive(path: Path, *, max_parts: int | None = None, max_bytes: int | N
         for child in path.rglob("*"):
             # A link could include a file from elsewhere, and a pipe never ends.
             if child.is_symlink() or not (child.is_file() or child.is_dir()):
-                raise StoreError(f"{child} is no file of an export: nothing was changed; remove it if you know it.")
+                raise StoreError(f"{child} isn't part of an export: nothing was changed; remove it if you know it.")
         yield path
         return
     try:
@@ -162,7 +162,7 @@ def open_archive(path: Path, *, max_parts: int | None = None, max_bytes: int | N
             parts = [part for part in archive.infolist() if not part.is_dir()]
             for part in parts:
                 if not (is_plain(part) and stays_inside(part.filename)):
-                    raise StoreError(f"{path} is refused: {part.filename!r} in it is a link or leads elsewhere.")
+                    raise StoreError(f"{path} was rejected: {part.filename!r} in it is a link or points outside of it.")
             too_many = max_parts is not None and len(parts) > max_parts
             too_large = max_bytes is not None and sum(part.file_size for part in parts) > max_bytes
             if len({part.filename for part in parts}) < len(parts) or too_many or too_large:
@@ -186,7 +186,7 @@ def read_manifest(path: Path, source: Source) -> Manifest:
     """Read an archive's manifest. Raise StoreError if it is missing or invalid."""
     place = source / MANIFEST
     if not place.is_file():
-        raise StoreError(f"{path} holds no whole backup or export: name what `mneme backup` or `mneme export` wrote.")
+        raise StoreError(f"{path} isn't a complete backup or export: give one from `mneme backup` or `mneme export`.")
     try:
         with place.open("rb") as file:
             text = file.read(_MAX_MANIFEST_BYTES + 1)
@@ -205,7 +205,7 @@ def require_listed(path: Path, source: Source, manifest: Manifest) -> None:
         None,
     )
     if DATABASE not in names or names != set(manifest.files) or odd is not None:
-        raise StoreError(f"{path} is no whole backup (it does not hold what its manifest lists): nothing was changed.")
+        raise StoreError(f"{path} is incomplete (files in its manifest are missing): nothing was changed.")
 
 
 def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None = None) -> None:
@@ -222,7 +222,7 @@ def extract(path: Path, source: Source, manifest: Manifest, folder: Path | None 
                 written.flush()
                 os.fsync(written.fileno())
         if found != part:
-            raise StoreError(f"{path} is damaged ({name} is not what it was): nothing was changed.")
+            raise StoreError(f"{path} is damaged ({name} was changed): nothing was changed.")
 
 
 def list_parts(source: Source, name: str = "") -> Iterator[str]:

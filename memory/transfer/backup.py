@@ -60,7 +60,7 @@ class Backup:
                 made.replace(target)
                 sync_to_disk(target.parent)
         except OSError as error:
-            raise StoreError(f"{target} can't be written ({error.strerror}): name another place.") from error
+            raise StoreError(f"{target} can't be written ({error.strerror}): choose another place.") from error
         except UnicodeEncodeError as error:
             raise StoreError(f"A file in {self._files} has an unreadable name: rename {error.object!r}.") from error
         return manifest
@@ -92,13 +92,13 @@ class Backup:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise StoreError(f"{target} can't be written ({error.strerror}): name another place.") from error
+            raise StoreError(f"{target} can't be written ({error.strerror}): choose another place.") from error
         if stat.S_ISDIR(mode):
             raise StoreError(f"{target} is a folder: name a file, or use --rotate.")
         try:
             read_backup_manifest(target)
         except StoreError as error:
-            raise StoreError(f"{target} exists and is no backup: name another file.") from error
+            raise StoreError(f"{target} already exists and isn't a backup: choose another file.") from error
 
     def _write(self, made: Path, copy: Path) -> Manifest:
         copy_database(self._database, copy)

@@ -84,13 +84,13 @@ class Exporter:
             with_secrets: Include keys and passwords in texts, instead of `[secret]`.
         """
         if owner is not None and not await self._database.value("SELECT 1 FROM owners WHERE name = ?", (owner,)):
-            raise StoreError(f"There is nothing of {owner}: name an owner as `mneme memory list` shows it.")
+            raise StoreError(f"{owner} has no data: choose an owner from `mneme memory list`.")
         try:
             await asyncio.to_thread(_make_empty, folder, self._root)
             rows = await self._write(FolderTarget(folder), owner, with_secrets=with_secrets)
             await asyncio.to_thread(make_private, folder)
         except OSError as error:
-            raise StoreError(f"{folder} can't be written ({error.strerror}): name another folder.") from error
+            raise StoreError(f"{folder} can't be written ({error.strerror}): choose another folder.") from error
         return rows
 
     async def export_zip(self, owner: str, max_bytes: int) -> bytes:
@@ -101,7 +101,7 @@ class Exporter:
                 await self._write(target, owner, with_secrets=False)
         except OSError as error:
             raise StoreError(
-                f"A file of memory can't be read ({error.strerror}): see to its owner and mode."
+                f"A file of the memory can't be read ({error.strerror}): check its owner and permissions."
             ) from error
         return file.getvalue()
 
@@ -222,7 +222,7 @@ def _make_empty(folder: Path, root: Path) -> None:
         raise StoreError(f"{folder} is inside of what is exported: name a folder elsewhere.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if any(folder.iterdir()):
-        raise StoreError(f"{folder} is not empty: name a new folder.")
+        raise StoreError(f"{folder} is not empty: choose a new folder.")
     folder.chmod(0o700)  # An existing folder may have been readable by others.
 
 

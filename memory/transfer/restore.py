@@ -75,7 +75,7 @@ class Restore:
     def run(self, archive: Path, *, replace: bool) -> RestoreResult:
         """Restore a backup. Existing data is moved aside with `replace`, else StoreError is raised."""
         if not archive.exists():
-            raise StoreError(f"There is no {archive}: name the file that `mneme backup` wrote.")
+            raise StoreError(f"There is no {archive}: give a file that `mneme backup` wrote.")
         manifest = read_backup_manifest(archive)
         if (reason := explain_unreadable(str(archive), manifest.schema_version)) is not None:
             raise StoreError(reason)
@@ -98,7 +98,7 @@ class Restore:
         """
         lease = asyncio.run(replica.read_lease())
         if lease is None:
-            raise StoreError(f"There is no replica at {replica.place.url}: name what REPLICA_URL was.")
+            raise StoreError(f"There is no replica at {replica.place.url}: give the former REPLICA_URL.")
         last_write = asyncio.run(replica.find_newest_write(lease.number))
         is_alive = last_write is not None and self._clock() - last_write < MAX_WRITE_GAP
         if last_write is not None and is_alive and take_over and not replace:
@@ -130,7 +130,7 @@ class Restore:
     def _lock_folder(self, *, replace: bool) -> Iterator[None]:
         with lock_data_dir(self._folder):
             if self.is_occupied and not replace:
-                raise StoreError(f"{self._folder} is not empty: add --yes to replace what is there, or use --into DIR.")
+                raise StoreError(f"{self._folder} is not empty: add --yes to replace its contents, or use --into DIR.")
             try:
                 yield
             except OSError as error:

@@ -125,7 +125,7 @@ class LocalEmbedder:
                 raise EmbedderError(_NO_AVX2 if is_old_processor else _NO_ANSWER)
             self._restart_idle_timer()
         if "error" in answer:
-            raise EmbedderError(f"{NAME} can't be used ({answer['error']}): install its package anew, {GET_MODELS}.")
+            raise EmbedderError(f"{NAME} can't be used ({answer['error']}): reinstall its package, {GET_MODELS}.")
         return answer
 
     async def _discard(self) -> int | None:

@@ -27,7 +27,7 @@ class Model:
     def __init__(self, engine: str, model: str, digest: str) -> None:
         with Path(model).open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                raise ValueError(f"{model} is not the file that it should be")
+                raise ValueError(f"{model} is the wrong file")
         library = ctypes.CDLL(engine)
         library.e5_load.restype, library.e5_load.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
         library.e5_dim.restype, library.e5_dim.argtypes = ctypes.c_int, [ctypes.c_void_p]

@@ -178,12 +178,15 @@ class EmbeddedServer:
         """Return a sentence that says why a request got no answer."""
         child = self._child
         if child is None:
-            return _("{model} was stopped while it was at work: try /retry.", model=self.model.name)
+            return _("{model} was stopped while it was working: try /retry.", model=self.model.name)
         with contextlib.suppress(subprocess.TimeoutExpired):  # Connections close a moment before the process exits.
             await asyncio.to_thread(child.process.wait, _DEATH_SECONDS)
         status = child.process.returncode
         if status is None:
-            return _("{model} hung up without an answer, but still runs: try /retry.", model=self.model.name)
+            return _(
+                "{model} closed the connection without an answer, but is still running: try /retry.",
+                model=self.model.name,
+            )
         if reason := explain_engine_failure(status, ""):
             return reason
         if status == -signal.SIGKILL and child.was_killed_for_memory:
@@ -191,7 +194,9 @@ class EmbeddedServer:
         if _OUT_OF_MEMORY.search(child.read_log_tail()):
             return self._explain_no_memory()
         if status == -signal.SIGKILL:
-            return _("The process of {model} was killed from outside: /retry starts it again.", model=self.model.name)
+            return _(
+                "{model} was killed by the system or by another program: /retry starts it again.", model=self.model.name
+            )
         how = signal.strsignal(-status) if status < 0 else _("status {status}", status=status)
         return _(
             "{model} crashed ({how}): /retry starts it again; if that happens often, choose another model with"
@@ -227,7 +232,7 @@ class EmbeddedServer:
         if not path.is_file():
             raise EmbeddedModelError(
                 _(
-                    "The weights of {model} are not at {path}: fetch them with `mneme model pull`.",
+                    "The weights of {model} are not at {path}: download them with `mneme model pull`.",
                     model=name,
                     path=path,
                 )
@@ -236,8 +241,7 @@ class EmbeddedServer:
         if size != self.model.size_bytes:
             raise EmbeddedModelError(
                 _(
-                    "{path} has {size} bytes instead of the {wanted} of {model}: fetch it afresh with"
-                    " `mneme model pull`.",
+                    "{path} has {size} bytes, but {model} has {wanted}: download it again with `mneme model pull`.",
                     path=path,
                     size=size,
                     wanted=self.model.size_bytes,
@@ -270,7 +274,7 @@ class EmbeddedServer:
 
     def _explain_no_memory(self) -> str:
         return _(
-            "There is not enough memory for {model}, which takes about {size} GB: free some, or choose a smaller model"
+            "There is not enough memory for {model}, which needs about {size} GB: free some, or choose a smaller model"
             " with `mneme setup`.",
             model=self.model.name,
             size=f"{self.model.resident_bytes / 1e9:.1f}",
@@ -298,8 +302,8 @@ class EmbeddedServer:
         logged = _LOGGED_ERROR.search(log)
         reason = logged.group(1) if logged else error or _("its process ended with status {status}", status=status)
         return _(
-            "{model} could not be loaded from {path} ({reason}): check the file, and fetch it afresh if it is damaged,"
-            " with `mneme model pull`.",
+            "{model} couldn't be loaded from {path} ({reason}): check the file, and if it is damaged, download it"
+            " again with `mneme model pull`.",
             model=self.model.name,
             path=self.weights,
             reason=reason.strip().rstrip("."),

@@ -83,8 +83,8 @@ def explain_engine_failure(status: int | None, text: str) -> str | None:
         package = _DEBIAN_PACKAGES.get(library)
         if package is None:
             return _(
-                "The embedded model needs the shared library {library}: install the package of your system that brings"
-                " it, then try again.",
+                "The embedded model needs the shared library {library}: install the system package that contains it,"
+                " then try again.",
                 library=library,
             )
         return _("The embedded model needs {package}: run apt-get install {package}, then try again.", package=package)

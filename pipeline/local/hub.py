@@ -142,7 +142,7 @@ def _build_headers(url: str) -> dict[str, str]:
     token = os.environ.get("HF_TOKEN", "").strip()
     if token and _get_origin(url) == _get_origin(get_hub_endpoint()):
         if not (token.isascii() and token.isprintable() and " " not in token):
-            raise HubError("HF_TOKEN is no token", "copy it again from the settings of your account, or unset it")
+            raise HubError("HF_TOKEN isn't a token", "copy it again from the settings of your account, or unset it")
         headers["Authorization"] = f"Bearer {token}"
     return headers
 

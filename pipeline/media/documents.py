@@ -74,7 +74,7 @@ class DocumentReader:
         except TimeoutError:
             raise MediaUnreadable(
                 _(
-                    "{name} took longer than {seconds} seconds to read: send the pages that matter.",
+                    "{name} took longer than {seconds} seconds to read: send only the important pages.",
                     name=name,
                     seconds=f"{self._seconds:g}",
                 )
@@ -90,11 +90,11 @@ class DocumentReader:
             answer = {"error": "broken"}
         if answer.get("error") == "locked":
             raise MediaUnreadable(
-                _("{name} opens with a password only, so I can't read it; send it without one.", name=name)
+                _("{name} is protected with a password, so I can't read it: send it without one.", name=name)
             )
         if "error" in answer:
             raise MediaUnreadable(
-                _("{name} is damaged, or too large to read: save it anew as PDF and send that.", name=name)
+                _("{name} is damaged or too large to read: save it as a PDF again and send that.", name=name)
             )
         return answer["pages"], answer["count"]
 
@@ -107,7 +107,7 @@ def _build_from_pages(name: str, pages: list[str], count: int) -> Document:
             parts.append(Part(f"page {number}" if len(cut) == 1 else f"page {number}, {at} of {len(cut)}", text))
     if not parts:
         raise MediaUnreadable(
-            _("{name} has pictures of its pages and no text in it: send the pages as photos.", name=name)
+            _("{name} contains only pictures of its pages and no text: send the pages as photos.", name=name)
         )
     about = "1 page" if count == 1 else f"{count:,} pages"
     return Document(about if len(pages) == count else f"{about}, of which I read {len(pages):,}", tuple(parts))
@@ -118,9 +118,9 @@ def _build_from_text(name: str, content: bytes) -> Document:
     if text is None:
         if is_other_image(content):
             raise MediaUnreadable(
-                _("{name} is no picture that I can look at: send it as a photo, not as a file.", name=name)
+                _("{name} isn't a picture that I can open: send it as a photo, not as a file.", name=name)
             )
-        raise MediaUnreadable(_("I can't read {name}: of documents I read text of every kind, and PDF.", name=name))
+        raise MediaUnreadable(_("I can't read {name}: I can read text files of any kind, and PDF.", name=name))
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if not text:  # The file may contain only a byte order mark.
         raise MediaUnreadable(_("{name} is empty.", name=name))

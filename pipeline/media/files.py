@@ -46,7 +46,7 @@ class MediaSources:
         if fetch is None:
             raise MediaUnreadable(
                 _(
-                    "{name} was sent over {channel}, which does not run here.",
+                    "{name} was sent over {channel}, which isn't running here.",
                     name=media.name,
                     channel=media.file.channel,
                 )
@@ -69,13 +69,13 @@ def is_other_image(content: bytes) -> bool:
 def explain_no_vision(model: str, name: str | None = None) -> str:
     if name is None:
         return _(
-            "The model {model} does not see pictures, so I could not look at the picture: say what is in it, or have"
-            " LLM_MODEL set to a model that sees.",
+            "The model {model} can't see pictures, so I couldn't look at the picture: say what is in it, or have"
+            " LLM_MODEL set to a model that can.",
             model=model,
         )
     return _(
-        "The model {model} does not see pictures, so I could not look at {name}: say what is in it, or have LLM_MODEL"
-        " set to a model that sees.",
+        "The model {model} can't see pictures, so I couldn't look at {name}: say what is in it, or have LLM_MODEL set"
+        " to a model that can.",
         model=model,
         name=name,
     )
@@ -86,13 +86,13 @@ def to_model_image(media: Media, content: bytes) -> Image:
     mime_type = detect_image_type(content)
     if mime_type is None:
         raise MediaUnreadable(
-            _("{name} is no picture that I can look at: send it as a photo, not as a file.", name=media.name)
+            _("{name} isn't a picture that I can open: send it as a photo, not as a file.", name=media.name)
         )
     if len(content) > MAX_IMAGE_BYTES:
         raise MediaUnreadable(
             _(
-                "{name} is a picture of {size} MB, and models take {most}: send it as a photo, which Telegram makes"
-                " smaller.",
+                "{name} is a picture of {size} MB, and models accept at most {most} MB: send it as a photo, which"
+                " Telegram makes smaller.",
                 name=media.name,
                 size=f"{len(content) / 1e6:.1f}",
                 most=f"{MAX_IMAGE_BYTES / 1e6:.1f}",
@@ -153,7 +153,7 @@ class Transcriber:
             raise MediaUnreadable(_explain(error, media, self._model)) from None
         text = str(getattr(transcription, "text", None) or "").strip()  # The SDK doesn't validate responses.
         if not text:
-            raise MediaUnreadable(_("I heard no words in {name}: say it again, or write it.", name=media.name))
+            raise MediaUnreadable(_("I didn't hear any words in {name}: say it again, or write it.", name=media.name))
         return text
 
     async def close(self) -> None:
@@ -171,14 +171,14 @@ def _explain(error: Exception, media: Media, model: str) -> str:
     import openai
 
     if isinstance(error, openai.APITimeoutError):
-        text = N_("I could not listen to {name}: {model} took too long; send /retry, or write it.")
+        text = N_("I couldn't listen to {name}: {model} took too long; send /retry, or write it.")
     elif isinstance(error, openai.APIConnectionError):
-        text = N_("I could not listen to {name}: what hears for me can't be reached; send /retry, or write it.")
+        text = N_("I couldn't listen to {name}: the speech recognition can't be reached; send /retry, or write it.")
     elif isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError | openai.NotFoundError):
         text = N_(
-            "I could not listen to {name}: {model} is refused there; check LLM_TRANSCRIPTION_MODEL,"
+            "I couldn't listen to {name}: the server rejected {model}; check LLM_TRANSCRIPTION_MODEL,"
             " LLM_TRANSCRIPTION_BASE_URL and the key."
         )
     else:
-        text = N_("I could not listen to {name}: {model} did not take it; send /retry, or write it.")
+        text = N_("I couldn't listen to {name}: {model} didn't accept it; send /retry, or write it.")
     return _(text, name=media.name, model=model)

@@ -180,15 +180,15 @@ class MediaReader:
         if seen > room:
             read.refused.append(
                 ngettext(
-                    "I could look at {seen} of {n} picture at once, which is what {model} has room for: send fewer.",
-                    "I could look at {seen} of {n} pictures at once, which is what {model} has room for: send fewer.",
+                    "I could look at only {seen} of {n} picture, because {model} has no room for more: send fewer.",
+                    "I could look at only {seen} of {n} pictures, because {model} has no room for more: send fewer.",
                     seen,
                     seen=room,
                     model=budget.model,
                 )
                 if room
                 else _(
-                    "I could look at no more pictures at once, which is what {model} has room for: send fewer.",
+                    "I couldn't look at any more pictures, because {model} has no room for them: send fewer.",
                     model=budget.model,
                 )
             )
@@ -218,8 +218,8 @@ class MediaReader:
             why = str(error)
         except TimeoutError:
             why = ngettext(
-                "{name} took longer than {n} second to fetch and to read: try /retry.",
-                "{name} took longer than {n} seconds to fetch and to read: try /retry.",
+                "{name} took longer than {n} second to download and read: try /retry.",
+                "{name} took longer than {n} seconds to download and read: try /retry.",
                 FILE_TIMEOUT_SECONDS,
                 name=media.name,
             )
@@ -287,7 +287,7 @@ class MediaReader:
             if not self.transcriber.is_enabled:
                 raise MediaUnreadable(
                     _(
-                        "I can't listen to {name}, since no model for that is set: write it, or have"
+                        "I can't listen to {name}, because no speech recognition is set up: write it, or have"
                         " LLM_TRANSCRIPTION_MODEL set.",
                         name=media.name,
                     )

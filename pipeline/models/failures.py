@@ -13,42 +13,45 @@ def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelErro
     status = complaint.status
     if complaint.is_filter:
         return ContentRefused(
-            _("The provider's content filter refuses this ({reason}): say it differently.", reason=complaint.reason)
+            _("The provider's content filter blocked this ({reason}): say it differently.", reason=complaint.reason)
         )
     if complaint.is_overflow:
         return ContextOverflow(
-            _("This conversation is larger than the model {model} can read: try /compact.", model=model)
+            _("This conversation is longer than the model {model} can read: try /compact.", model=model)
         )
     if complaint.is_no_credit:
         return ModelError(
             _("The account at {where} has no credit left: top it up, or change OPENAI_API_KEY.", where=where)
         )
     if status in (401, 403):
-        return ModelError(_("The model at {where} refuses the key: check OPENAI_API_KEY.", where=where))
+        return ModelError(_("The model at {where} rejected the key: check OPENAI_API_KEY.", where=where))
     if status == 404:
         return ModelError(
             _(
-                "The model {model} is not known at {where}: check LLM_MODEL and OPENAI_BASE_URL.",
+                "The model {model} wasn't found at {where}: check LLM_MODEL and OPENAI_BASE_URL.",
                 model=model,
                 where=where,
             )
         )
     if status in (429, 529):
         return ModelError(
-            _("The model at {where} takes no more requests for now: wait a moment, then /retry.", where=where)
+            _("The model at {where} is getting too many requests: wait a moment, then send /retry.", where=where)
         )
     if status is None:
         return ModelError(
-            _("The model {model} failed in its answer ({reason}): try /retry.", model=model, reason=complaint.reason)
+            _(
+                "The model {model} failed while it was answering ({reason}): try /retry.",
+                model=model,
+                reason=complaint.reason,
+            )
         )
     if status >= 500:
         return ModelError(
-            _("The model at {where} answered with error {status}: try /retry later.", where=where, status=status)
+            _("The model at {where} returned error {status}: try /retry later.", where=where, status=status)
         )
     return RequestRejected(
         _(
-            "The model at {where} refuses the request ({reason}): try /retry, or /new to go on without this"
-            " conversation.",
+            "The model at {where} rejected the request ({reason}): try /retry, or /new to start a new conversation.",
             where=where,
             reason=complaint.reason,
         )
@@ -59,7 +62,10 @@ def explain_loading(cause: Exception, where: str, seconds: float) -> ModelError:
     """Return the error for a server that was not ready after `seconds`."""
     if is_refused_connection(cause):
         return ModelError(
-            _("Nothing answers at {where}: check OPENAI_BASE_URL, and that the model's server runs.", where=where)
+            _(
+                "No server answers at {where}: check OPENAI_BASE_URL, and that the model's server is running.",
+                where=where,
+            )
         )
     return ModelError(
         _(
@@ -75,11 +81,11 @@ def explain_error(error: Exception, model: str, where: str, seconds: float) -> M
     import openai
 
     if isinstance(error, NotAModel):
-        return ModelError(_("At {where} a web page answers, and no model: check OPENAI_BASE_URL.", where=where))
+        return ModelError(_("There is a web page at {where}, but no model: check OPENAI_BASE_URL.", where=where))
     if isinstance(error, openai.APITimeoutError | TimeoutError):
         return ModelError(
             _(
-                "The model {model} did not answer within {seconds} seconds: try /retry.",
+                "The model {model} didn't answer within {seconds} seconds: try /retry.",
                 model=model,
                 seconds=f"{round(seconds, 1):g}",
             )
@@ -87,8 +93,9 @@ def explain_error(error: Exception, model: str, where: str, seconds: float) -> M
     if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith("httpx"):
         return ModelError(
             _(
-                "The model at {where} can't be reached, or it hung up: check OPENAI_BASE_URL and the network.",
+                "The model at {where} can't be reached, or it closed the connection: check OPENAI_BASE_URL and the"
+                " network.",
                 where=where,
             )
         )
-    return ModelError(_("The model {model} sent something that can't be read: try /retry.", model=model))
+    return ModelError(_("The model {model} sent an answer that can't be read: try /retry.", model=model))

@@ -234,7 +234,7 @@ class OpenAIModel:
                     raise
                 keep_alive()
                 if request.on_wait is not None:
-                    await request.on_wait(_("waiting for the model, which is being loaded"))
+                    await request.on_wait(_("waiting for the model to load"))
                 await asyncio.sleep(min(get_loading_pause(attempt), remaining, silence / 2))
                 keep_alive()
                 attempt += 1

@@ -149,7 +149,10 @@ class ModelRouter(WrappedModel):
     async def _check_limits(self, request: ModelRequest) -> None:
         if request.session_id and await self._usage.has_used_up(request.session_id):
             raise DailyLimitReached(
-                _("This chat has used what it may in a day: it goes on after midnight, or the bot's owner allows more.")
+                _(
+                    "This chat has reached its daily limit: write again after midnight, or ask the bot's owner to raise"
+                    " the limit."
+                )
             )
         if self._daily_limit is not None and await self._usage.count_tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
@@ -207,7 +210,7 @@ class ModelChoice:
         with contextlib.suppress(StoreError):  # The disk may be full. The notice is repeated then.
             await self.choose(chat, None)
         return self.usual, _(
-            "The model {gone}, which was chosen here, is not configured any more: I talk with {usual} again.",
+            "The model {gone}, which was chosen here, is no longer available: I'm using {usual} again.",
             gone=gone,
             usual=self.usual.name,
         )

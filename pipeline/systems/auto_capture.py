@@ -49,11 +49,11 @@ from pipeline.turn import Turn
 
 _Plan = tuple[Capture, list[Entry]]
 
-_NOT_KEPT = N_("Not noted: nothing is kept of a private talk; send /new to end it, then say it again.")
+_NOT_KEPT = N_("Not noted: nothing is saved in a private conversation; send /new to end it, then say it again.")
 
-_NOT_SHARED = N_("Noted for this chat alone, which is no part of the family: {content} (/undo takes it back)")
+_NOT_SHARED = N_("Noted for this chat only, because it isn't part of the family: {content} (/undo takes it back)")
 
-_A_LIST = N_("This looks like a list of memories. /import takes them in, for you to confirm; /undo takes them back.")
+_A_LIST = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
 
 MAX_OFFERED_MEMORIES = 3
 """Limit for the memories offered for deletion if the user asks to forget something or says that an answer is wrong."""
@@ -332,7 +332,7 @@ def _create_notices(
     lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
     lines += [
         Notice(
-            _("Shall I forget this? {content}", content=f"{memory.content} ({memory.forget_command})"),
+            _("Should I forget this? {content}", content=f"{memory.content} ({memory.forget_command})"),
             ((_create_forget_button(memory),),),
         )
         for memory in outcome.to_forget

@@ -45,15 +45,15 @@ class AutoCompaction:
 def _no_summary_text(compacted: CompactionResult) -> str:
     if compacted.archive_name is None:
         return ngettext(
-            "The conversation grew long and no summary could be made: {n} earlier message left my view.",
-            "The conversation grew long and no summary could be made: {n} earlier messages left my view.",
+            "The conversation is long and couldn't be summarised: I can no longer see {n} earlier message.",
+            "The conversation is long and couldn't be summarised: I can no longer see {n} earlier messages.",
             compacted.removed,
         )
     return ngettext(
-        "The conversation grew long and no summary could be made: {n} earlier message left my view and"
-        " is kept as {name}.",
-        "The conversation grew long and no summary could be made: {n} earlier messages left my view and"
-        " are kept as {name}.",
+        "The conversation is long and couldn't be summarised: I can no longer see {n} earlier message, which is saved"
+        " as {name}.",
+        "The conversation is long and couldn't be summarised: I can no longer see {n} earlier messages, which are"
+        " saved as {name}.",
         compacted.removed,
         name=compacted.archive_name,
     )

@@ -59,7 +59,7 @@ class InputSanitizing:
         # Set before any download, so that the message is stored even if the turn is stopped.
         turn.user_messages = _sort_messages(groups_read)
         if not turn.user_messages:
-            raise EmptyMessage(_("There is no text in that message: write me something."))
+            raise EmptyMessage(_("That message has no text: write me something."))
         if any(arrival.attempts >= MAX_ATTEMPTS for arrival in turn.arrivals):
             turn.given_up = True
             log.error("message_given_up", updates=[arrival.inbox_id for arrival in turn.arrivals])

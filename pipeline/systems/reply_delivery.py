@@ -25,7 +25,7 @@ from pipeline.turn import Turn
 log = structlog.get_logger(__name__)
 
 _INTERRUPTED = N_(
-    "I was restarted meanwhile: what was said before in this private talk is gone. It stays private until /new."
+    "I was restarted, so the earlier messages of this private conversation are deleted. It stays private until /new."
 )
 
 
@@ -98,8 +98,8 @@ def _settle_task(turn: Turn) -> TaskResult | None:
     buttons = [Button(_("No more"), command)] if reminder.is_recurring else []
     if is_off:
         text = _(
-            "This task failed {n} times in a row, so it is off. /snooze_{id} tries it again in an hour, and from then"
-            " on as before: {text}",
+            "This task failed {n} times in a row, so I turned it off. /snooze_{id} tries it again in an hour, and then"
+            " continues as before: {text}",
             n=failures,
             id=reminder.id,
             text=reminder.text,

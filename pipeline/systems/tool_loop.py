@@ -111,7 +111,7 @@ class ToolLoop:
         except TimeoutError:
             raise LimitReached(
                 _(
-                    "This took longer than {seconds} seconds and was ended: ask for less at a time, or raise"
+                    "This took longer than {seconds} seconds, so I stopped: ask for less at a time, or raise"
                     " TURN_MAX_SECONDS.",
                     seconds=f"{self.limits.seconds:g}",
                 )
@@ -176,7 +176,7 @@ class ToolLoop:
         except (ModelError, LimitReached, ValidationError):
             wish = ReminderWish(typed[0], None, Repeat.ONCE)
         if wish is not None and wish.when is None:
-            unset = _("No reminder is set yet: name the day and the hour, such as “tomorrow at 9”.")
+            unset = _("No reminder is set yet: tell me the day and time, such as “tomorrow at 9”.")
             turn.notices.append(Notice(unset))
         if wish is None or wish.when is None:
             return None
@@ -218,7 +218,7 @@ class ToolLoop:
                     model=answer.model,
                 )
                 if answer.thought and answer.finish is Finish.LENGTH
-                else _("The model {model} gave an empty answer twice: send /retry or rephrase.", model=answer.model)
+                else _("The model {model} sent an empty answer twice: send /retry or rephrase.", model=answer.model)
             )
         return answer
 
@@ -249,7 +249,10 @@ class ToolLoop:
                     return [*system, *newest], answer
         turn.given_up = True
         raise MessageRefused(
-            _("The provider's content filter refuses this message, so I leave it out from now on: say it differently.")
+            _(
+                "The provider's content filter blocked this message, so I'll leave it out from now on: say it"
+                " differently."
+            )
         )
 
     async def _ask_again(
@@ -269,9 +272,9 @@ class ToolLoop:
         if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
                 ngettext(
-                    "I called the model {n} time without coming to an end: ask in smaller steps, or raise"
+                    "I called the model {n} time without finishing: ask in smaller steps, or raise"
                     " TURN_MAX_MODEL_CALLS.",
-                    "I called the model {n} times without coming to an end: ask in smaller steps, or raise"
+                    "I called the model {n} times without finishing: ask in smaller steps, or raise"
                     " TURN_MAX_MODEL_CALLS.",
                     self.limits.model_calls,
                 )
@@ -304,14 +307,17 @@ class ToolLoop:
             used.last_call = (call.name, call.arguments)
             if used.repeats >= MAX_IDENTICAL_CALLS:
                 raise LimitReached(
-                    _("I went in circles, calling {tool} with the same words: rephrase, or /retry.", tool=call.name)
+                    _(
+                        "I kept calling {tool} with the same input, so I stopped: rephrase, or send /retry.",
+                        tool=call.name,
+                    )
                 )
         if used.tool_calls > self.limits.tool_calls:
             raise LimitReached(
                 ngettext(
-                    "This needed more than {n} tool call and was ended: ask in smaller steps, or raise"
+                    "This needed more than {n} tool call, so I stopped: ask in smaller steps, or raise"
                     " TURN_MAX_TOOL_CALLS.",
-                    "This needed more than {n} tool calls and was ended: ask in smaller steps, or raise"
+                    "This needed more than {n} tool calls, so I stopped: ask in smaller steps, or raise"
                     " TURN_MAX_TOOL_CALLS.",
                     self.limits.tool_calls,
                 )
@@ -393,7 +399,7 @@ def _explain_no_tools(model: str) -> str:
 
 async def _explain_unseen_image(model: ChatModel) -> str:
     if await model.can(Part.IMAGES):
-        return _("The model could not take the picture: send it as a photo, or say what is in it.")
+        return _("The model couldn't read the picture: send it as a photo, or say what is in it.")
     return explain_no_vision(model.name)
 
 

@@ -44,11 +44,11 @@ Days = Annotated[
 
 # The reasons why a reminder is only offered, by the provenance of what the model has read.
 _WHY = {
-    Provenance.TASK: N_("A task asked for this, not you, so I ask first."),
-    Provenance.FILE: N_("What I just read (a file) isn't all yours, so I ask first."),
-    Provenance.WEB: N_("What I just read (text from the web) isn't all yours, so I ask first."),
-    Provenance.FORWARDED: N_("What I just read (a forwarded text) isn't all yours, so I ask first."),
-    Provenance.FOREIGN: N_("What I just read (others' words) isn't all yours, so I ask first."),
+    Provenance.TASK: N_("This came from a task and not from you, so I'm asking first."),
+    Provenance.FILE: N_("I just read text that you didn't write (a file), so I'm asking first."),
+    Provenance.WEB: N_("I just read text that you didn't write (from the web), so I'm asking first."),
+    Provenance.FORWARDED: N_("I just read text that you didn't write (a forwarded message), so I'm asking first."),
+    Provenance.FOREIGN: N_("I just read text that you didn't write (from other people), so I'm asking first."),
 }
 
 
@@ -236,7 +236,7 @@ def could_ask_for_reminder(message: str) -> bool:
 
 
 def _explain_unclear() -> str:
-    return _("I could not tell when to remind you: name the day and the hour, such as “tomorrow at 9”.")
+    return _("I couldn't tell when to remind you: tell me the day and time, such as “tomorrow at 9”.")
 
 
 def _build_examples(today: date) -> tuple[tuple[str, dict[str, object]], ...]:

@@ -293,8 +293,8 @@ async def test_killed_model_is_started_again(server: EmbeddedServer) -> None:
 @pytest.mark.parametrize(
     ("number", "others_killed", "sentence"),
     [
-        (signal.SIGKILL, 0, "The process of smollm2-135m was killed from outside: /retry starts it again."),
-        (signal.SIGKILL, 1, "There is not enough memory for smollm2-135m, which takes about 0.3 GB: free some, or "),
+        (signal.SIGKILL, 0, "smollm2-135m was killed by the system or by another program: /retry starts it again."),
+        (signal.SIGKILL, 1, "There is not enough memory for smollm2-135m, which needs about 0.3 GB: free some, or "),
         (signal.SIGSEGV, 0, "smollm2-135m crashed (Segmentation fault): /retry starts it again; "),
         (signal.SIGILL, 0, "This machine's processor lacks instructions that the embedded model's engine needs: "),
     ],
@@ -371,20 +371,20 @@ async def start_failing(model: LocalModel, path: Path, load_seconds: float = 60)
 
 
 async def test_missing_weights_error_says_how_to_fetch_them(tmp_path: Path) -> None:
-    assert "fetch them with `mneme model pull`" in await start_failing(SMALL_MODEL, tmp_path / "weights.gguf")
+    assert "download them with `mneme model pull`" in await start_failing(SMALL_MODEL, tmp_path / "weights.gguf")
 
 
 async def test_wrong_size_error_says_how_to_fetch_the_file_again(tmp_path: Path) -> None:
     path = tmp_path / "weights.gguf"
     path.write_bytes(b"short")
-    assert "has 5 bytes instead of the 98362432 of smollm2-135m" in await start_failing(SMALL_MODEL, path)
+    assert "has 5 bytes, but smollm2-135m has 98362432" in await start_failing(SMALL_MODEL, path)
 
 
 async def test_invalid_model_file_error_names_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "weights.gguf"
     path.write_bytes(b"garbage" * 100)
     said = await start_failing(replace(SMALL_MODEL, size_bytes=700), path)
-    assert "could not be loaded" in said
+    assert "couldn't be loaded" in said
     assert "invalid magic" in said
     assert "`mneme model pull`" in said
 
@@ -404,7 +404,7 @@ def test_low_memory_error_says_how_much_is_needed(weights: Path) -> None:
         "    print(error)\n"
     )
     assert run_bot(bot, weights).stdout.startswith(
-        b"There is not enough memory for smollm2-135m, which takes about 0.3 GB"
+        b"There is not enough memory for smollm2-135m, which needs about 0.3 GB"
     )
 
 

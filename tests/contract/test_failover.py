@@ -80,7 +80,7 @@ async def test_hanging_first_model_leaves_time_for_the_fallback(
 async def test_hanging_models_are_reported_after_the_timeout_of_one(router: ModelRouter, model: ModelServer) -> None:
     model.otherwise = lambda _: Hangs()
     began = time.monotonic()
-    with pytest.raises(ModelError, match="The model scripted did not answer within 1 seconds"):
+    with pytest.raises(ModelError, match="The model scripted didn't answer within 1 seconds"):
         await router.complete(request())
     assert time.monotonic() - began < TIMEOUT_SECONDS * 1.5
     assert list_asked_models(model) == ["scripted", "spare"]

@@ -274,7 +274,7 @@ def test_gated_repository_is_reported_with_its_page(hub: Hub, tmp_path: Path, mo
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
     assert "it does not accept HF_TOKEN" in read_refusal(tmp_path)
     monkeypatch.setenv("HF_TOKEN", "two words")
-    assert "HF_TOKEN is no token" in read_refusal(tmp_path)
+    assert "HF_TOKEN isn't a token" in read_refusal(tmp_path)
 
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503])

@@ -258,7 +258,7 @@ async def test_documents_left_after_forget_all_are_reported(
         await person.says("My cat is called Murka")
         graph.busy, graph.status = trouble == "busy", 500 if trouble == "down" else 200
         said = await person.says("/forget all confirm")
-        assert "LightRAG still holds what it was sent" in said
+        assert "LightRAG still has what I sent it" in said
         assert await app.database.value("SELECT count(*) FROM messages") == 0
 
 

@@ -115,7 +115,7 @@ async def test_cancelled_request_does_not_shift_later_answers(models: LocalEmbed
 async def test_files_with_a_wrong_hash_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.embedding.embedders._DIGEST", "0" * 64)
     models = LocalEmbedder()
-    with pytest.raises(EmbedderError, match="is not the file that it should be"):
+    with pytest.raises(EmbedderError, match="is the wrong file"):
         await models.embed(["hello"])
     await models.close()
 

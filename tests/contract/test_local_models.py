@@ -62,7 +62,7 @@ async def test_yes_connects_the_server_without_a_download(
     type_input(monkeypatch, "y\n")
     await pull(model, env_file, "qwen3:8b")
     assert "Ollama runs on this machine and has qwen3:8b." in read_output()
-    assert "Use it instead of fetching 1.1 GB?" in read_output()
+    assert "Use it instead of downloading 1.1 GB?" in read_output()
     settings = load_settings(env_file)
     assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "qwen3:8b")
     assert env_file.stat().st_mode & 0o777 == 0o600
@@ -91,8 +91,8 @@ async def test_pull_without_a_terminal_mentions_the_server(
         await pull(model, env_file, *(f"model-{n}" for n in range(9)))
     said = capsys.readouterr().err.splitlines()
     assert said[0] == (
-        "Ollama runs on this machine and has model-0, model-1, model-2, model-3, model-4, model-5 and 3 more. "
-        "`mneme setup` connects it; for now the embedded model is used."
+        "Ollama runs on this machine and has model-0, model-1, model-2, model-3, model-4, model-5 and 3 more."
+        " Connect it with `mneme setup`; for now the embedded model is used."
     )
     assert not env_file.exists()
 

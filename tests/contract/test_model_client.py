@@ -146,10 +146,10 @@ async def test_preload_starts_model_before_the_first_answer(model: ModelServer) 
 @pytest.mark.parametrize(
     ("failure", "sentence"),
     [
-        (Fails(401), "The model at {url} refuses the key: check OPENAI_API_KEY."),
-        (Fails(403), "The model at {url} refuses the key: check OPENAI_API_KEY."),
-        (Fails(404), "The model scripted is not known at {url}: check LLM_MODEL and OPENAI_BASE_URL."),
-        (ShowsPage(), "At {url} a web page answers, and no model: check OPENAI_BASE_URL."),
+        (Fails(401), "The model at {url} rejected the key: check OPENAI_API_KEY."),
+        (Fails(403), "The model at {url} rejected the key: check OPENAI_API_KEY."),
+        (Fails(404), "The model scripted wasn't found at {url}: check LLM_MODEL and OPENAI_BASE_URL."),
+        (ShowsPage(), "There is a web page at {url}, but no model: check OPENAI_BASE_URL."),
         (Fails(402), "The account at {url} has no credit left: top it up, or change OPENAI_API_KEY."),
     ],
 )
@@ -166,9 +166,9 @@ async def test_refusal_is_explained_with_a_remedy(
 @pytest.mark.parametrize(
     ("failure", "sentence"),
     [
-        (Fails(429), "The model at {url} takes no more requests for now: wait a moment, then /retry."),
+        (Fails(429), "The model at {url} is getting too many requests: wait a moment, then send /retry."),
         (Fails(429, code="insufficient_quota"), "The account at {url} has no credit left"),
-        (Fails(500), "The model at {url} answered with error 500: try /retry later."),
+        (Fails(500), "The model at {url} returned error 500: try /retry later."),
     ],
 )
 async def test_overloaded_server_is_asked_three_times(
@@ -209,13 +209,15 @@ async def test_unreachable_endpoint_is_named_in_the_error() -> None:
         async with create_client(url, patience=2) as client:
             with pytest.raises(ModelError) as caught:
                 await client.complete(request())
-    assert str(caught.value) == (f"Nothing answers at {url}: check OPENAI_BASE_URL, and that the model's server runs.")
+    assert str(caught.value) == (
+        f"No server answers at {url}: check OPENAI_BASE_URL, and that the model's server is running."
+    )
 
 
 async def test_silent_server_times_out(model: ModelServer) -> None:
     model.script(Holds(""))
     async with create_client(model.url, patience=0.2) as client:
-        with pytest.raises(ModelError, match=r"did not answer within 0\.2 seconds: try /retry"):
+        with pytest.raises(ModelError, match=r"didn't answer within 0\.2 seconds: try /retry"):
             await client.complete(request())
     await model.wait_for(lambda: model.disconnects == 1)
 
@@ -230,20 +232,20 @@ async def test_stream_interrupted_midway_is_a_cut_off_answer(model: ModelServer,
 
 async def test_stream_interrupted_before_first_word_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Says("", finish=None))
-    with pytest.raises(ModelError, match="can't be reached, or it hung up"):
+    with pytest.raises(ModelError, match="can't be reached, or it closed the connection"):
         await client.complete(request())
 
 
 async def test_stream_without_json_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Garbles())
-    with pytest.raises(ModelError, match="sent something that can't be read"):
+    with pytest.raises(ModelError, match="sent an answer that can't be read"):
         await client.complete(request())
 
 
 async def test_error_inside_a_stream_is_reported(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Streams(({"error": {"message": "the GPU is on fire"}},)))
     with pytest.raises(
-        ModelError, match=r"The model scripted failed in its answer \(the GPU is on fire\): try /retry\."
+        ModelError, match=r"The model scripted failed while it was answering \(the GPU is on fire\): try /retry\."
     ):
         await client.complete(request())
 
@@ -270,7 +272,7 @@ async def test_overflow_messages_of_all_servers_are_recognised(
 
 async def test_rate_limit_in_tokens_is_not_an_overflow(client: OpenAIModel, model: ModelServer) -> None:
     model.script(*[Fails(429, "Rate limit reached: too many tokens per min")] * 3)
-    with pytest.raises(ModelError, match="takes no more requests for now"):
+    with pytest.raises(ModelError, match="is getting too many requests"):
         await client.complete(request())
 
 
@@ -306,7 +308,7 @@ async def test_model_without_tools_is_asked_without_them(client: OpenAIModel, mo
 
 async def test_refusal_of_required_parameter_is_an_error(client: OpenAIModel, model: ModelServer) -> None:
     model.script(Fails(400, "Invalid model", param="model"))
-    with pytest.raises(ModelError, match=r"refuses the request \(Invalid model\)"):
+    with pytest.raises(ModelError, match=r"rejected the request \(Invalid model\)"):
         await client.complete(request())
     assert len(model.requests) == 1
 
@@ -457,7 +459,7 @@ async def test_fallback_model_answers_if_the_first_fails(start: OpenApp, model: 
 async def test_fallback_failure_reports_the_first_failure(start: OpenApp, model: ModelServer) -> None:
     model.script(Fails(401), Fails(404))
     async with start(llm_fallback_model="spare") as app:
-        assert "refuses the key" in await Person(app).says("Hello")
+        assert "rejected the key" in await Person(app).says("Hello")
 
 
 async def test_summaries_are_made_by_the_fast_model(start: OpenApp, model: ModelServer) -> None:
@@ -562,7 +564,7 @@ async def test_daily_token_limit_counts_background_work(start: OpenApp, model: M
         assert "Summarised" in await person.says("/compact 1")
         assert "limit of 500 tokens is used up" in await person.says("And again")
         await person.says("/retry")
-        assert "in extracts, since no model made a summary" in await person.says("/compact 1")
+        assert "No model could write a summary" in await person.says("/compact 1")
     assert len(model.requests) == 3
 
 
@@ -584,6 +586,6 @@ async def test_address_without_v1_is_retried_with_it(model: ModelServer) -> None
 async def test_unknown_model_is_looked_up_below_v1_only_once(model: ModelServer) -> None:
     async with create_client(model.url) as client:
         model.script(Fails(404), Fails(404))
-        with pytest.raises(ModelError, match="is not known at"):
+        with pytest.raises(ModelError, match="wasn't found at"):
             await client.complete(request())
     assert len(model.requests) == 1

@@ -187,7 +187,7 @@ async def test_unrelated_error_removes_no_part_of_the_request(start: OpenApp, mo
     model.otherwise = lambda _: Fails(400, "the request is not to my liking")
     async with start() as app:
         person = Person(app)
-        assert "refuses the request (the request is not to my liking)" in await person.says("Something")
+        assert "rejected the request (the request is not to my liking)" in await person.says("Something")
         model.otherwise = lambda _: Says("Fine.")
         assert await person.says("Something else") == "Fine."
     assert {"tools", "stream_options"} <= model.requests[-1].body.keys()

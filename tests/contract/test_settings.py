@@ -167,10 +167,10 @@ def test_file_of_a_windows_editor_is_read(encoding: str) -> None:
     [
         (
             "TELEGRAM_BOT_TOKN=1",
-            ".env sets TELEGRAM_BOT_TOKN, which no setting is called: did you mean TELEGRAM_BOT_TOKEN?",
+            ".env contains the unknown setting TELEGRAM_BOT_TOKN: did you mean TELEGRAM_BOT_TOKEN?",
         ),
         ("OPENAI_KEY=1", "did you mean OPENAI_API_KEY?"),
-        ("colour=blue", ".env sets colour, which no setting is called: see .env.example for the ones there are."),
+        ("colour=blue", ".env contains the unknown setting colour: see .env.example for all settings."),
     ],
 )
 def test_unknown_name_is_refused_with_the_nearest(line: str, sentence: str) -> None:
@@ -186,60 +186,66 @@ def test_unknown_names_in_the_environment_are_ignored(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("MEMORY_WINDOW=many", "MEMORY_WINDOW is not usable: a whole number is needed."),
-        ("MEMORY_WINDOW=7.5", "MEMORY_WINDOW is not usable: a whole number is needed."),
-        ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not usable: it should be greater than or equal to 2."),
-        ("LLM_TIMEOUT=soon", "LLM_TIMEOUT is not usable: a number is needed."),
-        ("LLM_TIMEOUT=0", "LLM_TIMEOUT is not usable: it should be greater than 0."),
-        ("LLM_TIMEOUT=inf", "LLM_TIMEOUT is not usable: it should be less than or equal to 3600."),
-        ("MEMORY_ENABLED=maybe", "MEMORY_ENABLED is not usable: true or false is needed."),
-        ("MEMORY_SCOPE=all", "MEMORY_SCOPE is not usable: it should be 'chat', 'family' or 'shared'."),
-        ("LOG_LEVEL=loud", "LOG_LEVEL is not usable: it should be 'debug', 'info', 'warning' or 'error'."),
-        ("TIMEZONE=Mars/Base", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),
-        ("TIMEZONE=../etc/passwd", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),
-        ("LIGHTRAG_URL=somewhere", "LIGHTRAG_URL is not usable: an address such as http://localhost:8080 is needed."),
+        ("MEMORY_WINDOW=many", "MEMORY_WINDOW is not valid: use a whole number."),
+        ("MEMORY_WINDOW=7.5", "MEMORY_WINDOW is not valid: use a whole number."),
+        ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not valid: it should be greater than or equal to 2."),
+        ("LLM_TIMEOUT=soon", "LLM_TIMEOUT is not valid: use a number."),
+        ("LLM_TIMEOUT=0", "LLM_TIMEOUT is not valid: it should be greater than 0."),
+        ("LLM_TIMEOUT=inf", "LLM_TIMEOUT is not valid: it should be less than or equal to 3600."),
+        ("MEMORY_ENABLED=maybe", "MEMORY_ENABLED is not valid: use true or false."),
+        ("MEMORY_SCOPE=all", "MEMORY_SCOPE is not valid: it should be 'chat', 'family' or 'shared'."),
+        ("LOG_LEVEL=loud", "LOG_LEVEL is not valid: it should be 'debug', 'info', 'warning' or 'error'."),
+        ("TIMEZONE=Mars/Base", "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv."),
+        ("TIMEZONE=../etc/passwd", "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv."),
+        ("LIGHTRAG_URL=somewhere", "LIGHTRAG_URL is not valid: use an address such as http://localhost:8080."),
         (
             "TELEGRAM_API_URL=localhost:8081",
-            "TELEGRAM_API_URL is not usable: an address that begins with http:// or https:// is needed.",
+            "TELEGRAM_API_URL is not valid: use an address that begins with http:// or https://.",
         ),
-        ("TELEGRAM_PROXY=proxy", "TELEGRAM_PROXY is not usable: an address such as http://localhost:3128 is needed."),
+        ("TELEGRAM_PROXY=proxy", "TELEGRAM_PROXY is not valid: use an address such as http://localhost:3128."),
         (
             "MNEME_DATA_DIR=~nobody-of-that-name/data",
-            "MNEME_DATA_DIR is not usable: there is no home folder for the ~ in it: give the whole path.",
+            "MNEME_DATA_DIR is not valid: there is no home folder for ~: give the absolute path.",
         ),
         (
             "MEMORY_TYPE_WEIGHTS=policy",
-            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+            "MEMORY_TYPE_WEIGHTS is not valid: give kinds with their weights, such as policy=2,fact=0.8.",
         ),
         (
             "MEMORY_TYPE_WEIGHTS=policy=2=3",
-            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+            "MEMORY_TYPE_WEIGHTS is not valid: give kinds with their weights, such as policy=2,fact=0.8.",
         ),
         (
             "MEMORY_TYPE_WEIGHTS=policy=much",
-            "MEMORY_TYPE_WEIGHTS is not usable: kinds with their weights are needed, such as policy=2,fact=0.8.",
+            "MEMORY_TYPE_WEIGHTS is not valid: give kinds with their weights, such as policy=2,fact=0.8.",
         ),
         (
             "MEMORY_TYPE_WEIGHTS=note=2",
             (
-                "MEMORY_TYPE_WEIGHTS is not usable: only these kinds have a weight: architecture, decision, fact,"
+                "MEMORY_TYPE_WEIGHTS is not valid: only these kinds have a weight: architecture, decision, fact,"
                 " pitfall, policy, preference, workflow."
             ),
         ),
-        ("MEMORY_TYPE_WEIGHTS=fact=0", "MEMORY_TYPE_WEIGHTS is not usable: a weight is above 0 and up to 100."),
-        ("MEMORY_TYPE_WEIGHTS=fact=nan", "MEMORY_TYPE_WEIGHTS is not usable: a weight is above 0 and up to 100."),
-        ("MEMORY_HALF_LIFE_DAYS=0", "MEMORY_HALF_LIFE_DAYS is not usable: it should be greater than or equal to 1."),
-        ("MEMORY_THRESHOLD=-1", "MEMORY_THRESHOLD is not usable: it should be greater than or equal to 0."),
-        ("MEMORY_THRESHOLD=nan", "MEMORY_THRESHOLD is not usable: it should be less than or equal to 1000."),
+        ("MEMORY_TYPE_WEIGHTS=fact=0", "MEMORY_TYPE_WEIGHTS is not valid: a weight must be above 0 and at most 100."),
+        (
+            "MEMORY_TYPE_WEIGHTS=fact=nan",
+            "MEMORY_TYPE_WEIGHTS is not valid: a weight must be above 0 and at most 100.",
+        ),
+        ("MEMORY_HALF_LIFE_DAYS=0", "MEMORY_HALF_LIFE_DAYS is not valid: it should be greater than or equal to 1."),
+        ("MEMORY_THRESHOLD=-1", "MEMORY_THRESHOLD is not valid: it should be greater than or equal to 0."),
+        ("MEMORY_THRESHOLD=nan", "MEMORY_THRESHOLD is not valid: it should be less than or equal to 1000."),
         (
             "MEMORY_TIDY_DAY=someday",
-            "MEMORY_TIDY_DAY is not usable: it should be 'mon', 'tue', 'wed', 'thu', 'fri', 'sat' or 'sun'.",
+            "MEMORY_TIDY_DAY is not valid: it should be 'mon', 'tue', 'wed', 'thu', 'fri', 'sat' or 'sun'.",
         ),
-        ("MEMORY_TIDY_HOUR=24", "MEMORY_TIDY_HOUR is not usable: it should be less than or equal to 23."),
-        ("OPENAI_API_KEY=sk-1", "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use."),
+        ("MEMORY_TIDY_HOUR=24", "MEMORY_TIDY_HOUR is not valid: it should be less than or equal to 23."),
+        (
+            "OPENAI_API_KEY=sk-1",
+            "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use.",
+        ),
         (
             "OPENAI_BASE_URL=http://localhost:8080/v1",
-            "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: name the model to use.",
+            "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use.",
         ),
     ],
 )
@@ -253,8 +259,8 @@ def test_invalid_value_is_refused_with_the_allowed_values(
 @pytest.mark.parametrize("ids", ["12, x", "12 13", "@olena", "12;13", "1_2", "٣", "1.5", "+12", "-", "9" * 20])
 def test_allowed_ids_accept_only_plain_numbers(ids: str) -> None:
     assert read_refusal(f"TELEGRAM_ALLOWED_IDS={ids}") == (
-        "TELEGRAM_ALLOWED_IDS is not usable: numeric ids of users and groups are needed, separated by commas, "
-        "such as 12345,-100678."
+        "TELEGRAM_ALLOWED_IDS is not valid: give numeric ids of users and groups, separated by commas, such as"
+        " 12345,-100678."
     )
 
 
@@ -318,9 +324,9 @@ def test_webhook_with_secret_and_port_is_accepted() -> None:
     [
         (WEBHOOK, "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL"),
         ((WEBHOOK[0], "METRICS_PORT=9464"), "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL"),
-        (("TELEGRAM_WEBHOOK_SECRET=too-short",), "16 to 256 letters, digits, - and _ are needed"),
-        (("TELEGRAM_WEBHOOK_SECRET=no spaces in between them",), "16 to 256 letters, digits, - and _ are needed"),
-        (("TELEGRAM_WEBHOOK_URL=http://bot.example.org/telegram",), "begin with https:// only"),
+        (("TELEGRAM_WEBHOOK_SECRET=too-short",), "16 to 256 letters, digits, - and _"),
+        (("TELEGRAM_WEBHOOK_SECRET=no spaces in between them",), "16 to 256 letters, digits, - and _"),
+        (("TELEGRAM_WEBHOOK_URL=http://bot.example.org/telegram",), "only to addresses that begin with https://"),
         (("TELEGRAM_WEBHOOK_URL=https://bot.example.org/metrics",), "/metrics is taken"),
     ],
 )

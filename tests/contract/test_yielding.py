@@ -129,7 +129,7 @@ async def test_new_returns_while_a_slow_model_consolidates(
         await person.says("Kyiv is home these days.")
         said = await person.says("/new")
         assert said.startswith("New conversation.")
-        assert said.endswith("I'm still going through what was said; I'll say what I learned under a later answer.")
+        assert said.endswith("I'm still going through it, and will tell you below a later answer what I learned.")
         late.release.set()
         await wait_for_notice(app)
         assert "_Learned: The user lives in Kyiv (/undo takes it back)_" in await person.says("And now?")

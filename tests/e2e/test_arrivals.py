@@ -215,7 +215,7 @@ async def test_download_that_fails_permanently_is_explained(
         telegram.files.forget()
         telegram.user_says(chat_id=ANN, sends=None, fields={"document": {"file_id": "gone", "file_unique_id": "gone"}})
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 3)
-    assert list_texts(telegram)[0] == "I could not fetch note.txt from Telegram: send /retry in a moment."
+    assert list_texts(telegram)[0] == "I couldn't download note.txt from Telegram: send /retry in a moment."
     assert "The key is under the mat" in model.requests[0].said[0]
     assert list_texts(telegram)[2] == "Telegram no longer has this document: send it again."
 

@@ -243,7 +243,7 @@ async def test_requested_note_can_be_listed_searched_and_forgotten(app: App, per
     assert "note: 1" in await person.says("/memory")
     assert "the bins go out on Tuesday" in await person.says("/memory search bins")
     assert "the bins go out on Tuesday" in await person.says("/recall bins")
-    asked = "Which of these shall I forget?\n- the bins go out on Tuesday (/forget_1)"
+    asked = "Which of these should I forget?\n- the bins go out on Tuesday (/forget_1)"
     assert await person.says("/forget bins") == asked
     assert "Forgotten: the bins go out on Tuesday" in await person.says("/forget_1")
     assert long_term.read_text() == ""
@@ -294,7 +294,7 @@ async def test_request_to_forget_offers_matching_memory_and_stores_nothing(
 ) -> None:
     await person.says(f"/remember {known}")
     said = await person.says(request_text)
-    assert f"_Shall I forget this? {known} (/forget_1)_" in said
+    assert f"_Should I forget this? {known} (/forget_1)_" in said
     assert "Noted" not in said
     assert [content for content, _, _ in await read_memories(app)] == [known]
     assert "Forgotten" in await person.says("/forget_1")

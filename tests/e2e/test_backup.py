@@ -178,7 +178,7 @@ def test_failed_backup_removes_no_older_one(lived: Path, backup: Backup, tmp_pat
     [
         ("data/memory/backup.zip", "is inside of what is backed up"),
         ("data", "is a folder: name a file, or use --rotate"),
-        ("letter.txt", "exists and is no backup: name another file"),
+        ("letter.txt", "already exists and isn't a backup: choose another file"),
         ("letter.txt/backup.zip", "can't be written"),
     ],
 )
@@ -200,7 +200,7 @@ def test_inaccessible_backup_target_is_one_sentence(
         return look(self, follow_symlinks=follow_symlinks)
 
     monkeypatch.setattr(Path, "stat", refuses)
-    with pytest.raises(StoreError, match=r"b.zip can't be written \(Permission denied\): name another place"):
+    with pytest.raises(StoreError, match=r"b.zip can't be written \(Permission denied\): choose another place"):
         backup.write(tmp_path / "b.zip")
 
 
@@ -331,17 +331,17 @@ def _break_database(contents: dict[str, bytes], manifest: dict[str, object]) -> 
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_add_escaping_part, "'memory/../../escaped.md' in it is a link or leads elsewhere"),
-        (_add_absolute_part, "'/etc/escaped.md' in it is a link or leads elsewhere"),
-        (_add_part_elsewhere, "does not hold what its manifest lists"),
-        (_add_unlisted_part, "does not hold what its manifest lists"),
-        (_remove_part, "does not hold what its manifest lists"),
-        (_change_part, "MEMORY.md is not what it was"),
-        (_add_bomb, "MEMORY.md is not what it was"),
+        (_add_escaping_part, "'memory/../../escaped.md' in it is a link or points outside of it"),
+        (_add_absolute_part, "'/etc/escaped.md' in it is a link or points outside of it"),
+        (_add_part_elsewhere, "files in its manifest are missing"),
+        (_add_unlisted_part, "files in its manifest are missing"),
+        (_remove_part, "files in its manifest are missing"),
+        (_change_part, "MEMORY.md was changed"),
+        (_add_bomb, "MEMORY.md was changed"),
         (_miscount_rows, "does not hold what was counted"),
         (_raise_version, r"was written by a newer Mneme \(format \d+, this one knows \d+\): upgrade Mneme"),
         (_lower_version, r"was written by an early Mneme .*: take it along with `mneme export DIR` of that version"),
-        (_remove_database, "does not hold what its manifest lists"),
+        (_remove_database, "files in its manifest are missing"),
         (_break_database, "is damaged"),
     ],
 )
@@ -405,14 +405,14 @@ def test_restore_by_root_keeps_the_owner_of_the_folder(archive: Path, tmp_path: 
 def test_shell_commands_back_up_and_restore_with_a_report(lived: Path, tmp_path: Path) -> None:
     made = shell.invoke(cli, ["backup", "now.zip"])
     assert made.exit_code == 0, made.output
-    assert " files are in now.zip." in made.output
+    assert " files were written to now.zip." in made.output
     done = shell.invoke(cli, ["restore", "now.zip", "--into", "second"])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "second" / "mneme.db").is_file()
     replaced = shell.invoke(cli, ["restore", "now.zip", "--yes"])
-    assert "What was there before is in " in replaced.output
+    assert "The previous data is in " in replaced.output
     refused = shell.invoke(cli, ["backup", "now.zip"])
-    assert "now.zip exists: add --yes to replace that backup" in str(refused.exception)
+    assert "now.zip already exists: add --yes to replace that backup" in str(refused.exception)
     assert shell.invoke(cli, ["backup", "--yes", "now.zip"]).exit_code == 0
     nightly = shell.invoke(cli, ["backup", "--rotate", "2", "nightly"])
     assert "was written." in nightly.output

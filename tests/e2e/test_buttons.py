@@ -29,7 +29,7 @@ from tests.support.serving import (
 from tests.support.talk import Store
 
 GUEST = 4004
-REFUSED = "In a group such a button is for its administrators, or for whoever asked."
+REFUSED = "In a group, only administrators and the person who asked can use this button."
 
 
 async def note_preference(telegram: BotApiServer, what: str = "tea") -> None:
@@ -68,7 +68,7 @@ async def test_undo_button_refuses_if_entry_changed_since(serve: Serve, telegram
         first = telegram.list_sent(ANN)[0]
         assert first.reply_markup is not None
         telegram.user_presses(first.reply_markup["inline_keyboard"][0][0]["callback_data"], first.message_id, ANN, ANN)
-        await wait_for_text(telegram, "That was changed again since: /undo starts with the newest change.")
+        await wait_for_text(telegram, "That was changed again later: /undo starts with the newest change.")
         assert await app.database.value("SELECT count(*) FROM entries") == 2
 
 
@@ -84,7 +84,7 @@ async def test_button_pressed_repeatedly_acts_once(serve: Serve, telegram: BotAp
         telegram.user_says("/memory", chat_id=ANN)
         await wait_for_text(telegram, "note: 1")
         assert await app.database.value("SELECT count(*) FROM entries") == 1
-    assert sorted(list_toasts(telegram), key=str) == [None, "That is done already.", "That is done already."]
+    assert sorted(list_toasts(telegram), key=str) == [None, "That's already done.", "That's already done."]
     assert sum("Undone" in text for text in list_texts(telegram)) == 1
     assert len(telegram.list_calls("editMessageReplyMarkup")) == 1
 
@@ -290,7 +290,7 @@ async def test_retry_button_works_until_the_next_message(
         telegram.user_says("And now?", chat_id=ANN)
         await wait_for_text(telegram, "You said: And now?")
         press(telegram, "Try again")
-        await wait_for_text(telegram, "Something else was said since: /retry alone tries the last message again.")
+        await wait_for_text(telegram, "There is a newer message now: send /retry to answer that one again.")
     assert sum(request.last == "A question" for request in model.requests) == 2
 
 
@@ -313,7 +313,8 @@ async def test_press_is_answered_while_telegram_stalls_in_the_group(serve: Serve
         press(telegram, "Undo", GROUP, GUEST)
         await telegram.wait_for(
             lambda: (
-                list_toasts(telegram) == ["Telegram does not say who looks after this group: try again in a moment."]
+                list_toasts(telegram)
+                == ["Telegram didn't tell me who the administrators of this group are: try again in a moment."]
             )
         )
 
@@ -356,7 +357,7 @@ async def test_stranger_is_let_in_by_the_owner_with_a_button(
         await wait_for_text(telegram, "You said: hello", STRANGER)
         # An admitted user can't admit others or manage groups.
         telegram.user_says("/letin 4004", chat_id=STRANGER, first_name="Bob")
-        await wait_for_text(telegram, "/letin is for the bot's owner.", STRANGER)
+        await wait_for_text(telegram, "Only the bot's owner can use /letin.", STRANGER)
         assert not await AccessList(app.database, "telegram", app.clock).is_member(GUEST)
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"strange secret" not in kept
@@ -368,7 +369,7 @@ async def test_declined_stranger_is_not_asked_about_again(serve: Serve, telegram
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: list_labels(telegram))
         press(telegram, "No")
-        await wait_for_text(telegram, f"{STRANGER} is turned away")
+        await wait_for_text(telegram, f"{STRANGER} was declined")
     async with serve():
         telegram.user_says("hello?", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: len(telegram.list_sent(STRANGER)) == 2)
@@ -450,7 +451,7 @@ async def test_memory_browser_opens_entry_quote_and_undo_in_one_message(
 async def test_memory_browser_settles_unconfirmed_entry(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     async with serve() as app:
         entries = Store.create(app.database, clock).entries
-        unsure = NewEntry("Ann has a cat", name="cat", kind=Kind.FACT, unconfirmed="you did not say so")
+        unsure = NewEntry("Ann has a cat", name="cat", kind=Kind.FACT, unconfirmed="you didn't say it")
         await entries.add(f"telegram:{ANN}", unsure)
         telegram.user_says("/memory", chat_id=ANN)
         await wait_for_buttons(telegram, "fact (1)", "Not sure")

@@ -72,9 +72,9 @@ async def test_help_lists_every_command(app: App, person: Person, model: ModelSe
 @pytest.mark.parametrize(
     ("settings", "told", "untold"),
     [
-        ({}, "no other chat", "MEMORY_ENABLED"),
+        ({}, "any other chat", "MEMORY_ENABLED"),
         ({"memory_scope": "shared"}, "one memory for all chats", "no other chat"),
-        ({"memory_enabled": False}, "not remembered", "/undo"),
+        ({"memory_enabled": False}, "don't remember anything beyond", "/undo"),
     ],
 )
 async def test_start_message_matches_the_settings(
@@ -83,13 +83,13 @@ async def test_start_message_matches_the_settings(
     async with start(**settings) as app:
         first = await Person(app).says("/start")
     assert len(first.splitlines()) == 3
-    assert first.startswith("I am Mneme")
+    assert first.startswith("I'm Mneme")
     assert told in first
     assert untold not in first
 
 
 async def test_unknown_command_is_answered_with_the_nearest(app: App, person: Person, model: ModelServer) -> None:
-    assert await person.says("/Frobnicate it") == "There is no command /frobnicate: /help lists them all."
+    assert await person.says("/Frobnicate it") == "There is no command /frobnicate: /help lists all commands."
     assert await person.says("/memry") == "There is no command /memry: did you mean /memory?"
     assert model.requests == []
     assert await app.sessions.count_messages("console:local") == 0
@@ -99,7 +99,7 @@ async def test_new_says_what_is_kept(app: App, person: Person, model: ModelServe
     await person.says("Remember that I like tea")
     await person.says("Hello")
     assert await person.says("/new") == (
-        "New conversation. The last one (4 messages) can still be searched. What I remember stays."
+        "New conversation. The last one (4 messages) can still be searched. My memory stays."
     )
     assert await person.says("/new") == "This is already a new conversation."
     await person.says("What do I like?")
@@ -112,7 +112,7 @@ async def test_compact_keeps_the_given_number_of_messages(app: App, person: Pers
         await person.says(f"message {n}")
     model.script(Says("Five messages about nothing at all."))
     assert await person.says("/compact 4") == (
-        "Summarised 6 messages as archive-2026-02-07-five-messages-nothing. Kept as they are: 4."
+        "Summarised 6 messages as archive-2026-02-07-five-messages-nothing. Kept unchanged: 4."
     )
     transcript = await app.sessions.read_transcript("console:local")
     assert transcript.summary == "Five messages about nothing at all."
@@ -125,14 +125,14 @@ async def test_compact_keeps_ten_messages_by_default(person: Person, model: Mode
     model.script(Says("A summary."))
     said = await person.says("/compact")
     assert said.startswith("Summarised 2 messages as ")
-    assert said.endswith(". Kept as they are: 10.")
+    assert said.endswith(". Kept unchanged: 10.")
 
 
 async def test_compact_without_a_model_announces_an_extract(app: App, person: Person, model: ModelServer) -> None:
     for n in range(3):
         await person.says(f"message {n}")
     model.script(Fails(404))
-    assert "4 messages as archive-" in await person.says("/compact 1")
+    assert "4 messages were archived as archive-" in await person.says("/compact 1")
     summary = (await app.sessions.read_transcript("console:local")).summary
     assert summary == "The user said:\n- message 0\n- message 1"
 
@@ -180,8 +180,8 @@ async def test_status_is_exact_also_after_a_restart(start: OpenApp, model: Model
     assert re.fullmatch(r"≈ [\d,]+ of 26,214", left["tokens"])
     assert left["messages"] == "2 of 50"
     assert shown["Today, in all chats"] == {"tokens": f"{used:,}", "": "I don't know the price of `scripted`."}
-    memory = {"MEMORY.md": "32 bytes", "memories": "1", "notes of today": "3"}
-    memory |= {"notes of recent days": "1", "archives": "1"}
+    memory = {"MEMORY.md": "32 bytes", "memories": "1", "today's notes": "3"}
+    memory |= {"recent notes": "1", "archives": "1"}
     assert shown["Memory"] == memory
     assert shown["Used for the last answer"] == {
         "rules": "0",
@@ -194,7 +194,7 @@ async def test_status_is_exact_also_after_a_restart(start: OpenApp, model: Model
     async with start(memory_recent_days=2) as app:
         after = parse_figures(await Person(app).says("/status"))
     assert (after["Context"]["messages"], after["Context"]["summarised"]) == ("10", "6")
-    assert after["Memory"] == memory | {"notes of today": "4"}
+    assert after["Memory"] == memory | {"today's notes": "4"}
     assert after["Queue"]["uptime"] == "0 s"
 
 
@@ -215,7 +215,7 @@ async def test_status_mentions_problems(app: App, person: Person, clock: FakeClo
     said = await person.says("/status")
     shown = parse_figures(said)["Memory"]
     assert (shown["faded"], shown["archived"]) == ("1", "1")
-    assert "MEMORY.md is full (8,160 of 8,192 bytes): shorten the lines that you typed into it." in said
+    assert "MEMORY.md is full (8,160 of 8,192 bytes): shorten the lines that you wrote in it." in said
     assert 'may contradict each other: "Always answer in German" and "Always answer in English". Remove one' in said
     await person.says("/forget_1")
     assert "contradict" not in await person.says("/status")
@@ -344,17 +344,17 @@ async def test_status_and_why_show_activations_also_after_restart(start: OpenApp
         assert why[0] == "4 memories were used for the last answer:"
         by_hand = ", you wrote it, 2026-02-07)"
         assert why[1:] == [
-            "A rule that always holds:",
+            "A rule that always applies:",
             f"- Answer in one sentence (policy{by_hand}",
-            "It fits what you said:",
+            "It fits your message:",
             f"- Likes green tea (fact{by_hand}",
             f"- Works as a nurse (fact{by_hand}",
-            "A way to do what you asked for:",
+            "It says how to do what you asked for:",
             f"- Brewing tea: boil, wait (workflow{by_hand}",
         ]
         await person.says("/forget tea")
         gone = (await person.says("/memory why")).splitlines()
-        assert gone[4] == "- a memory that is gone by now"
+        assert gone[4] == "- a memory that was deleted since"
         await person.says("/forget all confirm")
         assert await person.says("/memory why") == "No memory was used for your last message."
 

@@ -74,7 +74,7 @@ async def test_failed_turn_is_reported_on_standard_error(mneme: Mneme, model: Mo
     model.script(Fails(401))
     status, out, err = await mneme("chat", "-m", "Hello")
     assert (status, out) == (1, "")
-    assert err == f"The model at {model.url} refuses the key: check OPENAI_API_KEY.\n"
+    assert err == f"The model at {model.url} rejected the key: check OPENAI_API_KEY.\n"
 
 
 async def test_commands_work_and_retry_sets_the_exit_status(mneme: Mneme, model: ModelServer) -> None:
@@ -143,9 +143,9 @@ async def test_invalid_utf8_is_accepted_in_any_locale(mneme: Mneme) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not usable: "),
-        ("MEMORY_WINDOWS=5", ".env sets MEMORY_WINDOWS, which no setting is called: did you mean MEMORY_WINDOW?"),
-        ("TIMEZONE=Mars/Olympus", "TIMEZONE is not usable: an IANA time zone such as Europe/Kyiv is needed."),
+        ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not valid: "),
+        ("MEMORY_WINDOWS=5", ".env contains the unknown setting MEMORY_WINDOWS: did you mean MEMORY_WINDOW?"),
+        ("TIMEZONE=Mars/Olympus", "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv."),
         ("LIGHTRAG_URL=http://localhost:9621", "LIGHTRAG_URL needs MEMORY_SCOPE=shared"),
     ],
 )

@@ -78,7 +78,7 @@ async def test_line_that_could_not_be_written_is_written_later(
 ) -> None:
     today.mkdir(parents=True)  # A folder in place of the file.
     assert await person.says("one") == (
-        "You said: one\n\n_2026-02-07.md can't be read and was left out: check what it is and whose._"
+        "You said: one\n\n_2026-02-07.md can't be read and was left out: check its type and permissions._"
     )
     warned = [event for event in events if event["log_level"] == "warning"]
     assert [event["event"] for event in warned] == [

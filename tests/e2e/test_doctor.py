@@ -338,8 +338,8 @@ async def test_working_installation_has_only_good_findings(installation: Install
     assert status == 0
     *lines, empty, summary = said.splitlines()
     assert {line.split()[0] for line in lines} == {"ok"}, said
-    assert (empty, summary) == ("", "All is well.")
-    assert "reads 32,768 tokens, as it says" in said
+    assert (empty, summary) == ("", "No problems found.")
+    assert "reads 32,768 tokens, according to the server" in said
     assert "@mneme_test_bot" in said
     assert all(f"model: {name}: works" in said for name in ("tools", "tool results", "another turn", "JSON", "images"))
 
@@ -347,7 +347,7 @@ async def test_working_installation_has_only_good_findings(installation: Install
 async def test_intended_webhook_is_found_once_set(installation: Installation) -> None:
     installation.environment |= WEBHOOK
     before = (await installation.findings())["webhook"]
-    assert (before.verdict, before.remedy) == ("warning", "Start the bot, whose start sets the webhook.")
+    assert (before.verdict, before.remedy) == ("warning", "Start the bot, which sets the webhook.")
     async with Bot(BotApiServer.TOKEN, base_url=f"{installation.telegram.url}/bot") as bot:
         await bot.set_webhook(WEBHOOK["TELEGRAM_WEBHOOK_URL"])
     after = (await installation.findings())["webhook"]
@@ -440,5 +440,5 @@ async def test_doctor_counts_faded_and_archived_memories(installation: Installat
         connection.execute("UPDATE entries SET archived_at = '2021-01-01T00:00:00.000Z' WHERE content LIKE '%number 2'")
         connection.commit()
     finding = (await installation.findings())["memory"]
-    assert finding.found == "4 entries are kept; 2 have faded and come up only if they fit, 1 are archived"
+    assert finding.found == "4 entries; 2 have faded and are used only if they fit a message, 1 are archived"
     assert "soup" not in str(await installation.findings())

@@ -127,15 +127,15 @@ async def test_text_in_a_document_writes_no_memory(serve: Serve, telegram: BotAp
 @pytest.mark.parametrize(
     ("sends", "sentence"),
     [
-        (create_document("deed.pdf", lock_pdf(create_pdf("The deed"), "key")), "deed.pdf opens with a password only"),
+        (create_document("deed.pdf", lock_pdf(create_pdf("The deed"), "key")), "deed.pdf is protected with a password"),
         (create_document("torn.pdf", b"%PDF-1.7 torn"), "torn.pdf is damaged, or too large to read"),
         (
             create_document("scan.pdf", create_pdf("", "")),
-            "scan.pdf has pictures of its pages and no text in it: send the pages",
+            "scan.pdf contains only pictures of its pages and no text: send the pages",
         ),
         (
             create_document("plan.docx", b"PK\x03\x04\x00\x00"),
-            "I can't read plan.docx: of documents I read text",
+            "I can't read plan.docx: I can read text",
         ),
         (create_document("empty.txt", "\n"), "empty.txt is empty."),
     ],

@@ -175,7 +175,7 @@ async def test_edit_command_accepts_number_or_quoted_name(
         telegram.user_says("/edit nothing", chat_id=ANN)
         await telegram.wait_for(lambda: "nothing" in list_texts(telegram)[-1])
         telegram.user_says("/edit", chat_id=ANN)
-        await wait_for_text(telegram, "/edit takes the name of an entry")
+        await wait_for_text(telegram, "/edit needs the name of a memory")
 
 
 @pytest.mark.parametrize("words", ["boat", "boat 7"])
@@ -204,4 +204,4 @@ async def test_memory_search_is_paged_with_buttons(
         await telegram.wait_for(lambda: list_labels(telegram)[:2] == ["Edit", "Forget"])
         assert len(list_texts(telegram)) == 1
         telegram.user_says("/memory search castle", chat_id=ANN)
-        await wait_for_text(telegram, "I found nothing about that.")
+        await wait_for_text(telegram, "I didn't find anything about that.")

@@ -54,7 +54,7 @@ async def test_undo_before_a_kill_undoes_one_change(serve: Serve, telegram: BotA
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 4)
         assert await read_live_names(app) == after
     assert len(after) == len(before) - 1
-    assert "before I was interrupted" in list_texts(telegram)[-1]
+    assert "I was interrupted after doing this" in list_texts(telegram)[-1]
 
 
 async def test_remember_before_a_kill_stores_once(serve: Serve, telegram: BotApiServer) -> None:

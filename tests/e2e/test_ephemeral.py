@@ -13,7 +13,7 @@ from tests.support.servers.telegram_calls import Call
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press, press_alone
 
 BOTH = f"{ANN},{GROUP}"
-NOT_SHOWN = "That answer was for you alone"
+NOT_SHOWN = "That answer was only for you"
 
 
 def send_to_group(telegram: BotApiServer, text: str, user_id: int = ANN, *, alone: bool = False) -> None:
@@ -150,9 +150,7 @@ async def test_ephemeral_message_enters_no_group_memory(
             fields={"reply_to_message": answered},
         )
         await telegram.wait_for(lambda: len(list_private_texts(telegram)) == 2)
-        assert list_private_texts(telegram)[1].startswith(
-            "In a message that nobody else here sees I take commands only"
-        )
+        assert list_private_texts(telegram)[1].startswith("In a message that only you can see I accept only commands")
         assert await app.database.value("SELECT count(*) FROM messages") == 0
         assert await app.database.value("SELECT count(*) FROM entries") == 1
     assert model.requests == []

@@ -140,7 +140,7 @@ async def test_doubted_fact_is_dropped_with_one_tap(person: Person, model: Model
     await person.says("/new")
     listed = await person.says("/memory unsure")
     assert "Forgotten" in await person.says(next(word for word in listed.split() if word.startswith("/forget_")))
-    assert "Nothing is waiting for your word" in await person.says("/memory unsure")
+    assert "There is nothing for you to confirm" in await person.says("/memory unsure")
 
 
 # States.

@@ -66,7 +66,7 @@ async def test_export_contains_all_of_a_chat_and_nothing_else(
     said = [json.loads(line)["content"] for line in held["rows/messages.jsonl"].splitlines()]
     assert said == ["Our boat is called Seagull", "What a fine name."]
     told = get_last_caption(telegram)
-    assert "2 messages, 2 memories, 1 file of Markdown" in told
+    assert "2 messages, 2 memories, 1 Markdown file" in told
     assert "mneme import mneme-export-2026-02-07.zip" in told
     # The way to another machine.
     (tmp_path / "taken.zip").write_bytes(packed)
@@ -126,7 +126,7 @@ async def test_group_export_is_for_managers_only(serve: Serve, telegram: BotApiS
         await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 1)
         telegram.user_says("/export", chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
         await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 2)
-        assert "is for its administrators" in list_texts(telegram, GROUP)[1]
+        assert "only administrators" in list_texts(telegram, GROUP)[1]
         assert telegram.documents == []
         packed = await request_export(telegram, GROUP, user_id=BOB, chat_type="supergroup")
     assert any("under the mat" in text for text in read_files(packed).values())
@@ -141,7 +141,7 @@ async def test_chat_without_file_permission_is_told_what_to_do(serve: Serve, tel
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         while await app.database.value("SELECT count(*) FROM documents"):
             pass
-    assert list_texts(telegram)[1].startswith("This chat takes no files: let me send them here")
+    assert list_texts(telegram)[1].startswith("I'm not allowed to send files in this chat: allow it")
 
 
 async def test_export_too_large_for_telegram_names_the_shell_command(
@@ -150,7 +150,9 @@ async def test_export_too_large_for_telegram_names_the_shell_command(
     monkeypatch.setattr(export_command, "MAX_EXPORT_BYTES", 1_000)
     async with start() as app:
         person = Person(app)
-        assert await person.says("/export") == "There is nothing to export: nothing was said or remembered here yet."
+        assert await person.says("/export") == (
+            "There is nothing to export: this chat has no messages and no memories yet."
+        )
         await person.says("/remember the mooring is number 7")
         said = await person.says("/export")
     assert "run `mneme export DIR --owner console:local`" in said
@@ -163,7 +165,7 @@ async def test_console_export_is_written_to_the_working_directory(
     await chat_once(app, address, "/remember the mooring is number 7")
     for name in ("mneme-export-2026-02-07.zip", "mneme-export-2026-02-07-2.zip"):
         assert await chat_once(app, address, "/export") == 0
-        assert f"It is in {tmp_path / name}." in capsys.readouterr().out
+        assert f"It was saved to {tmp_path / name}." in capsys.readouterr().out
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
         assert any("mooring" in text for text in read_files((tmp_path / name).read_bytes()).values())
 
@@ -176,7 +178,7 @@ async def test_console_export_names_its_path_in_the_terminals_language(
     await chat_once(app, address, "/remember the mooring is number 7")
     assert await chat_once(app, address, "/export") == 0
     with use_language("de"):
-        where = _("It is in {path}.", path=tmp_path / "mneme-export-2026-02-07.zip")
+        where = _("It was saved to {path}.", path=tmp_path / "mneme-export-2026-02-07.zip")
     assert where in capsys.readouterr().out
 
 

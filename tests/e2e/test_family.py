@@ -35,7 +35,7 @@ async def test_shared_note_is_known_to_the_family_only(
     async with serve(**FAMILY):
         await send_and_wait(telegram, "hello", BOB)
         assert "Noted for the family" in await send_and_wait(telegram, f"Remember for all: {KEY}")
-        assert "is one of the family now" not in await send_and_wait(telegram, f"/letin {EVE} guest")
+        assert "is now a family member" not in await send_and_wait(telegram, f"/letin {EVE} guest")
         await send_and_wait(telegram, "Where is the spare key?", BOB)
         assert "- Ann, 20" in model.requests[-1].prompt
         assert KEY in model.requests[-1].prompt
@@ -64,8 +64,8 @@ async def test_shared_note_is_withdrawn_by_sharer_or_bot_owner_only(
         await send_and_wait(telegram, "/letin 6006 family")
         await send_and_wait(telegram, f"Remember for all: {KEY}", EVE)
         (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
-        assert "/unshare is for what is yours" in await send_and_wait(telegram, "/shared", BOB)
-        assert "remember nothing called" in await send_and_wait(telegram, f"/unshare_{entry.id}", BOB)
+        assert "/unshare works only for your own memories" in await send_and_wait(telegram, "/shared", BOB)
+        assert "remember anything called" in await send_and_wait(telegram, f"/unshare_{entry.id}", BOB)
         assert "nothing to undo" in await send_and_wait(telegram, "/undo", BOB)
         await send_and_wait(telegram, "Where is the spare key?", BOB)
         assert KEY in model.requests[-1].prompt
@@ -79,15 +79,15 @@ async def test_shared_note_is_withdrawn_by_sharer_or_bot_owner_only(
         assert "No longer shared" in await send_and_wait(telegram, f"/withdraw_{entry.id}", ANN)
         # The withdrawal was not her action, so she can't undo it. She undoes her own last change.
         assert KEY in await send_and_wait(telegram, "/undo", EVE)
-        assert "changed again since" in await send_and_wait(telegram, f"/reshare_{await find_withdrawal(app)}", ANN)
+        assert "changed again later" in await send_and_wait(telegram, f"/reshare_{await find_withdrawal(app)}", ANN)
         await send_and_wait(telegram, f"Remember for all: {KEY}", EVE)
         (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
         assert "No longer shared" in await send_and_wait(telegram, f"/withdraw_{entry.id}", ANN)
-        assert "The family knows now" in await send_and_wait(telegram, f"/share_{entry.id}", EVE)
+        assert "Shared with the family" in await send_and_wait(telegram, f"/share_{entry.id}", EVE)
         press(telegram, "Undo", EVE)
         await wait_for_text(telegram, "Restored", EVE)
         assert "Nothing is shared yet" in await send_and_wait(telegram, "/shared", BOB)
-        assert "is for the bot's owner" in await send_and_wait(telegram, f"/withdraw_{entry.id}", EVE)
+        assert "Only the bot's owner" in await send_and_wait(telegram, f"/withdraw_{entry.id}", EVE)
 
 
 async def test_withdrawn_note_is_not_shared_again_by_another_undo(serve: Serve, telegram: BotApiServer) -> None:
@@ -112,7 +112,7 @@ async def test_share_button_shares_this_memory_but_no_later_one(
         await send_and_wait(telegram, "Thanks!")
         assert "For all" in list_labels(telegram)
         press(telegram, "For all")
-        await wait_for_text(telegram, "The family knows now: I live in Kyiv")
+        await wait_for_text(telegram, "Shared with the family: I live in Kyiv")
         await send_and_wait(telegram, "Where does Ann live?", BOB)
         assert "Ann, 20" in model.requests[-1].prompt
         assert "I live in Kyiv" in model.requests[-1].prompt
@@ -152,9 +152,9 @@ async def test_stranger_is_admitted_as_family_or_guest(serve: Serve, telegram: B
         await wait_for_text(telegram, "would like to use this bot")
         assert {"Family", "Guest", "No"} <= {*list_labels(telegram)}
         press(telegram, "Family")
-        await wait_for_text(telegram, "is one of the family now")
+        await wait_for_text(telegram, "is now a family member")
         assert await app.memory.sharing.includes(f"telegram:{EVE}")
-        assert "As what may" in await send_and_wait(telegram, f"/letin_{EVE}")
+        assert "How should" in await send_and_wait(telegram, f"/letin_{EVE}")
         press(telegram, "Guest")
         await wait_for_text(telegram, "can use me now, with a memory of their own")
         assert not await app.memory.sharing.includes(f"telegram:{EVE}")
@@ -171,10 +171,10 @@ async def test_sharing_is_off_outside_family_scope(serve: Serve, telegram: BotAp
 async def test_daily_limit_of_a_member_does_not_affect_others(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(**FAMILY, chat_daily_tokens=1):
         assert await send_and_wait(telegram, "hello", BOB) == "You said: hello"
-        assert "This chat has used what it may in a day" in await send_and_wait(telegram, "hello again", BOB)
+        assert "This chat has reached its daily limit" in await send_and_wait(telegram, "hello again", BOB)
         assert await send_and_wait(telegram, "hello") == "You said: hello"
         assert "Today, in this chat" in await send_and_wait(telegram, "/status", BOB)
         used = await send_and_wait(telegram, "/usage")
         assert f"telegram:{BOB}" in used
         assert f"telegram:{ANN}" in used
-        assert "is for the bot's owner" not in used
+        assert "Only the bot's owner" not in used

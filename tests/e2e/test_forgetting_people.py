@@ -32,7 +32,7 @@ async def test_forget_of_a_person_offers_all_their_memories(app: App, person: Pe
     assert "6 memories name Hanna" in offered
     assert all(fact.rstrip(".") in offered for fact in FACTS)
     assert len(await app.memory.entries.list(person.address.owner)) == 7
-    assert "Forgotten: 6 memories that name Hanna" in await person.says("/forgetnamed Hanna")
+    assert "Forgotten: 6 memories that mention Hanna" in await person.says("/forgetnamed Hanna")
     assert [e.content for e in await app.memory.entries.list(person.address.owner)] == ["The boat is called Aurora."]
     await person.says("/undo")
     assert len(await app.memory.entries.list(person.address.owner)) == 7
@@ -44,7 +44,7 @@ async def test_forget_named_counts_and_masks_what_remains(
     await person.says("Where is Hanna today? The weather is fine.")
     await add_memories(app, person)
     said = await person.says("/forgetnamed Hanna")
-    assert "2 messages and 1 line of notes still name Hanna" in said
+    assert "2 messages and 1 line of notes still mention Hanna" in said
     assert "Masked: 2 messages and 1 line" in await person.says("/masknamed Hanna")
     folder = app.memory.files.get_folder(person.address.owner)
     assert not any("Hanna" in path.read_text() for path in folder.glob("*.md"))

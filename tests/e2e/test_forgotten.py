@@ -191,7 +191,7 @@ async def test_undo_button_of_one_fact_leaves_the_others(app: App, person: Perso
     assert "The boat is called Aurora." in await read_contents(app, person)
     assert "Ternopil" not in await app.memory.long_term.read(person.address.owner)
     assert "Aurora" in await app.memory.long_term.read(person.address.owner)
-    assert await person.says(f"/undo_{change}_{entry}") == "That was undone already."
+    assert await person.says(f"/undo_{change}_{entry}") == "That was already undone."
     assert await person.says(f"/undo_{change}") == "Undone: The boat is called Aurora."
 
 

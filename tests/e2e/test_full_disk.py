@@ -70,7 +70,7 @@ async def test_f34_messages_and_commands_are_answered_and_stored_later(
         async with unwritable(app):
             telegram.user_says("meanwhile", chat_id=ANN)
             await telegram.wait_for(lambda: has_text(telegram, "You said: meanwhile"))
-            assert "can't keep this yet: mneme.db can't be written" in list_texts(telegram)[-1]
+            assert "can't save this yet: mneme.db can't be written" in list_texts(telegram)[-1]
             for command, answer in (
                 ("/status", "Context"),
                 ("/help", "/remember"),

@@ -24,16 +24,16 @@ async def test_allowed_group_gets_an_introduction_about_memory(serve: Serve, tel
         assert await app.database.value("SELECT count(*) FROM inbox") == 0
     (said,) = list_texts(telegram, GROUP)
     assert "(@mneme_test_bot)" in said
-    assert "What I keep: those messages with who wrote them" in said
+    assert "What I save: those messages with their authors" in said
     assert "the facts and wishes that I learn" in said
-    assert "Who may see it: everybody here" in said
+    assert "Who can see it: everyone here" in said
 
 
 async def test_introduction_without_memory_promises_none(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=BOTH, memory_enabled=False):
         telegram.adds_bot(GROUP, ANN)
         await telegram.wait_for(lambda: telegram.list_sent(GROUP))
-    assert "What I keep" in list_texts(telegram, GROUP)[0]
+    assert "What I save" in list_texts(telegram, GROUP)[0]
     assert "learn" not in list_texts(telegram, GROUP)[0]
 
 
@@ -46,7 +46,7 @@ async def test_unknown_group_gets_instructions_only_from_members(
         telegram.user_says("hi", chat_id=ANN)
         await telegram.wait_for(lambda: list_texts(telegram) == ["You said: hi"])
     assert len(telegram.list_sent(GROUP)) == told
-    assert all(f"put {GROUP} into TELEGRAM_ALLOWED_IDS" in text for text in list_texts(telegram, GROUP))
+    assert all(f"add {GROUP} to TELEGRAM_ALLOWED_IDS" in text for text in list_texts(telegram, GROUP))
 
 
 async def test_introduction_that_failed_is_sent_later(serve: Serve, telegram: BotApiServer) -> None:

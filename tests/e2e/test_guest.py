@@ -80,7 +80,7 @@ async def test_guest_query_of_others_or_with_a_command_is_refused(
         query = telegram.user_calls_guest("@mneme_test_bot /usage", chat_id=ELSEWHERE, user_id=ANN)
         await telegram.wait_for(lambda: telegram.guest_answers)
         assert list(telegram.guest_answers) == [query]
-        assert telegram.guest_answers[query].startswith("Commands work only where I am a member")
+        assert telegram.guest_answers[query].startswith("Commands work only in chats where I'm a member")
     assert model.requests == []
 
 

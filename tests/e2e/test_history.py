@@ -189,4 +189,4 @@ async def test_overlong_query_of_a_model_is_an_error_result(start: OpenApp, mode
     model.script(Calls((("history_search", {"query": "x" * (MAX_QUERY_CHARS + 1)}),)), Says("I found nothing."))
     async with start() as app:
         assert await Person(app).says("What did we say?") == "I found nothing."
-    assert "takes a text of 1 to" in model.requests[-1].last
+    assert "needs a text of 1 to" in model.requests[-1].last

@@ -118,7 +118,7 @@ async def test_conversation_changed_since_import_is_left_unchanged(app: App, tmp
     conversation["mapping"]["m0"]["message"]["content"]["parts"] = ["something else"]
     done = await run_import(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
     assert done.change is None
-    assert dict(done.report.left_out) == {"conversations that have changed since they were imported": 1}
+    assert dict(done.report.left_out) == {"conversations that changed after they were imported": 1}
 
 
 async def test_secrets_are_masked_and_counted(app: App, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_import_undone_while_running_leaves_nothing(app: App, tmp_path: Pa
 
     session = await app.sessions.get_or_create(Address("console", "local"))
     importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
-    with pytest.raises(ImportRefused, match="undone while it ran"):
+    with pytest.raises(ImportRefused, match="undone while it was running"):
         await importing.run(exports.write_chatgpt(tmp_path, 1_000), session)
     await app.memory.traces.remove()
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 0
@@ -392,7 +392,7 @@ async def test_pasted_memory_list_is_offered_and_confirmed_by_one_tap(app: App, 
 async def test_import_in_a_private_talk_is_refused(person: Person) -> None:
     await person.says("/private")
     await person.says("[2025-03-14] - I live in Lviv.\n[unknown] - I prefer tea.")
-    assert "Nothing is kept of a private talk" in await person.says("/import")
+    assert "This wasn't saved, because the conversation is private" in await person.says("/import")
 
 
 LEARNED = {
@@ -425,7 +425,7 @@ async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
     agreeing, model.second_look = model.second_look, lambda _: Says("I can't tell.")
     assert "newest imported conversation" in await person.says("/import learn")
     await app.jobs.importing.run_requested()
-    assert "haven't learned from" in await person.says("/import learn")
+    assert "no imported conversations left to learn from" in await person.says("/import learn")
     (entry,) = await app.memory.entries.list_unconfirmed(OWNER)
     assert (entry.content, entry.unconfirmed) == (LEARNED["fact"], Doubt.IMPORTED)
     assert entry.valid_from is not None

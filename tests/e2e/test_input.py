@@ -88,7 +88,7 @@ async def test_message_of_100_kilobytes_is_stored_whole_but_shown_shortened(
 async def test_message_without_text_is_answered_with_a_sentence(
     app: App, person: Person, model: ModelServer, text: str
 ) -> None:
-    assert await person.says(text) == "There is no text in that message: write me something."
+    assert await person.says(text) == "That message has no text: write me something."
     assert model.requests == []
     last = await app.memory.turns.find_last("console:local")
     assert last is not None

@@ -169,10 +169,10 @@ async def test_kill_in_a_private_talk_leaves_nothing_in_files(
         await telegram.wait_for(lambda: telegram.list_drafts(ANN))
         assert holding() == []
     async with run():
-        await telegram.wait_for(lambda: sent("of a private talk nothing is kept: send it again"))
+        await telegram.wait_for(lambda: sent("nothing is saved in a private conversation: send it again"))
         telegram.user_says("What is a quetzal?", chat_id=ANN)
         await telegram.wait_for(lambda: sent("A quetzal is a bird."))
-        assert sent("said before in this private talk is gone")
+        assert sent("earlier messages of this private conversation are deleted")
         assert [said for request in model.requests[1:] for said in request.said] == ["What is a quetzal?"]
     # Kill in the middle of the shutdown, twice.
     for _ in range(3):

@@ -126,9 +126,9 @@ async def test_failing_summary_is_reported_and_the_conversation_continues(start:
             await Person(app).says(f"fact-{n}: message {n} is about the weather in a town by the sea")
             for n in range(40)
         ]
-    told = [text for text in said if "no summary could be made" in text]
+    told = [text for text in said if "couldn't be summarised" in text]
     assert told
-    assert all(text.startswith("I see.\n\n_The conversation grew long") for text in told)
+    assert all(text.startswith("I see.\n\n_The conversation is long") for text in told)
     assert "The user said:" in small.requests[-1].system()
     assert "fact-0" in small.requests[-1].system()
     assert small.refused == []

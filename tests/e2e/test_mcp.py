@@ -260,7 +260,9 @@ async def test_memory_forgotten_by_a_client_returns_with_undo(connect: Connect, 
     await app.memory.entries.add(MINE, archive)
     async with connect() as client:
         assert "at Ann's" in await call(client, "memory_forget", name="spare key")
-        assert "I remember nothing called 'spare key'" in await call_refused(client, "memory_forget", name="spare key")
+        assert "I don't remember anything called 'spare key'" in await call_refused(
+            client, "memory_forget", name="spare key"
+        )
         assert "is an archive" in await call_refused(client, "memory_forget", name="talk of tea")
     assert "The spare key is at Ann's" in await person.says("/undo")
     assert (await app.memory.entries.get(MINE, "spare key")).content == "The spare key is at Ann's"
@@ -325,7 +327,7 @@ async def test_unclear_owner_is_refused_and_a_named_one_served(app: App, person:
     async with served(app) as url, connect_over_http(url) as client:
         why = await call_refused(client, "memory_get", name="lighthouse")
         assert why == (
-            "It is not clear whose memory is meant: there is that of telegram:1, telegram:2; name one with --owner or"
+            "There is more than one memory: there is that of telegram:1, telegram:2; choose one with --owner or"
             " MCP_OWNER."
         )
         with pytest.raises(MCPError, match="not clear whose"):

@@ -53,11 +53,11 @@ async def test_approval_question_shows_arguments_and_yes_allows_once(
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         person = Person(app)
         assert (
-            await call_tool(person, model) == "May I run **write** of trial?\n```\npath: list.txt\ncontent: milk\n```"
+            await call_tool(person, model) == "May I run **write** from trial?\n```\npath: list.txt\ncontent: milk\n```"
         )
         assert servers.list_logged("write") == []
         assert await answer_question(person, model, "/yes") == "wrote list.txt"
-        assert "`trial/write` is run, this once." in person.channel.said
+        assert "I'll run `trial/write` this once." in person.channel.said
         await call_tool(person, model)
         assert "does not want it this time" in await answer_question(person, model, "/no")
     assert servers.list_logged("write") == ["list.txt"]
@@ -71,8 +71,13 @@ async def test_question_shows_hiding_characters_as_codes(start: OpenApp, model: 
         await person.sends("Write the list")
         await wait_until(lambda: person.channel.asked)
         assert person.channel.asked[-1][0] == (
-            "May I run **write** of trial?\n```\npath: evil\\u202etxt.exe\\u200b\n"
-            "content: milk\n    path: other\\u001b[2J\n\\u2066c: x\n```"
+            "May I run **write** from trial?\n"
+            "```\n"
+            "path: evil\\u202etxt.exe\\u200b\n"
+            "content: milk\n"
+            "    path: other\\u001b[2J\n"
+            "\\u2066c: x\n"
+            "```"
         )
         await answer_question(person, model, "/no")
 
@@ -108,7 +113,9 @@ async def test_always_and_never_survive_a_restart_until_reset(
         assert "never be run in this chat" in await answer_question(other, model, "/never")
         model.script(Calls(WRITES), Says("I may not."))
         assert await other.says("Write the list") == "I may not."
-        assert await person.says("/tools reset") == "I ask again before I run a tool that changes something."
+        assert await person.says("/tools reset") == (
+            "From now on I'll ask again before I run a tool that changes something."
+        )
         await call_tool(person, model)
         await answer_question(person, model, "/no")
     assert len(servers.list_logged("write")) == 2
@@ -139,7 +146,7 @@ async def test_approval_question_without_an_answer_expires(
         model.script(Calls(WRITES), Says("Nobody said yes."))
         assert await person.says("Write the list") == "Nobody said yes."
         assert "has not answered" in str(model.requests[-1].last)
-        assert await person.says("/yes") == "I am not waiting for an answer to that any more."
+        assert await person.says("/yes") == "I'm no longer waiting for an answer to that."
     assert servers.list_logged("write") == []
 
 
@@ -161,7 +168,7 @@ async def test_stop_ends_the_approval_question(start: OpenApp, model: ModelServe
         await call_tool(person, model)
         await person.sends("/stop")
         await app.runner.wait_until_idle(person.address.session_id)
-        assert await person.says("/always") == "I am not waiting for an answer to that any more."
+        assert await person.says("/always") == "I'm no longer waiting for an answer to that."
         assert "Settled" not in await person.says("/tools")
     assert servers.list_logged("write") == []
 
@@ -210,7 +217,7 @@ async def test_approval_button_answers_and_edits_the_question(
         press(telegram, "Yes, this once")
         await wait_for_text(telegram, "It is written.")
         await telegram.wait_for(lambda: list_labels(telegram) == [])
-        await wait_for_text(telegram, "trial/write is run, this once.")
+        await wait_for_text(telegram, "I'll run trial/write this once.")
         assert not any("May I run" in text for text in list_texts(telegram))
         # Its effect can't be looked up after a kill, so its start is recorded.
         causes = [row["cause"] for row in await app.database.rows("SELECT cause FROM effects")]
@@ -229,7 +236,7 @@ async def test_group_approval_is_given_by_asker_or_admin_only(
             await telegram.wait_for(lambda: "Yes, this once" in list_labels(telegram, GROUP))
             press(telegram, "Yes, this once", GROUP, 4004)
             telegram.user_says("/yes@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=4004)
-            await wait_for_text(telegram, "I am not waiting for an answer to that any more.", GROUP)
+            await wait_for_text(telegram, "I'm no longer waiting for an answer to that.", GROUP)
             if presser == BOB:
                 press(telegram, "Always in this chat", GROUP, BOB)
                 await telegram.wait_for(lambda: len(list_toasts(telegram)) == 2)
@@ -237,5 +244,5 @@ async def test_group_approval_is_given_by_asker_or_admin_only(
             press(telegram, "Yes, this once", GROUP, presser)
             await telegram.wait_for(lambda: "Yes, this once" not in list_labels(telegram, GROUP))
             await wait_until(partial(servers.has_logged, "write", written))
-    refused = "In a group such a button is for its administrators, or for whoever asked."
+    refused = "In a group, only administrators and the person who asked can use this button."
     assert list_toasts(telegram).count(refused) == 3

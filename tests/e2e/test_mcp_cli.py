@@ -46,7 +46,7 @@ def shell(tmp_path: Path) -> Shell:
 
 def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) -> None:
     servers = Servers(tmp_path)
-    assert "There are none" in shell.run("list")[2]
+    assert "There are no servers" in shell.run("list")[2]
     log = f"MCP_TRIAL_LOG={servers.log}"
     assert "Try it with `mneme mcp test trial`" in shell.run_successfully(
         "add", "trial", "--env", log, "--", sys.executable, SCRIPT
@@ -60,7 +60,7 @@ def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) ->
     assert "  trial__look  only reads" in tried
     assert "  trial__write  asks first" in tried
     assert servers.list_alive() == []
-    assert "trial is out of" in shell.run_successfully("remove", "trial")
+    assert "trial was removed from" in shell.run_successfully("remove", "trial")
     assert shell.entries == {}
     assert shell.run("remove", "trial")[0] == 1
 
@@ -68,7 +68,7 @@ def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) ->
 def test_mcp_server_error_output_is_shown_on_failure(shell: Shell) -> None:
     shell.run_successfully("add", "broken", "--", sys.executable, "-c", "raise SystemExit('no key was given')")
     status, out, err = shell.run("test")
-    assert (status, out) == (1, "broken: Its program has ended: `mneme mcp test broken` shows what it says.\n")
+    assert (status, out) == (1, "broken: Its program has stopped: `mneme mcp test broken` shows its messages.\n")
     assert "no key was given" in err
 
 
@@ -112,10 +112,10 @@ def test_mcp_file_keeps_other_content_and_invalid_files_unchanged(shell: Shell) 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("add",), "A name is needed"),
-        (("add", "a"), "A name is needed"),
-        (("add", "a", "--url", "http://x.example", "--", "x"), "A name is needed"),
-        (("add", "--preset", "serch"), "There is no preset serch: there are search, pages, files."),
+        (("add",), "Give a name"),
+        (("add", "a"), "Give a name"),
+        (("add", "a", "--url", "http://x.example", "--", "x"), "Give a name"),
+        (("add", "--preset", "serch"), "There is no preset serch: choose one of search, pages, files."),
         (("add", "a", "--env", "KEY", "--", "x"), "NAME=VALUE"),
         (("test", "a"), "a is not in"),
     ],

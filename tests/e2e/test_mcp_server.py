@@ -215,13 +215,13 @@ async def test_port_in_use_is_reported(app: App, url: str) -> None:
 @pytest.mark.parametrize("token", ["short", "with spaces in it, and long", "\u00e9" * 20])
 def test_guessable_token_is_refused(tmp_path: Path, token: str) -> None:
     (tmp_path / ".env").write_text(f"MCP_TOKEN={token}\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="MCP_TOKEN is not usable: 16 to 256"):
+    with pytest.raises(ConfigurationError, match="MCP_TOKEN is not valid: use 16 to 256"):
         load_settings()
 
 
 def test_disabled_memory_is_not_served(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"MCP_TOKEN={TOKEN}\nMEMORY_ENABLED=false\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="which MEMORY_ENABLED=false turns off"):
+    with pytest.raises(ConfigurationError, match="set MEMORY_ENABLED=true"):
         load_settings()
 
 

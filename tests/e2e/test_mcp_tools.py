@@ -203,10 +203,10 @@ async def test_mcp_server_that_can_not_start_is_reported(start: OpenApp, model: 
         status = await person.says("/status")
     for line in (
         "missing: Its program no-such-program-here is not installed, or can't be run.",
-        "ends: Its program has ended: `mneme mcp test ends` shows what it says.",
+        "ends: Its program has stopped: `mneme mcp test ends` shows its messages.",
         "nowhere: 127.0.0.1:9 can't be reached.",
         "wrong: Its entry can't be used: command is missing or of the wrong kind.",
-        "empty: Its entry names neither a command nor a url.",
+        "empty: Its entry has neither a command nor a url: add one of them.",
         "unset: Its entry needs the variable MNEME_TEST_UNSET, which is not set.",
     ):
         assert line in status.splitlines()
@@ -216,7 +216,7 @@ async def test_mcp_server_that_can_not_start_is_reported(start: OpenApp, model: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"mcpServers": {\n"a": {"command": "x"}\n"b": 1}}', "Line 3 of {path} is no JSON"),
+        ('{"mcpServers": {\n"a": {"command": "x"}\n"b": 1}}', "Line 3 of {path} isn't valid JSON"),
         ("[]", "{path} has no servers in it"),
         ('{"servers": {}}', "{path} has no servers in it"),
     ],
@@ -258,7 +258,7 @@ async def test_remote_mcp_server_receives_its_headers(
             "At the pier there is a lighthouse.",
             "error: Error executing tool fail: the harbour is closed",
         ]
-        await wait_until(lambda: "answers with the error 401" in str(connected_tools(app).list_states()[1].trouble))
+        await wait_until(lambda: "returned error 401" in str(connected_tools(app).list_states()[1].trouble))
         status = await person.says("/status")
     assert "wrong-one" not in status
     assert mcp_tools.TOKEN not in status
@@ -273,7 +273,7 @@ async def test_mcp_descriptions_respect_their_budget_and_status_counts_the_rest(
         await person.says("Hi")
         assert 0 < len(list_offered_tools(model)) < 10
         left_out = 10 - len(list_offered_tools(model))
-        assert f"{left_out} tools are left out, since their descriptions are too long together" in await person.says(
+        assert f"{left_out} tools are left out, because their descriptions are too long together" in await person.says(
             "/status"
         )
 
@@ -346,6 +346,6 @@ async def test_mcp_tool_refused_by_the_endpoint_is_named_in_status(
     async with start(mcp_config=servers(raw=raw)) as app:
         person = Person(app)
         await person.says("Hello")
-        assert "refuses these tools: raw__good" in await person.says("/status")
+        assert "rejects these tools: raw__good" in await person.says("/status")
     assert "raw__good" not in list_offered_tools(model)
     assert "raw__untyped" in list_offered_tools(model)

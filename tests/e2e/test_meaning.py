@@ -82,7 +82,7 @@ async def test_paraphrase_is_found_only_with_an_embedder(start: OpenApp, model: 
         await hold_conversation(bob)
         assert SAID not in await ask_and_read_memories(model, ann, QUESTION)
         assert app.jobs.embedding is None
-        assert "Found by meaning" not in await ann.says("/status")
+        assert "Search by meaning" not in await ann.says("/status")
     assert model.embedder.asked == []
     async with start(embedding_model="some-embedder") as app:
         await embed_all(app)
@@ -156,7 +156,7 @@ async def test_unreachable_embedder_is_explained_in_status(start: OpenApp, model
         with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
             await app.jobs.embedding.run_pending()
         assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
-        shown_there = parse_figures(await person.says("/status"))["Found by meaning"]
+        shown_there = parse_figures(await person.says("/status"))["Search by meaning"]
         assert shown_there["texts"].startswith("0 of ")
         assert "can't be reached: check EMBEDDING_BASE_URL" in shown_there[""]
 
@@ -180,7 +180,7 @@ async def test_failed_background_embedding_is_repeated_later(start: OpenApp, mod
         await tasks.close()
         await embed_all(app)
         assert SAID in await ask_and_read_memories(model, person, QUESTION)
-        assert parse_figures(await person.says("/status"))["Found by meaning"].keys() == {"model", "texts"}
+        assert parse_figures(await person.says("/status"))["Search by meaning"].keys() == {"model", "texts"}
 
 
 async def test_refused_text_does_not_block_other_vectors(start: OpenApp, model: ModelServer) -> None:
@@ -203,12 +203,12 @@ async def test_model_change_rebuilds_vectors_and_status_shows_progress(start: Op
         await embed_all(app)
         of = await count_vectors(app)
         done = {"model": "first", "texts": f"{of} of {of}"}
-        assert parse_figures(await person.says("/status"))["Found by meaning"] == done
+        assert parse_figures(await person.says("/status"))["Search by meaning"] == done
     model.embedder.length = 128
     async with start(embedding_model="second") as app:
         person = Person(app)
         begun = {"model": "second", "texts": f"0 of {of}"}
-        assert parse_figures(await person.says("/status"))["Found by meaning"] == begun
+        assert parse_figures(await person.says("/status"))["Search by meaning"] == begun
         assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         await embed_all(app)
         assert await app.database.value("SELECT count(DISTINCT model_id) FROM vectors") == 1
@@ -339,10 +339,10 @@ async def test_shell_recall_finds_paraphrase_or_falls_back_to_words(start: OpenA
     found, said = await recall(QUESTION)
     assert (SAID in found.splitlines()[0], said) == (True, "")
     model.embedder.fault = Fault.ERROR
-    assert await recall(QUESTION) == ("", f"Only by words: {FAILED.format(model.url)}\nNothing was found.\n")
+    assert await recall(QUESTION) == ("", f"Searching only by words: {FAILED.format(model.url)}\nNo results.\n")
     found, said = await recall(BY_WORDS, "--json")
     assert SAID in {hit["content"] for hit in json.loads(found)}
-    assert said.startswith("Only by words: ")
+    assert said.startswith("Searching only by words: ")
     model.embedder.fault = None
     async with start(embedding_model="some-embedder") as app:
         await hold_conversation(Person(app, Address("console", "bob")))

@@ -158,7 +158,7 @@ def test_entry_is_added_with_scope_priority_and_tags(shell: Shell) -> None:
     assert status == 2
     assert "urgent" in err
     status, _, err = shell.run("memory", "add", "x", "x", "--scope", "src/[a")
-    assert (status, err) == (1, "mneme: 'src/[a' is no pattern of paths: write one such as src/api/** or docs/*.md.\n")
+    assert (status, err) == (1, "mneme: 'src/[a' isn't a path pattern: write one such as src/api/** or docs/*.md.\n")
 
 
 def test_recall_filters_by_scope_and_tags(shell: Shell, data: Path) -> None:
@@ -188,7 +188,10 @@ def test_shell_reads_all_owners_and_writes_its_own(shell: Shell, data: Path) -> 
     assert [entry["owner"] for entry in shell.json("memory", "list")] == [THEIRS]
     assert shell.json("memory", "list", "--owner", MINE) == []
     status, _, err = shell.run("memory", "remove", "lighthouse")
-    assert (status, err) == (1, "mneme: I remember nothing called 'lighthouse': /memory shows what there is.\n")
+    assert (status, err) == (
+        1,
+        "mneme: I don't remember anything called 'lighthouse': /memory shows what I remember.\n",
+    )
     assert shell.json("memory", "add", "lighthouse", "mine")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse", "--owner", THEIRS)["content"] == "The lighthouse is red"
@@ -204,14 +207,14 @@ def test_shared_memory_is_written_by_the_shell(shell: Shell, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("memory", "show", "nobody"), "mneme: I remember nothing called 'nobody'"),
-        (("memory", "write", "nobody", "x"), "mneme: I remember nothing called 'nobody'"),
+        (("memory", "show", "nobody"), "mneme: I don't remember anything called 'nobody'"),
+        (("memory", "write", "nobody", "x"), "mneme: I don't remember anything called 'nobody'"),
         (("memory", "add", "", "x"), "mneme: A name can't be empty"),
-        (("memory", "add", "x", " "), "mneme: There is nothing to remember in an empty text"),
+        (("memory", "add", "x", " "), "mneme: I can't remember an empty text"),
         (("memory", "add", "lighthouse", "x", "--owner", THEIRS), "mneme: The name 'lighthouse' is taken by a note"),
         (("memory", "add", "x", "my password is hunter22"), "mneme: This looks like a password, which I never store"),
-        (("import", "nowhere"), "mneme: nowhere holds no whole backup or export"),
-        (("export", "out", "--owner", "telegram:9"), "mneme: There is nothing of telegram:9"),
+        (("import", "nowhere"), "mneme: nowhere isn't a complete backup or export"),
+        (("export", "out", "--owner", "telegram:9"), "mneme: telegram:9 has no data"),
     ],
 )
 def test_failing_command_exits_with_1_and_one_sentence(
@@ -272,7 +275,7 @@ def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Pat
     assert shell.run_successfully("import", file, "--dry-run") == f"{what} Nothing was written.\n"
     assert "number7" not in shell.run("recall", "number7")[1]
     assert shell.run_successfully("import", file).startswith(
-        f"{what}\n`mneme memory undo --owner console:local`, or /undo"
+        f"{what}\nTo undo this, run `mneme memory undo --owner console:local`, or"
     )
     assert "number7" in shell.run_successfully("recall", "number7")
     assert shell.run_successfully("import", file) == "Imported from ChatGPT: nothing new.\nAlready there: 2.\n"
@@ -290,7 +293,7 @@ def test_export_can_be_imported_elsewhere(
     shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "rows and the Markdown files are in one" in shell.run_successfully("export", "one")
-    assert "is not empty: name a new folder" in shell.run("export", "one")[2]
+    assert "is not empty: choose a new folder" in shell.run("export", "one")[2]
     assert "This installation is not empty" in shell.run("import", "one")[2]
     before = shell.json("recall", "lighthouse")
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))
@@ -313,7 +316,7 @@ def test_export_of_one_owner_contains_no_other(shell: Shell, data: Path, tmp_pat
 
 def test_reindex_and_migrate_keep_the_memory(shell: Shell, data: Path) -> None:
     before = shell.json("recall", "lighthouse")
-    assert shell.run_successfully("reindex") == "The search index was made anew.\n"
+    assert shell.run_successfully("reindex") == "The search index was rebuilt.\n"
     assert shell.json("recall", "lighthouse") == before
     assert shell.run_successfully("migrate").startswith(f"{data / 'mneme.db'} has format ")
 
@@ -332,7 +335,11 @@ async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
     status, out, _ = await mneme("chat", "-m", "/undo")
     assert (status, out) == (0, "Undone: The gate code is a prime number\n")
     status, out, err = await mneme("memory", "show", "gate")
-    assert (status, out, err) == (1, "", "mneme: I remember nothing called 'gate': /memory shows what there is.\n")
+    assert (status, out, err) == (
+        1,
+        "",
+        "mneme: I don't remember anything called 'gate': /memory shows what I remember.\n",
+    )
     status, _, _ = await mneme("memory", "paint")
     assert status == 2
 
@@ -364,8 +371,8 @@ def test_unknown_kind_is_refused_with_the_known_ones(shell: Shell, command: tupl
 
 
 def test_empty_result_is_reported(shell: Shell) -> None:
-    assert shell.run("recall", "anything") == (0, "", "Nothing was found.\n")
-    assert shell.run("memory", "list") == (0, "", "Nothing was found.\n")
+    assert shell.run("recall", "anything") == (0, "", "No results.\n")
+    assert shell.run("memory", "list") == (0, "", "No results.\n")
     assert shell.json("recall", "anything") == []
 
 
@@ -393,9 +400,9 @@ def test_24_members_are_listed_and_revoked_from_the_shell(shell: Shell, tmp_path
         assert await access.claim(12345, await access.new_claim_code())
         await database.close()
 
-    assert shell.run("members", "list") == (0, "", "Nobody has claimed the bot.\n")
+    assert shell.run("members", "list") == (0, "", "The bot has no members yet.\n")
     asyncio.run(claim())
     assert shell.run_successfully("members", "list") == "12345  since 2026-02-07 12:15 UTC\n"
-    assert "12345 is let in no longer" in shell.run_successfully("members", "revoke", "12345")
+    assert "12345 can no longer use the bot" in shell.run_successfully("members", "revoke", "12345")
     status, _, said = shell.run("members", "revoke", "12345")
     assert (status, said.strip()) == (1, "mneme: 12345 has not claimed the bot: `mneme members list` shows who has.")

@@ -37,21 +37,24 @@ async def test_remember_keeps_line_breaks(person: Person) -> None:
 @pytest.mark.parametrize(
     ("command", "answer"),
     [
-        ("/remember", "/remember takes what to remember"),
+        ("/remember", "/remember needs a text"),
         ("/remember my card is 4111 1111 1111 1111", "This looks like a card number, which I never store"),
-        (f"/remember {'long ' * 5000}", "An entry holds at most 20,000 characters, and this has 24,999: shorten it."),
-        ("/recall", "/recall takes what to look for"),
-        ("/recall nothing at all", "I found nothing about that."),
-        ("/recall \"' OR *", "I found nothing about that."),
-        ("/forget", "/forget takes the name of an entry"),
-        ("/forget nobody", "I remember nothing called 'nobody': /memory shows what there is."),
+        (
+            f"/remember {'long ' * 5000}",
+            "A memory can have at most 20,000 characters, and this one has 24,999: shorten it.",
+        ),
+        ("/recall", "/recall needs words to search for"),
+        ("/recall nothing at all", "I didn't find anything about that."),
+        ("/recall \"' OR *", "I didn't find anything about that."),
+        ("/forget", "/forget needs the name of a memory"),
+        ("/forget nobody", "I don't remember anything called 'nobody': /memory shows what I remember."),
         ("/undo", "There is nothing to undo."),
-        ("/memory", "I remember nothing yet: tell me something"),
-        ("/memory nobody", "I remember nothing called 'nobody'"),
+        ("/memory", "I don't remember anything yet: tell me something"),
+        ("/memory nobody", "I don't remember anything called 'nobody'"),
         ("/memory note", "note: 0, page 1 of 1."),
         ("/memory note 2", "There is no page 2 of note: choose one from 1 to 1."),
-        (f"/memory note {'9' * 5000}", "I remember nothing called 'note 999"),
-        ("/memory \ud800 \x00", "I remember nothing called"),
+        (f"/memory note {'9' * 5000}", "I don't remember anything called 'note 999"),
+        ("/memory \ud800 \x00", "I don't remember anything called"),
     ],
 )
 async def test_impossible_command_is_answered_in_one_sentence(person: Person, command: str, answer: str) -> None:
@@ -81,7 +84,7 @@ async def test_archive_written_by_compact_is_recalled(person: Person, model: Mod
 async def test_forget_removes_one_entry_until_undo(person: Person) -> None:
     await remember(person, "spare key")
     assert await person.says("/forget Spare-Key") == "Forgotten: spare key (/undo brings it back)."
-    assert await person.says("/recall spare") == "I found nothing about that."
+    assert await person.says("/recall spare") == "I didn't find anything about that."
     assert await person.says("/undo") == "Restored: spare key"
     assert "spare-key" in await person.says("/recall spare")
     assert await person.says("/undo") == "Undone: spare key"
@@ -92,14 +95,14 @@ async def test_forget_all_asks_first(app: App, person: Person) -> None:
     await person.says("hello there, lighthouse")
     await remember(person, "spare key")
     extent = "2 messages, 1 entry and 1 file"
-    question = f"This deletes {extent} for good, and can't be undone. To go ahead, send: /forget all confirm"
+    question = f"This deletes {extent} permanently and can't be undone. To go ahead, send: /forget all confirm"
     for asked in ("/forget all", "/forget ALL"):
         assert await person.says(asked) == question
     assert "spare-key" in await person.says("/recall spare")
     assert await person.says("/forget all  Confirm") == "Everything is forgotten: 2 messages, 1 entry and 1 file."
-    assert await person.says("/recall spare lighthouse") == "I found nothing about that."
+    assert await person.says("/recall spare lighthouse") == "I didn't find anything about that."
     assert await person.says("/undo") == "There is nothing to undo."
-    assert (await person.says("/memory")).startswith("I remember nothing yet")
+    assert (await person.says("/memory")).startswith("I don't remember anything yet")
 
 
 async def test_entry_named_with_all_can_be_forgotten(person: Person, model: ModelServer) -> None:
@@ -138,9 +141,9 @@ async def test_entry_is_shown_with_its_origin(person: Person, model: ModelServer
 async def test_chats_do_not_see_each_other(app: App, person: Person) -> None:
     other = Person(app, Address("console", "other"))
     await remember(person, "spare key")
-    assert (await other.says("/memory")).startswith("I remember nothing yet")
-    assert await other.says("/recall spare") == "I found nothing about that."
-    assert "I remember nothing called" in await other.says("/forget spare-key")
+    assert (await other.says("/memory")).startswith("I don't remember anything yet")
+    assert await other.says("/recall spare") == "I didn't find anything about that."
+    assert "I don't remember anything called" in await other.says("/forget spare-key")
     assert await other.says("/undo") == "There is nothing to undo."
 
 
@@ -220,7 +223,7 @@ async def test_name_that_looks_like_a_number_is_refused(
     await remember(person, "The boat is blue")
     model.script(Calls((("note_add", {"name": name, "content": "The mooring is 7"}),)), Says("Done."))
     await person.says("Note it")
-    assert "that is how memories are numbered" in model.requests[-1].last
+    assert "numbers are used for memories" in model.requests[-1].last
     assert await app.database.value("SELECT count(*) FROM entries") == 1
 
 
@@ -229,7 +232,7 @@ async def test_why_shows_the_earlier_messages_in_the_request(person: Person) -> 
     await person.says("/new")
     await person.says("What was our boat in Rovinj called?")
     why = await person.says("/memory why")
-    assert "Earlier messages were looked at, such as:" in why
+    assert "Earlier messages were used, such as:" in why
     assert "2026-02-07: We rented a boat called Galeb in Rovinj." in why
     await person.says("/new")
     await person.says("Good morning!")
@@ -258,6 +261,6 @@ async def test_why_quotes_a_source_only_if_it_differs(app: App, person: Person) 
         await app.memory.entries.add(OWNER, new)
     await person.says("Where do I live, and do I work as a nurse?")
     why = await person.says("/memory why")
-    assert why.count("It fits what you said:") == 1
+    assert why.count("It fits your message:") == 1
     assert '"we moved to Kyiv"' in why
     assert "nurse!" not in why

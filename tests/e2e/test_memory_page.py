@@ -151,7 +151,7 @@ async def test_page_imports_a_file_with_report_and_undo(app: App, person: Person
         await page.get_by_role("button", name="Import").click()
         await page.locator("input[type=file]").set_input_files(file)
         await page.get_by_text("ChatGPT: 2 conversations (20 messages").wait_for()
-        await page.get_by_role("button", name="Import it").click()
+        await page.get_by_role("button", name="Import file").click()
         await page.get_by_text("Imported from ChatGPT: 2 conversations").wait_for()
         await page.get_by_role("button", name="Undo").click()
         await page.get_by_text("Undone: Imported from ChatGPT").wait_for()
@@ -195,7 +195,7 @@ async def test_data_of_another_owner_is_not_found(app: App, person: Person) -> N
             answer = await client.post(f"/api/entries/{other.id}/{path}", json={"content": "mine"})
             assert answer.status_code == 409
         change = await app.memory.undo.find_newest(other)
-        assert (await client.post(f"/api/changes/{change}/undo")).json()["text"] == "That was undone already."
+        assert (await client.post(f"/api/changes/{change}/undo")).json()["text"] == "That was already undone."
         assert (await client.get("/api/search", params={"q": "secret"})).json() == {"found": []}
     assert (await app.memory.entries.get("console:other", f"#{other.id}")).content == "A secret of somebody else"
 
@@ -216,7 +216,7 @@ async def test_changed_file_is_not_overwritten(app: App, person: Person) -> None
     async with open_client(app, person) as client:
         answer = await client.post("/api/file", json={"before": "- something else", "after": "- mine"})
         assert answer.status_code == 409
-        assert "MEMORY.md was changed meanwhile" in answer.json()["error"]
+        assert "MEMORY.md has changed since you loaded it" in answer.json()["error"]
         wrong = await client.post("/api/file", json={"text": "x"})
         assert wrong.status_code == 422
 

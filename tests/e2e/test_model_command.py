@@ -29,17 +29,17 @@ async def test_model_command_lists_windows_and_prices(start: OpenApp) -> None:
         "This chat uses **scripted**.",
         "",
         "- ✓ **scripted** reads 32,768 tokens; I don't know its price.",
-        "- **gpt-4o-mini** reads 128,000 tokens; a million cost $0.15 to read and $0.60 to write.",
-        "- **gpt-4** reads 8,192 tokens; a million cost $30.00 to read and $60.00 to write.",
+        "- **gpt-4o-mini** reads 128,000 tokens; a million tokens cost $0.15 to read and $0.60 to write.",
+        "- **gpt-4** reads 8,192 tokens; a million tokens cost $30.00 to read and $60.00 to write.",
         "",
-        "`/model NAME` chooses another one for this chat, `/model default` goes back to scripted.",
+        "`/model NAME` chooses another one for this chat, and `/model default` goes back to scripted.",
     ]
 
 
 async def test_model_command_without_alternatives_names_the_setting(start: OpenApp) -> None:
     async with start() as app:
         said = await Person(app).says("/model")
-    assert said.endswith("There is no other: LLM_MODELS in the settings names those to choose from.")
+    assert said.endswith("There is no other model to choose: LLM_MODELS in the settings can list more.")
 
 
 async def test_chosen_model_is_used_until_reset(start: OpenApp, model: ModelServer) -> None:
@@ -120,7 +120,7 @@ async def test_chosen_model_that_fails_uses_the_fallback(start: OpenApp, model: 
 async def test_chosen_model_missing_from_settings_is_reported_once(start: OpenApp, model: ModelServer) -> None:
     async with start(llm_models=MODELS) as app:
         await Person(app).says("/model gpt-4")
-    gone = "_The model gpt-4, which was chosen here, is not configured any more: I talk with scripted again._"
+    gone = "_The model gpt-4, which was chosen here, is no longer available: I'm using scripted again._"
     async with start(llm_models="gpt-4o-mini") as app:
         person = Person(app)
         assert parse_figures(await person.says("/status"))["Context"]["model"] == "scripted"
@@ -144,7 +144,7 @@ async def test_photos_follow_the_vision_of_the_chosen_model(
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 3)
         telegram.user_says(chat_id=ANN, sends=create_photo("hill"), caption="And this?")
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 4)
-    assert "The model qwen2.5-coder-1.5b does not see pictures" in list_texts(telegram)[1]
+    assert "The model qwen2.5-coder-1.5b can't see pictures" in list_texts(telegram)[1]
     assert "does not see" not in list_texts(telegram)[3]
 
 
@@ -171,5 +171,5 @@ async def test_group_model_is_changed_by_managers_only(
         await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 1)
         telegram.user_says("/model gpt-4o-mini", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 2)
-    assert "is for its administrators" in list_texts(telegram, GROUP)[0]
+    assert "only administrators" in list_texts(telegram, GROUP)[0]
     assert "uses gpt-4o-mini" in list_texts(telegram, GROUP)[1]

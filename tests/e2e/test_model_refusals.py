@@ -91,7 +91,7 @@ async def test_too_long_request_is_sent_again_shorter(start: OpenApp, model: Mod
 async def test_too_many_tokens_a_minute_is_not_too_long(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda _: Fails(429, "Rate limit reached: tokens per minute exceeded", retry_after=0)
     async with start() as app:
-        assert "takes no more requests for now" in await Person(app).says("Hello")
+        assert "is getting too many requests" in await Person(app).says("Hello")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ async def test_filtered_message_is_kept_out_from_then_on(start: OpenApp, model: 
         person = Person(app)
         await person.says("Good morning.")
         answer = await person.says(f"Tell me about {POISON}.")
-        assert "content filter refuses this message" in answer
+        assert "content filter blocked this message" in answer
         asked = len(model.requests)
         assert await person.says("Good evening, then.") == "Fine."
         assert len(model.requests) == asked + 1  # Nothing was retried.
@@ -232,7 +232,7 @@ async def test_loading_server_is_waited_for(start: OpenApp, model: ModelServer, 
     async with start() as app:
         person = Person(app)
         assert await person.says("Hello") == "Here I am."
-    assert "waiting for the model, which is being loaded" in person.channel.awaited
+    assert "waiting for the model to load" in person.channel.awaited
 
 
 async def test_starting_server_is_waited_for(start: OpenApp) -> None:
@@ -244,7 +244,7 @@ async def test_starting_server_is_waited_for(start: OpenApp) -> None:
     async with start(openai_base_url=server.url) as app:
         person = Person(app)
         await person.sends("Hello")
-        await person.sees_wait("waiting for the model, which is being loaded")
+        await person.sees_wait("waiting for the model to load")
         async with server:
             await app.runner.wait_until_idle(person.address.session_id)
     assert person.channel.said == ["You said: Hello"]
@@ -284,7 +284,7 @@ async def test_page_of_a_proxy_is_not_shown_as_the_reason(start: OpenApp, model:
     model.personality = Bodies(lambda _: (400, "<html><h1>400 Bad Request</h1></html>"))  # type: ignore[assignment]
     async with start() as app:
         answer = await Person(app).says("Hello")
-    assert "refuses the request (error 400)" in answer
+    assert "rejected the request (error 400)" in answer
     assert "<" not in answer
 
 

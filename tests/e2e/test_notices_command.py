@@ -87,9 +87,9 @@ async def test_group_notices_are_set_by_managers_only(serve: Serve, telegram: Bo
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/notices off", chat_id=GROUP, user_id=4004, chat_type="supergroup")
         await telegram.wait_for(lambda: list_texts(telegram, GROUP))
-        assert "for its administrators" in list_texts(telegram, GROUP)[0]
+        assert "only administrators" in list_texts(telegram, GROUP)[0]
 
 
 async def test_notices_with_an_unknown_word_is_refused(start: OpenApp) -> None:
     async with start() as app:
-        assert await Person(app).says("/notices loud") == "/notices takes on, quiet or off."
+        assert await Person(app).says("/notices loud") == "Send /notices on, /notices quiet or /notices off."

@@ -219,7 +219,7 @@ async def test_anonymous_sender_is_answered_with_an_explanation_only(
         await telegram.wait_for(lambda: len(telegram.list_calls("sendMessage")) == 2)
         assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
     told = [call.params["text"] for call in telegram.list_calls("sendMessage")]
-    assert all(text.startswith("You write in the name of a group or a channel") for text in told)
+    assert all(text.startswith("You're writing as a group or a channel") for text in told)
     assert model.requests == []
 
 

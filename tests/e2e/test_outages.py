@@ -171,7 +171,7 @@ async def test_owner_is_told_in_the_chat_of_a_refused_token(
         assert "token" in str(await app.health.find_trouble())
         telegram.clear_faults()
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
-    assert any("Telegram refused my token" in text for text in list_texts(telegram))
+    assert any("Telegram rejected my token" in text for text in list_texts(telegram))
 
 
 async def test_log_and_status_show_neither_token_nor_whole_pages(serve: Serve, telegram: BotApiServer) -> None:

@@ -299,7 +299,7 @@ async def test_picture_file_is_seen_and_unsupported_format_is_explained(
     assert seeing.requests[0].pictures == [PNG]
     assert list_questions(seeing.requests[0]) == ["[file] [document 1: map.png]"]
     assert len(seeing.requests) == 1
-    assert "cat.heic is no picture that I can look at: send it as a photo" in list_texts(telegram)[1]
+    assert "cat.heic isn't a picture that I can open: send it as a photo" in list_texts(telegram)[1]
     assert "big.png is a picture of 4.0 MB" in list_texts(telegram)[2]
 
 
@@ -326,8 +326,8 @@ async def test_server_that_refuses_pictures_gets_the_question_without_them(
         telegram.user_says(chat_id=ANN, sends=create_photo("menu"))
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert list_texts(telegram)[0].startswith("You said: What is the soup?\n\n")
-    assert "does not see pictures" in list_texts(telegram)[0]
-    assert "does not see pictures" in list_texts(telegram)[1]
+    assert "can't see pictures" in list_texts(telegram)[0]
+    assert "can't see pictures" in list_texts(telegram)[1]
 
 
 async def test_photo_of_a_stranger_is_never_fetched_or_stored(
@@ -353,7 +353,7 @@ async def test_file_over_the_size_limit_is_explained_and_not_fetched(
         telegram.user_says(chat_id=ANN, sends=large)
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert len(telegram.list_calls("getFile")) == 1
-    assert "book.pdf (20 MB) is larger than the 20 MB that Telegram lets bots fetch" in list_texts(telegram)[1]
+    assert "book.pdf (20 MB) is larger than the 20 MB that Telegram lets bots download" in list_texts(telegram)[1]
 
 
 async def test_forget_all_removes_media(serve: Serve, telegram: BotApiServer, seeing: ModelServer) -> None:
@@ -386,7 +386,7 @@ async def test_pictures_beyond_the_window_are_reported(
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert seeing.requests[-1].pictures == [read_sent_photo("sea")]
-    assert "which is what scripted has room for: send fewer." in list_texts(telegram)[-1]
+    assert "because scripted has no room for more: send fewer." in list_texts(telegram)[-1]
     assert seeing.requests[-1].said[-1].endswith("too many pictures at once, so it is not shown]")
 
 
@@ -413,7 +413,7 @@ async def test_broken_picture_does_not_disable_pictures(
         await wait_until_settled(app)
         telegram.user_says(chat_id=ANN, sends=create_photo("whole"), caption="And this?")
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
-    assert "The model could not take the picture" in list_texts(telegram)[0]
+    assert "The model couldn't read the picture" in list_texts(telegram)[0]
     assert seeing.requests[-1].pictures == [read_sent_photo("whole")]
     assert list_texts(telegram)[1] == "You said: And this?"
 

@@ -65,13 +65,13 @@ async def test_unclear_request_is_asked_about_without_a_promise(
     async with plain() as app:
         model.script(reply, reply, reply)
         answer = await Person(app).says("Remind me to call Ann")
-        assert answer.startswith("I could not tell when to remind you")
+        assert answer.startswith("I couldn't tell when to remind you")
         assert await read_reminders(app) == []
 
 
 @pytest.mark.parametrize(
     ("status", "reason"),
-    [(400, "refuses the request"), (500, "answered with error 500"), (503, "was not ready within 1")],
+    [(400, "rejected the request"), (500, "returned error 500"), (503, "was not ready within 1")],
 )
 async def test_reminder_without_an_answering_model_says_why(
     plain: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch, status: int, reason: str
@@ -132,7 +132,7 @@ async def test_unclear_promise_says_that_nothing_is_set(start: OpenApp, model: M
     async with start() as app:
         person = Person(app)
         assert "No reminder is set yet" in await person.says("Remind me to call Ann")
-        assert "There are no reminders" in await person.says("/reminders")
+        assert "You have no reminders" in await person.says("/reminders")
 
 
 async def test_question_with_the_same_words_sets_nothing(start: OpenApp, model: ModelServer) -> None:

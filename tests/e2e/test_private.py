@@ -79,7 +79,7 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         await say(telegram, app, "/remember The boat Nimrod lies in Odesa")
         await say(telegram, app, "Good morning, today I paint the fence")
         before = await snapshot_memory(app)
-        assert "private from here on" in await say(telegram, app, "/private")
+        assert "private from now on" in await say(telegram, app, "/private")
         model.script(Says(f"Aha, {WORD} soup. And Nimrod lies in Odesa."))
         await say(telegram, app, f"I prefer {WORD} soup in the boat Nimrod")
         request = model.requests[-1]
@@ -110,17 +110,17 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         telegram.user_says(f"And the {WORD} again", chat_id=ANN)
         await telegram.wait_for(lambda: "again" in list_texts(telegram)[-1])
         await say(telegram, app, "/retry")
-        assert "Nothing of this talk is kept" in await say(telegram, app, "/status")
+        assert "Nothing in this conversation is saved" in await say(telegram, app, "/status")
         assert await snapshot_memory(app) == before
         # The messages before it leave the model's view too. They are consolidated later.
-        assert "until /new. Kept as they are: 2." in await say(telegram, app, "/compact 2")
+        assert "until /new. Kept unchanged: 2." in await say(telegram, app, "/compact 2")
         await say(telegram, app, f"One more {WORD}")
         assert WORD in model.requests[-1].prompt
         assert WORD not in str(await snapshot_memory(app))
         await wait_until_sent(app)
         assert find_files_containing(tmp_path) == []
 
-        assert "all of it is gone" in await say(telegram, app, "/new")
+        assert "The private conversation has ended and was deleted" in await say(telegram, app, "/new")
         await wait_until_sent(app)
         assert find_files_containing(tmp_path) == []
         # Messages before it are stored and consolidated as usual.
@@ -140,7 +140,7 @@ async def test_private_talk_explains_itself_and_its_button_ends_it(
     async with serve() as app:
         assert "/private" in await say(telegram, app, "/help")
         await say(telegram, app, "/private")
-        assert "private already" in await say(telegram, app, "/private")
+        assert "already private" in await say(telegram, app, "/private")
         await say(telegram, app, f"My {WORD} is ill")
         press(telegram, "End and delete it")
         await telegram.wait_for(lambda: "is gone" in list_texts(telegram)[-1])
@@ -160,7 +160,9 @@ async def test_restart_deletes_the_private_talk_and_stays_private(
         await wait_until_sent(app)
         assert find_files_containing(tmp_path) == []
     async with serve() as app:
-        assert "private talk is gone" in await say(telegram, app, f"I always prefer the {WORD} to the parrot")
+        assert "private conversation are deleted" in await say(
+            telegram, app, f"I always prefer the {WORD} to the parrot"
+        )
         said = model.requests[-1].said
         assert any("fence is green" in text for text in said)
         assert not any("called Rex" in text for text in said)
@@ -194,7 +196,7 @@ async def test_messages_after_a_waiting_private_are_in_no_file(
         telegram.user_says("Go on", chat_id=ANN)
         await telegram.wait_for(lambda: any("You said: Go on" in text for text in list_texts(telegram)))
         await wait_until_sent(app)
-        assert any("private from here on" in text for text in list_texts(telegram))
+        assert any("private from now on" in text for text in list_texts(telegram))
         assert any(WORD in said for said in model.requests[-1].said)
         assert find_files_containing(tmp_path) == []
 
@@ -284,7 +286,7 @@ async def test_late_confirmation_and_late_edit_leave_nothing(
         telegram.user_says("/new", chat_id=ANN)
         await wait_until(app.database, "SELECT NOT private FROM sessions")
         confirmed.set()
-        await telegram.wait_for(lambda: "is gone" in list_texts(telegram)[-1])
+        await telegram.wait_for(lambda: "has ended" in list_texts(telegram)[-1])
         await wait_until_sent(app)
         assert find_files_containing(tmp_path) == []
         telegram.user_says(f"My {WORD} is called Tom", chat_id=ANN, edit_of=telegram.find_message_id(update))
@@ -322,7 +324,7 @@ async def test_retry_leaves_messages_before_the_talk_unchanged(
     async with serve() as app:
         await say(telegram, app, "The fence is green")
         await say(telegram, app, "/private")
-        assert "Nothing was said since /private" in await say(telegram, app, "/retry")
+        assert "There is no message since /private" in await say(telegram, app, "/retry")
         await say(telegram, app, "And the door?")
         model.script(Says("Blue."))
         assert await say(telegram, app, "/retry") == "Blue."

@@ -83,9 +83,9 @@ async def test_recall_accepts_the_argument_styles_of_models(
     [
         (
             {"queries": "x", "since": "last May"},
-            'error: "last May" is no date: write it as 2026-02-28, 2026-02 or 2026',
+            'error: "last May" isn\'t a date: write it as 2026-02-28, 2026-02 or 2026',
         ),
-        ({"queries": "x", "until": "2026-02-30"}, 'error: "2026-02-30" is no date'),
+        ({"queries": "x", "until": "2026-02-30"}, 'error: "2026-02-30" isn\'t a date'),
         ({"since": "2026-03", "until": "2026-02"}, "error: the time from 2026-03 until 2026-02 ends before it begins"),
         ({"queries": "x", "date": "2026"}, "error: the arguments are wrong: memory_recall takes no date, only queries"),
         ({"queries": [{"text": "x"}]}, "error: the arguments are wrong: queries.0: Input should be a valid string"),
@@ -350,4 +350,4 @@ async def test_recall_all_command_lists_mentions_and_pages(
     assert not set(shown[0]) & set(shown[1])
     # Not a page number, so a word.
     assert "1 with all words of a query" in await person.says("/recall all visited city 59")
-    assert await person.says("/recall all zebra") == "I found nothing about that."
+    assert await person.says("/recall all zebra") == "I didn't find anything about that."

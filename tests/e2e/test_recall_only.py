@@ -16,7 +16,7 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails
 
-HEAD = "No model answers, so I can only recall, not think. The weights of qwen2.5-coder-1.5b are not at "
+HEAD = "No model is available, so I can only search my memory. The weights of qwen2.5-coder-1.5b are not at "
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def person(clock: FakeClock) -> AsyncIterator[Person]:
 def parse_recalled(said: str) -> str:
     head, _, lines = said.partition("\n\nWhat I remember about that:\n")
     assert head.startswith(HEAD)
-    assert head.endswith("fetch them with `mneme model pull`.")
+    assert head.endswith("download them with `mneme model pull`.")
     return lines
 
 
@@ -56,7 +56,7 @@ async def test_unreachable_endpoint_leaves_recall(start: OpenApp, model: ModelSe
         model.script(*[Fails(500)] * 12)
         said = await person.says("What is my cat called?")
     head, _, lines = said.partition("\n\nWhat I remember about that:\n")
-    assert "answered with error 500" in head
+    assert "returned error 500" in head
     assert "My cat is called Murka" in lines
 
 
@@ -90,11 +90,11 @@ async def test_recalled_answers_enter_no_note_or_later_prompt(
         await repaired.says("/new")
         await repaired.says("And what about Murka now?")
     for request in (*model.requests, *model.consolidations):
-        assert "No model answers" not in request.prompt
+        assert "No model is available" not in request.prompt
         assert "What I remember about that" not in request.prompt
     assert "My cat is called Murka" in model.requests[0].prompt
     for file in (tmp_path / "data" / "memory").rglob("*.md"):
-        assert "No model answers" not in file.read_text()
+        assert "No model is available" not in file.read_text()
 
 
 async def test_retry_answers_the_message_once_a_model_is_back(
@@ -116,7 +116,7 @@ async def test_long_conversation_is_compacted_without_a_model(person: Person) ->
     for n in range(60):
         await person.says(f"Number {n}")
     assert "My cat is called Murka" in parse_recalled(await person.says("What is the cat called?"))
-    assert "in extracts, since no model made a summary" in await person.says("/compact 1")
+    assert "No model could write a summary" in await person.says("/compact 1")
     assert "My cat is called Murka" in parse_recalled(await person.says("What is the cat called?"))
 
 

@@ -40,7 +40,7 @@ async def test_reminder_can_be_done_snoozed_and_cancelled(start: OpenApp, clock:
             "I will remind you again on Saturday, 7 February 2026, 13:45: pills"
         )
         assert await person.says("/snooze 2 soon") == (
-            "A reminder can be put off by a time such as 10m, 2h or 1d, up to a year."
+            "A reminder can be snoozed for a time such as 10m, 2h or 1d, up to a year."
         )
         assert await person.says("/snooze 2 99999d") == await person.says("/snooze 2 0m")
         clock.forward(minutes=40)
@@ -49,16 +49,16 @@ async def test_reminder_can_be_done_snoozed_and_cancelled(start: OpenApp, clock:
         assert "/cancel_2 ends it (daily)" in text
         await app.memory.telling.mark_shown(due)
         assert "Sunday, 8 February 2026, 13:00: pills (daily)" in await person.says("/reminders")
-        assert await person.says("/done_2") == "Done: pills. It comes again on Sunday, 8 February 2026, 13:00."
+        assert await person.says("/done_2") == "Done: pills. The next one is on Sunday, 8 February 2026, 13:00."
         assert await person.says("/done_1") == "Done: tea"
         assert await person.says("/done_1") == "Reminder 1 is done: /reminders lists the open ones."
         assert await person.says("/cancel_2") == "Cancelled: pills"
         assert await person.says("/cancel 2") == "Reminder 2 is cancelled: /reminders lists the open ones."
-        assert await person.says("/done") == "/done takes the number of a reminder: see /reminders."
+        assert await person.says("/done") == "/done needs the number of a reminder: see /reminders."
         assert (await person.says("/remind")).startswith("Just tell me what to remind you of and when")
         clock.forward(days=30)
         assert await app.memory.telling.list_due(OWNER) == []
-        assert await person.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
+        assert await person.says("/reminders") == "You have no reminders: tell me what to remind you of and when."
 
 
 async def test_reminders_keep_their_zone_after_a_zone_change(start: OpenApp) -> None:
@@ -84,14 +84,14 @@ async def test_reminder_survives_new(app: App, person: Person) -> None:
 async def test_reminders_of_other_owners_are_invisible_and_unchangeable(app: App, model: ModelServer) -> None:
     await add_reminder(app, "a secret", "2026-02-08T13:00")
     other = Person(app, Address("telegram", str(STRANGER)))
-    assert await other.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
+    assert await other.says("/reminders") == "You have no reminders: tell me what to remind you of and when."
     for command in ("/done_1", "/snooze_1", "/cancel_1", "/remind_1"):
-        assert await other.says(command) == "There is no reminder 1: /reminders lists them all."
+        assert await other.says(command) == "There is no reminder 1: /reminders lists all reminders."
     model.script(Calls((("reminder_list", {}),)), Calls((("reminder_cancel", {"number": 1}),)), Says("Nothing."))
     await other.says("What is set?")
     assert [str(request.last) for request in model.requests[-2:]] == [
         "there are none",
-        "error: There is no reminder 1: /reminders lists them all.",
+        "error: There is no reminder 1: /reminders lists all reminders.",
     ]
     assert "a secret" in await format_reminders(app)
 

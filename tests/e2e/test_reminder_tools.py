@@ -49,7 +49,7 @@ async def test_set_returns_day_and_hour_in_the_chats_zone(start: OpenApp, model:
 @pytest.mark.parametrize(
     ("name", "arguments", "answer"),
     [
-        ("reminder_set", {"text": "x", "when": "tomorrow"}, "error: 'tomorrow' is no time that can be read: write day"),
+        ("reminder_set", {"text": "x", "when": "tomorrow"}, "error: 'tomorrow' isn't a valid time: write day"),
         ("reminder_set", {"text": "x", "when": "2026-02-07T12:00"}, "error: Saturday, 7 February 2026, 12:00 is past"),
         ("reminder_set", {"text": "x", "when": 1770465600}, "error: the arguments are wrong: when: "),
         ("reminder_set", {"text": "x"}, "error: the arguments are wrong: when: Field required"),
@@ -59,8 +59,12 @@ async def test_set_returns_day_and_hour_in_the_chats_zone(start: OpenApp, model:
             {"text": "x", "when": "2026-02-08T09:00", "repeat": "every day"},
             "error: the arguments are wrong: repeat: Input should be 'once', 'daily', 'weekly', 'monthly' or 'yearly'",
         ),
-        ("reminder_cancel", {"number": "the first"}, "error: 'the first' is no number of a reminder: /reminders lists"),
-        ("reminder_cancel", {"number": "7"}, "error: There is no reminder 7: /reminders lists them all."),
+        (
+            "reminder_cancel",
+            {"number": "the first"},
+            "error: 'the first' isn't the number of a reminder: /reminders lists",
+        ),
+        ("reminder_cancel", {"number": "7"}, "error: There is no reminder 7: /reminders lists all reminders."),
         ("reminder_list", {}, "there are none"),
     ],
 )
@@ -76,7 +80,7 @@ async def test_number_of_waiting_reminders_is_limited(app: App, person: Person, 
     for number in range(100):
         await add_reminder(app, f"number {number}", "2026-03-01T09:00", session=OWNER)
     (said,) = await call_tools(person, model, ("reminder_set", {"text": "more", "when": "2026-03-01T09:00"}))
-    assert said == "error: 100 reminders are waiting already: cancel some first (/reminders lists them)."
+    assert said == "error: You already have 100 reminders: cancel some first (/reminders lists them)."
     assert "... and 80 more." in await person.says("/reminders")
 
 
@@ -126,20 +130,20 @@ async def test_reminder_with_foreign_text_in_view_needs_approval(
     model.script(Calls((call,), cites=False), Says("I ask you."))
     said = await person.says("Remind me of that an hour before")
     assert said == (
-        "I ask you.\n\n_What I just read (a forwarded text) isn't all yours, so I ask first. "
-        "Shall I remind you on Sunday, 8 February 2026, 17:00 of: party? /remind_1 sets it._"
+        "I ask you.\n\n"
+        "_I just read text that you didn't write (a forwarded message), so I'm asking first. Shall I remind you"
+        " on Sunday, 8 February 2026, 17:00 of: party? /remind_1 sets it._"
     )
     assert str(model.requests[-1].last).startswith("not set yet: forwarded text is in view")
-    assert (
-        "Offered, and not set yet:\n- Sunday, 8 February 2026, 17:00: party /remind_1 /cancel_1"
-        in await person.says("/reminders")
+    assert "Suggested, not set yet:\n- Sunday, 8 February 2026, 17:00: party /remind_1 /cancel_1" in await person.says(
+        "/reminders"
     )
     (refused,) = await call_tools(person, model, ("reminder_cancel", {"number": 1}), quote="")
     assert "ask them to tap /cancel_1" in refused
     assert "- offered #1" in (await call_tools(person, model, ("reminder_list", {})))[0]
     clock.forward(hours=1)
     assert await person.says("/remind_1") == ("I will remind you on Sunday, 8 February 2026, 17:00: party (/cancel_1)")
-    assert "Reminder 1 is still to come" in await person.says("/remind_1")
+    assert "Reminder 1 isn't due yet" in await person.says("/remind_1")
     clock.forward(days=2)
     assert [text.splitlines()[0] for _, text in await app.memory.telling.list_due(OWNER)] == ["**Reminder**: party"]
 
@@ -151,10 +155,10 @@ async def test_offered_reminder_without_approval_never_comes(
     await offer_reminder(person, model)
     clock.forward(days=3)
     assert await app.memory.telling.list_due(OWNER) == []
-    assert "has passed meanwhile" in await person.says("/remind_1")
+    assert "has already passed" in await person.says("/remind_1")
     clock.forward(days=40)
     await Pruning(app.database, clock).prune()
-    assert await person.says("/reminders") == "There are no reminders: tell me what to remind you of and when."
+    assert await person.says("/reminders") == "You have no reminders: tell me what to remind you of and when."
 
 
 async def offer_reminder(person: Person, model: ModelServer) -> None:

@@ -112,7 +112,7 @@ async def test_f24_reminder_missed_in_a_downtime_comes_once_at_start(
         "_Times are in UTC._",
     ]
     assert listed.splitlines()[:3] == [
-        "To come:",
+        "Upcoming:",
         "- Wednesday, 11 February 2026, 08:00: pills (daily) /done_2 /snooze_2 /cancel_2",
         "- Friday, 20 February 2026, 08:00: later /done_3 /snooze_3 /cancel_3",
     ]

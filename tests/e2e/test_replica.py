@@ -188,7 +188,7 @@ async def test_restore_says_which_folder_of_the_replica_it_read(
         done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
         assert done.exit_code == 0
         assert words in done.output
-    assert "has written nothing" in done.output
+    assert "has not written anything" in done.output
 
 
 async def test_replica_without_a_database_is_refused_in_a_sentence(
@@ -211,7 +211,7 @@ async def test_drill_leaves_the_replica_to_the_running_bot(
             arguments = ["restore", "--replica", str(place), "--into", str(tmp_path / secrets.token_hex(4))]
             done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
             assert done.exit_code == 0, done.output
-            assert "The replica stays with the machine that holds it" in done.output
+            assert "The other machine keeps the replica" in done.output
         await get_replication(app).check_lease(refresh=True)
         await Person(app).says("/remember The second hive stands in Lviv.")
         await sync_all(app)
@@ -283,7 +283,9 @@ async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
             await telegram.wait_for(lambda: "You said: hello" in list_texts(telegram))
             assert not await replication.wait_for_sync(1)
             telegram.user_says("/status", chat_id=ANN)
-            await telegram.wait_for(lambda: any("It can't be written now" in text for text in list_texts(telegram)))
+            await telegram.wait_for(
+                lambda: any("It can't be written at the moment" in text for text in list_texts(telegram))
+            )
             clock.forward(minutes=50)
             await replication.check()
             assert told == []
@@ -339,7 +341,7 @@ async def test_folder_that_is_no_replica_is_refused_with_a_sentence(
         assert isinstance(result.exception, ConfigurationError)
     monkeypatch.setenv("REPLICA_URL", "sftp://anna:password@example.org/mneme")
     result = CliRunner().invoke(cli, ["restore", "--replica", str(place)])
-    assert "REPLICA_URL is not usable" in str(result.exception)
+    assert "REPLICA_URL is not valid" in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ async def enable_rich(telegram: BotApiServer, chat_id: int = ANN) -> None:
     """Enable rich messages in a chat."""
     kind: ChatType = "private" if chat_id > 0 else "supergroup"
     telegram.user_says("/rich on", chat_id=chat_id, chat_type=kind, user_id=ANN)
-    await wait_for_text(telegram, "laid out by Telegram", chat_id)
+    await wait_for_text(telegram, "formatted by Telegram", chat_id)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ async def test_unexpected_failure_names_the_turn_and_hides_the_exception() -> No
     line = Line()
     turn = line.turn()
     await line.pipeline(ToolLoop=fail_unexpectedly).run(turn)
-    assert turn.failure == "Something went wrong on my side: send /retry, or look for turn t1 in the log."
+    assert turn.failure == "Something went wrong: send /retry, or look for turn t1 in the log."
 
 
 @pytest.mark.parametrize("system", ["MemoryPersist", "Indexing"])
@@ -223,7 +223,7 @@ async def test_failed_turn_gives_one_sentence_and_is_recorded(
 ) -> None:
     model.script(Fails(401))
     said = await person.says("Hello")
-    assert said == f"The model at {model.url} refuses the key: check OPENAI_API_KEY."
+    assert said == f"The model at {model.url} rejected the key: check OPENAI_API_KEY."
     row = await app.database.row("SELECT outcome, failure FROM turns")
     assert row is not None
     assert tuple(row) == ("failed", said)

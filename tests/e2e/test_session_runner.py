@@ -304,7 +304,7 @@ async def test_retry_that_failed_can_be_repeated(app: App, person: Person, model
 
 
 async def test_retry_in_an_empty_conversation_says_so(person: Person) -> None:
-    nothing = "There is nothing to try again in this conversation."
+    nothing = "There is no message in this conversation that I could answer again."
     assert await person.says("/retry") == nothing
     await person.says("Hello")
     await person.says("/new")
@@ -362,7 +362,7 @@ async def test_shutdown_during_a_turn_commits_nothing(start: OpenApp, model: Mod
 async def test_unusable_store_is_reported_to_the_user(app: App, person: Person, text: str) -> None:
     async with app.database.transaction() as connection:
         await connection.execute("ALTER TABLE sessions RENAME TO gone")
-    assert await person.says(text) == "The database mneme.db answers: no such table: sessions."
+    assert await person.says(text) == "Database error in mneme.db: no such table: sessions."
     async with app.database.transaction() as connection:
         await connection.execute("ALTER TABLE gone RENAME TO sessions")
     assert await person.says("Better?") == "You said: Better?"

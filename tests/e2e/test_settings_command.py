@@ -18,11 +18,11 @@ async def test_settings_shows_values_and_the_commands_that_change_them(person: P
     await person.says("/notices quiet")
     shown = await person.says("/settings")
     for line in (
-        "- Language: **English**, as your app is set. /language",
+        "- Language: **English**, the same as in your app. /language",
         "- Time zone: **Europe/Kyiv**, where it is Saturday, 7 February 2026, 14:15. /timezone",
         "- Notices: **Quiet**. /notices",
         "- Model: **scripted**. /model",
-        "- This talk is kept. /private",
+        "- This conversation is saved. /private",
     ):
         assert line in shown.splitlines()
 
@@ -54,16 +54,16 @@ async def test_settings_button_opens_its_command_and_leads_back(serve: Serve, te
 async def test_settings_begins_and_shows_a_private_talk(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         telegram.user_says("/settings", chat_id=ANN)
-        await telegram.wait_for(lambda: "Start a private talk" in list_labels(telegram))
-        press(telegram, "Start a private talk")
+        await telegram.wait_for(lambda: "Start a private conversation" in list_labels(telegram))
+        press(telegram, "Start a private conversation")
         await telegram.wait_for(lambda: "All settings" in list_labels(telegram))
         press(telegram, "All settings")
-        await telegram.wait_for(lambda: "This talk is private. /private" in list_texts(telegram)[0])
-        assert "Start a private talk" not in list_labels(telegram)
+        await telegram.wait_for(lambda: "This conversation is private. /private" in list_texts(telegram)[0])
+        assert "Start a private conversation" not in list_labels(telegram)
 
 
 async def test_group_settings_are_changed_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/settings", chat_id=GROUP, user_id=4004, chat_type="supergroup")
         await telegram.wait_for(lambda: list_texts(telegram, GROUP))
-        assert "for its administrators" in list_texts(telegram, GROUP)[0]
+        assert "only administrators" in list_texts(telegram, GROUP)[0]

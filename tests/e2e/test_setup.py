@@ -47,16 +47,16 @@ def environment(telegram: BotApiServer) -> dict[str, str]:
 @pytest.fixture
 async def setup(environment: dict[str, str]) -> AsyncIterator[Terminal]:
     async with on_terminal("setup", environment=environment, columns=100, rows=60) as opened:
-        await opened.wait_for_question("only the console):")
+        await opened.wait_for_question("use only the terminal):")
         yield opened
 
 
 async def choose_service(setup: Terminal) -> None:
     """Choose the endpoint by address. Its number depends on the machine."""
     await setup.wait_for_question("Number [1]:")
-    offered = next(line for line in setup.lines if "by its address" in line)
+    offered = next(line for line in setup.lines if "by address" in line)
     setup.type(f"{offered.split()[0]}\r")
-    await setup.wait_for_question("(empty: OpenAI's own):")
+    await setup.wait_for_question("(empty: OpenAI):")
 
 
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
@@ -64,16 +64,16 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
     model.refuses = (Refuses("stream_options", "stream_options is not supported"),)
     setup.type("my token\r")
-    await setup.wait_for_text("That is no bot token")
-    await setup.wait_for_question("only the console):")
+    await setup.wait_for_text("That isn't a bot token")
+    await setup.wait_for_question("use only the terminal):")
     setup.type(f"{WRONG_TOKEN}\r")
-    await setup.wait_for_text("Telegram does not know this token")
-    await setup.wait_for_question("only the console):")
+    await setup.wait_for_text("Telegram doesn't know this token")
+    await setup.wait_for_question("use only the terminal):")
     assert not ENV.exists()
     setup.type(f"{TOKEN}\r")
     await choose_service(setup)
     setup.type("not an address\r")
-    await setup.wait_for_text("That is no address")
+    await setup.wait_for_text("That isn't an address")
     setup.type(f"{model.url.removeprefix('http://').removesuffix('/v1')}\r")
     await setup.wait_for_question("API key (not shown; empty: none):")
     setup.type("key-of-mine\r")
@@ -81,7 +81,7 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     setup.type("2\r")
     await setup.wait_for_question("Tool (empty: none):")
     setup.type("pagess\r")
-    await setup.wait_for_text("search or pages is needed, or nothing.")
+    await setup.wait_for_text("Enter search or pages, or nothing.")
     setup.type("pages\r")
     assert await setup.wait_for_end() == 0
     assert TOKEN not in setup.text
@@ -131,8 +131,8 @@ async def test_setup_asks_again_if_the_model_does_not_answer(setup: Terminal, mo
     setup.type("\r")
     await setup.wait_for_question("Model:")  # Nothing is listed there.
     setup.type("no-such-model\r")
-    await setup.wait_for_text("no-such-model is not known at")
-    await setup.wait_for_text("Which model is to answer?", times=2)
+    await setup.wait_for_text("no-such-model wasn't found at")
+    await setup.wait_for_text("Which model should answer?", times=2)
     assert not ENV.exists()
 
 
@@ -145,7 +145,7 @@ async def test_ctrl_c_at_each_question_leaves_working_settings(setup: Terminal, 
             setup.type(answer)
             await setup.wait_for_question("Number [1]:")
     assert await setup.end_with_ctrl_c() == 130
-    assert "Setup was left here; what was kept so far is complete." in setup.lines
+    assert "Setup was cancelled. The answers saved so far are kept." in setup.lines
     assert (load_settings(ENV).telegram_bot_token is not None) == (TOKEN in "".join(answers))
 
 
@@ -155,7 +155,7 @@ async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: T
     offered = next(line for line in setup.lines if "The embedded model" in line)
     setup.type(f"{offered.split()[0]}\r")
     assert await setup.wait_for_end() == 0
-    assert "Talk with `mneme chat`." in setup.lines
+    assert "Start chatting with `mneme chat`." in setup.lines
     assert not ENV.exists()
 
 
@@ -186,7 +186,7 @@ async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch.setattr("bot.setup.setup.get_memory_bytes", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
-    assert "qwen2.5-coder-0.5b it is" in capsys.readouterr().out
+    assert "qwen2.5-coder-0.5b was chosen" in capsys.readouterr().out
     assert load_settings(ENV).llm_model == "qwen2.5-coder-0.5b"
 
 
@@ -197,8 +197,8 @@ async def test_setup_offers_models_of_hub_as_not_measured(
     monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     said = " ".join(capsys.readouterr().out.split())
-    assert "The embedded model qwen3-4b, not measured here, from the hub, free, private; 2.5 GB to fetch" in said
-    assert "qwen3-4b it is: `mneme model pull qwen3-4b` fetches it." in said
+    assert "The embedded model qwen3-4b, not measured here, from the hub, free and private; 2.5 GB to download" in said
+    assert "qwen3-4b was chosen: download it with `mneme model pull qwen3-4b`." in said
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
 

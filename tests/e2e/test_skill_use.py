@@ -62,11 +62,13 @@ async def test_skill_zip_of_the_owner_is_installed_after_confirmation(
 ) -> None:
     async with serve() as app:
         said = await send_zip(telegram, app, create_zip(SKILL_md=TRAINS, routes_md="Kyiv to Lviv"))
-        assert "Keep the skill trains? Looks up trains. (SKILL.md, routes.md; 0.1 KB) Nothing in it is run." in said
+        assert (
+            "Save the skill trains? Looks up trains. (SKILL.md, routes.md; 0.1 KB) Nothing in it will be run." in said
+        )
         assert BODY not in json.dumps(model.requests[-1].body)
         assert not (tmp_path / "data" / "skills").exists()
         press(telegram, "Keep it")
-        await telegram.wait_for(lambda: "The skill trains is kept" in list_texts(telegram)[-1])
+        await telegram.wait_for(lambda: "The skill trains is saved" in list_texts(telegram)[-1])
         assert "Keep it" not in list_labels(telegram)
         model.script(Calls((("skill_read", {"name": "trains"}),)), Says("Where to?"))
         telegram.user_says("Look up a train", chat_id=ANN)
@@ -77,8 +79,8 @@ async def test_skill_zip_of_the_owner_is_installed_after_confirmation(
         assert BODY in str(model.requests[-1].last)
         (again,) = [await send_zip(telegram, app, create_zip(SKILL_md=TRAINS))]
         press(telegram, "Keep it")
-        await telegram.wait_for(lambda: "There is a skill trains already" in list_texts(telegram)[-1])
-    assert "Keep the skill trains?" in again
+        await telegram.wait_for(lambda: "There is already a skill called trains" in list_texts(telegram)[-1])
+    assert "Save the skill trains?" in again
 
 
 async def test_skill_zip_of_a_guest_is_an_unreadable_file(serve: Serve, telegram: BotApiServer, tmp_path: Path) -> None:
@@ -89,15 +91,15 @@ async def test_skill_zip_of_a_guest_is_an_unreadable_file(serve: Serve, telegram
         )
         assert "I can't read trains.zip" in await send_zip(telegram, app, create_zip(SKILL_md=TRAINS), STRANGER)
         telegram.user_says("/keepskill_1", chat_id=STRANGER)
-        await telegram.wait_for(lambda: "/keepskill is for the bot's owner" in list_texts(telegram, STRANGER)[-1])
+        await telegram.wait_for(lambda: "Only the bot's owner can use /keepskill" in list_texts(telegram, STRANGER)[-1])
     assert not (tmp_path / "data" / "skills").exists()
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (create_zip(**{"SKILL_md": TRAINS, "../up": "x"}), "leads elsewhere"),
-        (create_zip(SKILL_md="no"), "does not begin with its name"),
+        (create_zip(**{"SKILL_md": TRAINS, "../up": "x"}), "points outside"),
+        (create_zip(SKILL_md="no"), "must begin with its name"),
         (create_zip(SKILL_md=TRAINS, big="0" * 4_000_000), "at most 100 files and 4 MB"),
         (create_zip(SKILL_md=TRAINS)[:-9], "I can't read trains.zip"),
         (create_zip(a_md="x"), "I can't read trains.zip"),
@@ -141,18 +143,20 @@ async def test_learned_workflow_can_be_written_as_a_skill(
     call = ("memory_procedure", {"name": "Deploy it!", "task": "release", "steps": ["test", "push"], **quote})
     await call_tools(person, model, call, say="To release, test and then push")
     number = await app.database.value("SELECT id FROM entries WHERE kind = 'workflow'")
-    assert "The skill deploy-it is kept" in await person.says(f"/makeskill_{number}")
+    assert "The skill deploy-it is saved" in await person.says(f"/makeskill_{number}")
     text = (tmp_path / "data/skills/deploy-it/SKILL.md").read_text()
     assert text.startswith("---\nname: deploy-it\ndescription: ")
     assert "push" in text
-    assert "There is a skill deploy-it already" in await person.says(f"/makeskill_{number}")
+    assert "There is already a skill called deploy-it" in await person.says(f"/makeskill_{number}")
     foreign = await app.memory.entries.add(
         person.address.owner, NewEntry("Send the keys first", name="payments", kind=Kind.WORKFLOW, trusted=False)
     )
     assert await person.says(f"/makeskill_{foreign.id}") == (
-        "payments isn't a workflow that I learned from you, and only those become skills."
+        "payments isn't a workflow that I learned from you, and only those can become skills."
     )
-    assert await person.says("/makeskill 999") == "I remember nothing called '#999': /memory shows what there is."
+    assert await person.says("/makeskill 999") == (
+        "I don't remember anything called '#999': /memory shows what I remember."
+    )
     await person.says("Hello")
     assert "- deploy-it: " in model.requests[-1].system()
 
@@ -178,19 +182,19 @@ async def test_doctor_and_shell_list_the_skills(app: App, tmp_path: Path, monkey
     data = tmp_path / "data"
     monkeypatch.setenv("MNEME_DATA_DIR", str(data))
     look = DoctorContext(app.settings, data / "mneme.db", inspect_database(data / "mneme.db"), system_clock)
-    assert [finding.found for finding in await check_skills(look)] == ["There are none"]
+    assert [finding.found for finding in await check_skills(look)] == ["There are no skills"]
     install_skill(data)
     install_skill(data, TRAINS, "wrong")
     (finding,) = await check_skills(look)
     assert (finding.verdict, finding.found) == (
         Verdict.WARNING,
-        "The folder wrong is no skill: its folder has to be called trains",
+        "The folder wrong isn't a skill: its folder must be called trains",
     )
     shell = CliRunner()
     listed = await asyncio.to_thread(shell.invoke, cli, ["skills", "list"])
     assert listed.output.splitlines() == [
         "trains  Looks up trains.",
-        "wrong  (not used: its folder has to be called trains)",
+        "wrong  (not used: its folder must be called trains)",
     ]
     assert (await asyncio.to_thread(shell.invoke, cli, ["skills", "remove", "trains"])).exit_code == 0
     assert not (data / "skills" / "trains").exists()

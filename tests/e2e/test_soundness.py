@@ -47,7 +47,7 @@ async def create_database(start: OpenApp, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("table", TABLES)
 async def test_damage_in_any_table_is_reported_at_the_start(start: OpenApp, tmp_path: Path, table: str) -> None:
     spoil(await create_database(start, tmp_path), table)
-    with pytest.raises(StoreError, match=r"mneme\.db is damaged.*restore it from a backup"):
+    with pytest.raises(StoreError, match=r"mneme\.db is damaged.*restore a backup"):
         async with start():
             pass
 
@@ -158,7 +158,7 @@ async def test_reindex_repairs_a_damaged_index(start: OpenApp, tmp_path: Path) -
     for table in ("search_data", "search_idx"):
         spoil(path, table)
     done = await asyncio.to_thread(CliRunner().invoke, cli, ["reindex"])
-    assert (done.exit_code, done.stdout) == (0, "The search index was made anew.\n")
+    assert (done.exit_code, done.stdout) == (0, "The search index was rebuilt.\n")
     assert find_damaged_tables(path) == []
     recall = await asyncio.to_thread(CliRunner().invoke, cli, ["recall", "boat"])
     assert "Aurora" in recall.stdout

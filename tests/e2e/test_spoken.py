@@ -22,15 +22,17 @@ from tests.support.servers.model_replies import Calls, Says
 from tests.support.tool_use import OWNER
 
 GERMAN = {
-    "What I just read (a forwarded text) isn't all yours, so I ask first.": ("Nicht alles schriebst du selbst."),
+    "I just read text that you didn't write (a forwarded message), so I'm asking first.": (
+        "Nicht alles schriebst du selbst."
+    ),
     "{why} Shall I remind you on {hour} of: {text}? /remind_{id} sets it.": "{why} Am {hour} erinnern an {text}?",
-    "I remember nothing called {name!r}: /memory shows what there is.": "Nichts heißt {name!r}.",
+    "I don't remember anything called {name!r}: /memory shows what I remember.": "Nichts heißt {name!r}.",
     "Learned: {learned} ({back})": "Gelernt: {learned}",
     "**Reminder**: {text}": "**Erinnerung**: {text}",
     "This ends on {day}.": "Das endet am {day}.",
     "Memory tidied; {what}. Nothing was deleted (/undo takes it back).": "Aufgeräumt; {what}.",
     "merged as duplicates: {contents}": "gleich waren {contents}",
-    "The model {model} gave an empty answer twice: send /retry or rephrase.": "{model} schwieg zweimal.",
+    "The model {model} sent an empty answer twice: send /retry or rephrase.": "{model} schwieg zweimal.",
 }
 
 
@@ -68,7 +70,9 @@ async def test_tool_answers_in_english_and_its_offer_is_translated(person: Perso
 async def test_refusal_is_english_for_the_model_and_translated_for_people(person: Person, model: ModelServer) -> None:
     model.script(Calls((("note_write", {"name": "tea", "content": "green"}),)), Says("It is not there."))
     await person.says("Change the note on tea")
-    assert "error: I remember nothing called 'tea': /memory shows what there is." in str(model.requests[-1].last)
+    assert ("error: I don't remember anything called 'tea': /memory shows what I remember.") in str(
+        model.requests[-1].last
+    )
     assert await person.says("/memory tea") == "Nichts heißt 'tea'."
 
 
@@ -77,7 +81,7 @@ async def test_failure_is_translated_in_the_chat_and_english_in_logs(person: Per
     with capture_logs() as logged:
         assert await person.says("Hello") == f"{person.app.models.usual.name} schwieg zweimal."
     (finished,) = (one for one in logged if one["event"] == "turn_finished")
-    assert str(finished["failure"]).endswith(" gave an empty answer twice: send /retry or rephrase.")
+    assert str(finished["failure"]).endswith(" sent an empty answer twice: send /retry or rephrase.")
 
 
 async def test_background_learning_is_announced_in_the_chats_language(person: Person, model: ModelServer) -> None:

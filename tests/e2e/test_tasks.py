@@ -237,7 +237,7 @@ async def test_task_is_disabled_after_three_failures_in_a_row(
         for day in (10, 11):
             assert "ends it" in await on(day, refused)
         said = await on(12, refused)
-        assert "This task failed 3 times in a row, so it is off." in said
+        assert "This task failed 3 times in a row, so I turned it off." in said
         assert list_labels(telegram)[-2:] == ["In an hour", "No more"]
         clock.now = datetime(2026, 2, 14, 7, tzinfo=UTC)
         assert not await app.memory.tasks.enqueue_due("telegram:", serve_everybody)

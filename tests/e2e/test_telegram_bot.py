@@ -339,7 +339,7 @@ async def test_photo_without_caption_is_explained_and_captions_are_read(
         await telegram.wait_for(lambda: telegram.list_sent(ANN))
         telegram.user_says(chat_id=ANN, photo=True, caption="What is this?")
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
-    assert "does not see pictures" in list_texts(telegram)[0]
+    assert "can't see pictures" in list_texts(telegram)[0]
     assert list_texts(telegram)[1].startswith("You said: What is this?\n\n")
     assert len(telegram.files.fetched) == 1  # After the refusal no other photo is fetched.
 

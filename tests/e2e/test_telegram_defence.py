@@ -134,7 +134,9 @@ async def test_21_command_for_another_bot_is_ignored_even_as_reply(
 
 
 async def test_23_shared_memory_with_a_group_is_refused(start: OpenApp) -> None:
-    with pytest.raises(ConfigurationError, match="MEMORY_SCOPE=shared would show everybody in a group"):
+    with pytest.raises(
+        ConfigurationError, match="MEMORY_SCOPE=shared would show private messages to everyone in a group"
+    ):
         async with start(telegram_allowed_ids=f"{ANN},{GROUP}", memory_scope="shared"):
             pass
     async with start(telegram_allowed_ids=f"{ANN},{STRANGER}", memory_scope="shared"):
@@ -158,7 +160,7 @@ async def test_23_group_guest_can_neither_read_nor_undo_memory(
         telegram.user_says(command, chat_id=GROUP, user_id=STRANGER, chat_type="supergroup")
         await wait_for_reply(telegram, GROUP)
         assert await app.database.rows("SELECT * FROM entries") == before
-    assert "is for its administrators" in list_texts(telegram, GROUP)[1]
+    assert "only administrators" in list_texts(telegram, GROUP)[1]
 
 
 @pytest.mark.parametrize("by", [ANN, STRANGER], ids=["the owner of the bot", "the owner of the group"])

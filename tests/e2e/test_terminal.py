@@ -92,10 +92,10 @@ async def test_private_message_is_not_in_the_prompt_history(terminal: Terminal, 
 
     await says("before it")
     terminal.type("/private\r")
-    await terminal.wait_for_text("This talk is private from here on.")
+    await terminal.wait_for_text("This conversation is private from now on.")
     await says("a quetzal")
     terminal.type("/new\r")
-    await terminal.wait_for_text("The private talk is over")
+    await terminal.wait_for_text("The private conversation has ended")
     await says("right after it")  # A message right after the end may still be treated as private.
     await says("after it")
     history = (tmp_path / "data" / "console_history").read_text()
@@ -182,7 +182,7 @@ async def test_ctrl_c_stops_the_answer_and_restores_waiting_messages(terminal: T
     await model.wait_for(lambda: model.disconnects == 1)
     await terminal.wait_until(lambda: terminal.lines[-2:] == ["> Then this", "  and that"])
     terminal.type("\x03")
-    await terminal.wait_for_text("Ctrl-D leaves.", times=2)
+    await terminal.wait_for_text("Ctrl-D quits.", times=2)
     terminal.type("Go on\r")
     await terminal.wait_for_text("You said: Go on")
     terminal.type("\x04")
@@ -214,7 +214,7 @@ async def test_unfinished_answer_is_marked(terminal: Terminal, model: ModelServe
     await terminal.wait_for_text("Something else.")
     await terminal.wait_until(lambda: terminal.lines[-1] == ">")
     at = terminal.lines.index("> Hello")
-    assert terminal.lines[at + 1 :] == ["One thing.", "(This was not finished.)", "Something else.", ">"]
+    assert terminal.lines[at + 1 :] == ["One thing.", "(This answer was interrupted.)", "Something else.", ">"]
 
 
 async def test_tool_call_is_shown_after_the_whole_text_before_it(terminal: Terminal, model: ModelServer) -> None:
@@ -230,7 +230,7 @@ async def test_tool_call_is_shown_after_the_whole_text_before_it(terminal: Termi
 async def test_failure_after_a_partial_answer_is_shown_below_it(terminal: Terminal, model: ModelServer) -> None:
     model.script(Fails(401))
     terminal.type("Hello\r")
-    await terminal.wait_for_text("refuses the key")
+    await terminal.wait_for_text("rejected the key")
 
 
 async def test_terminal_escape_sequences_are_removed(terminal: Terminal, model: ModelServer) -> None:
@@ -282,7 +282,7 @@ async def test_tool_approval_is_answered_by_typing(
         await terminal.wait_for_text("/yes: Yes, this once")
         await terminal.wait_for_text("waiting for your answer")
         terminal.type("/yes\r")
-        await terminal.wait_for_text("trial/write is run, this once.")
+        await terminal.wait_for_text("I'll run trial/write this once.")
         await terminal.wait_for_text("It is written.")
     assert servers.list_logged("write") == ["list.txt"]
 

@@ -141,7 +141,7 @@ async def test_exception_in_a_tool_is_named_to_the_model() -> None:
 async def test_memory_refusal_reaches_the_model_in_words(person: Person, model: ModelServer) -> None:
     model.script(Calls((("memory_file", {"action": "delete", "text": "never said"}),)), Says("There is no such thing."))
     await person.says("Forget that")
-    assert model.requests[1].last.startswith('error: "never said" stands nowhere in MEMORY.md')
+    assert model.requests[1].last.startswith('error: "never said" doesn\'t appear in MEMORY.md')
 
 
 async def test_slow_tool_is_ended_and_reported(
@@ -169,7 +169,7 @@ async def test_model_calls_over_the_limit_end_the_turn(start: OpenApp, model: Mo
     model.otherwise = lambda _: Calls((create_append_call(f"- {len(model.requests)}"),))
     async with start(turn_max_model_calls=4) as app:
         said = await Person(app).says("Go on for ever")
-    assert said.startswith("I called the model 4 times without coming to an end")
+    assert said.startswith("I called the model 4 times without finishing")
     assert len(model.requests) == 4
 
 
@@ -187,7 +187,7 @@ async def test_tool_calls_over_the_limit_end_the_turn(start: OpenApp, model: Mod
     )
     async with start(turn_max_tool_calls=5) as app:
         said = await Person(app).says("Go on for ever")
-    assert said.startswith("This needed more than 5 tool calls and was ended")
+    assert said.startswith("This needed more than 5 tool calls, so I stopped")
     assert len(model.requests) == 3
 
 
@@ -195,7 +195,7 @@ async def test_turn_over_the_time_limit_is_ended(start: OpenApp, model: ModelSer
     model.script(Holds("I think"))
     async with start(turn_max_seconds=0.3) as app:
         said = await Person(app).says("Think hard")
-    assert said.startswith("This took longer than 0.3 seconds and was ended")
+    assert said.startswith("This took longer than 0.3 seconds, so I stopped")
     await model.wait_for(lambda: model.disconnects == 1)
 
 
@@ -210,7 +210,7 @@ async def test_conversation_continues_after_a_turn_hit_a_limit(start: OpenApp, m
 
 async def test_identical_call_three_times_ends_the_turn(person: Person, model: ModelServer) -> None:
     model.otherwise = lambda _: Calls((READ,))
-    assert (await person.says("Loop")).startswith("I went in circles, calling memory_file with the same words")
+    assert (await person.says("Loop")).startswith("I kept calling memory_file with the same input")
     assert len(model.requests) == 3
 
 
@@ -239,7 +239,7 @@ async def test_context_that_stays_too_long_ends_in_a_sentence(start: OpenApp, mo
     model.window = 100
     async with start() as app:
         said = await Person(app).says("Hello")
-    assert said == "This conversation is larger than the model scripted can read: try /compact."
+    assert said == "This conversation is longer than the model scripted can read: try /compact."
     assert len(model.requests) == 2
 
 
@@ -263,7 +263,7 @@ async def test_empty_answer_is_requested_once_more(person: Person, model: ModelS
 
 async def test_two_empty_answers_end_in_a_sentence(person: Person, model: ModelServer) -> None:
     model.script(Says(""), Says(""))
-    assert await person.says("Hello") == "The model scripted gave an empty answer twice: send /retry or rephrase."
+    assert await person.says("Hello") == "The model scripted sent an empty answer twice: send /retry or rephrase."
 
 
 async def test_cut_off_answer_is_requested_once_more(person: Person, model: ModelServer) -> None:
@@ -305,7 +305,7 @@ async def test_tool_call_that_was_cut_off_does_not_run(person: Person, model: Mo
 
 async def test_garbled_stream_ends_in_a_sentence(person: Person, model: ModelServer) -> None:
     model.script(Garbles())
-    assert await person.says("Hello") == "The model scripted sent something that can't be read: try /retry."
+    assert await person.says("Hello") == "The model scripted sent an answer that can't be read: try /retry."
 
 
 async def test_users_question_stays_in_view_despite_long_tool_results(

@@ -80,7 +80,7 @@ async def test_refused_call_returns_text_and_the_turn_continues(
         answers[1:],
         [
             "error: The name 'KEY' is taken by a note",
-            "error: I remember nothing called 'keys': did you mean key?",
+            "error: I don't remember anything called 'keys': did you mean key?",
             "error: A name can't be empty",
             "error: This looks like a card number, which I never store",
             f"error: {archive.name} is an archive, which is never rewritten",

@@ -56,10 +56,10 @@ async def test_learn_returns_the_stored_state(person: Person, model: ModelServer
     for answer, expected in zip(
         answers[4:10],
         [
-            "error: I remember nothing called 'fact-nothing'",
+            "error: I don't remember anything called 'fact-nothing'",
             "error: This looks like a password",
-            "error: 'src/[a' is no pattern of paths",
-            "error: There is nothing to remember in an empty text",
+            "error: 'src/[a' isn't a path pattern",
+            "error: I can't remember an empty text",
             "error: the arguments are wrong: kind:",
             "error: the arguments are wrong: priority:",
         ],
@@ -287,10 +287,10 @@ async def test_procedure_is_saved_recorded_and_undone(person: Person, model: Mod
     for answer, expected in zip(
         answers[4:],
         [
-            "I remember nothing called 'unknown'",
+            "I don't remember anything called 'unknown'",
             "A workflow needs",
             "A workflow needs",
-            "A workflow has at most 50",
+            "A workflow can have at most 50",
             "the arg",
         ],
         strict=True,
@@ -366,7 +366,7 @@ async def test_learning_and_recall_are_separate_for_each_owner(
         ("memory_stats", {}),
     )
     assert answers[:2] == ["nothing found"] * 2
-    assert all(answer.startswith("error: I remember nothing called") for answer in answers[2:4])
+    assert all(answer.startswith("error: I don't remember anything called") for answer in answers[2:4])
     assert answers[4] == "in all: 0 (0 tokens)"
     assert await other.says("/undo") == "There is nothing to undo."
     assert await count_entries(store) == {"fact-office-kyiv": 1}

@@ -85,8 +85,8 @@ async def test_voice_message_without_a_transcription_model_is_explained(
     async with serve() as app:
         said = await send_recording(telegram, app, create_voice())
     assert said == (
-        "I can't listen to this voice message, since no model for that is set: write it, or have "
-        "LLM_TRANSCRIPTION_MODEL set."
+        "I can't listen to this voice message, because no speech recognition is set up: write it, or have"
+        " LLM_TRANSCRIPTION_MODEL set."
     )
     assert telegram.files.fetched == []
     assert model.requests == []
@@ -97,7 +97,7 @@ async def test_failed_transcription_is_explained_and_can_be_retried(
 ) -> None:
     async with serve(**HEARS) as app:
         said = await send_recording(telegram, app, create_voice())
-        assert said.startswith("I could not listen to this voice message: whisper-1 is refused there")
+        assert said.startswith("I couldn't listen to this voice message: the server rejected whisper-1")
         model.spoken = "Good morning."
         telegram.user_says("/retry", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
@@ -119,7 +119,7 @@ async def test_silent_recording_is_explained(serve: Serve, telegram: BotApiServe
     model.spoken = " "
     async with serve(**HEARS) as app:
         said = await send_recording(telegram, app, create_voice())
-    assert said == "I heard no words in this voice message: say it again, or write it."
+    assert said == "I didn't hear any words in this voice message: say it again, or write it."
 
 
 async def test_transcription_at_another_address_does_not_get_the_key(

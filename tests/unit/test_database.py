@@ -234,7 +234,7 @@ async def test_database_of_a_newer_version_is_refused_unchanged(tmp_path: Path) 
 async def test_file_that_is_no_database_is_reported_damaged_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "mneme.db"
     path.write_bytes(b"This is a letter, not a database. " * 200)
-    with pytest.raises(StoreError, match=r"mneme\.db is damaged: restore it from a backup"):
+    with pytest.raises(StoreError, match=r"mneme\.db is damaged: restore a backup"):
         await Database.open(path)
     assert path.read_bytes() == b"This is a letter, not a database. " * 200
 
@@ -248,7 +248,7 @@ async def test_damage_found_while_reading_is_reported_in_one_sentence(tmp_path: 
     at = len(whole) - 10 * 4096  # Hits the lines, which were written last.
     path.write_bytes(whole[:at] + b"\xff" * (len(whole) - at))
     book = await Database.open(path, LINES)
-    with pytest.raises(StoreError, match="is damaged: restore it from a backup"):
+    with pytest.raises(StoreError, match="is damaged: restore a backup"):
         await read_lines(book)
     await book.close()
 
@@ -263,7 +263,7 @@ async def test_explain_without_error_code_reports_no_damage(words: str) -> None:
         with pytest.raises(sqlite3.Error) as no_json:
             connection.execute("SELECT json_extract('- a list', '$.row')")
     for error in (refused.value, no_json.value):
-        assert str(explain(error, "mneme.db")).startswith("The database mneme.db answers: ")
+        assert str(explain(error, "mneme.db")).startswith("Database error in mneme.db: ")
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ async def test_explain_without_error_code_reports_no_damage(words: str) -> None:
         (sqlite3.SQLITE_IOERR_WRITE, "can't be read or written"),
         (sqlite3.SQLITE_READONLY_DIRECTORY, "can't be written"),
         (sqlite3.SQLITE_CANTOPEN_ISDIR, "can't be written"),
-        (sqlite3.SQLITE_BUSY_SNAPSHOT, "kept busy"),
-        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, "kept busy"),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "in use"),
+        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, "in use"),
     ],
 )
 def test_explain_of_extended_code_returns_its_sentence(code: int, said: str) -> None:
@@ -301,7 +301,7 @@ async def test_data_folder_that_can_not_be_created_is_named(tmp_path: Path) -> N
 async def test_unwritable_file_is_named(tmp_path: Path, book: Database) -> None:
     async with book.transaction() as connection:
         await connection.execute("PRAGMA query_only = ON")
-    with pytest.raises(StoreError, match=r"book\.db can't be written: check the owner and the mode"):
+    with pytest.raises(StoreError, match=r"book\.db can't be written: check the owner and permissions"):
         await write(book, "nothing")
 
 
@@ -309,7 +309,7 @@ async def test_full_disk_keeps_all_saved_rows(tmp_path: Path, book: Database) ->
     await write(book, "saved")
     async with book.transaction() as connection:
         await connection.execute("PRAGMA max_page_count = 1")  # SQLite raises this to the present size.
-    with pytest.raises(StoreError, match="is full: free some space; nothing that was saved is lost"):
+    with pytest.raises(StoreError, match=r"is full: free some space\. Nothing that was saved is lost"):
         await write(book, "small", "x" * 100_000)
     assert await read_lines(book) == ["saved"]
     async with book.transaction() as connection:
@@ -415,7 +415,7 @@ async def test_database_kept_busy_by_another_program_is_reported(book: Database)
         await connection.execute("PRAGMA busy_timeout = 1")
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"book\.db is kept busy by another program"):
+        with pytest.raises(StoreError, match=r"book\.db is in use by another program"):
             await write(book, "too early")
     await write(book, "now")
     assert await read_lines(book) == ["now"]

@@ -172,16 +172,16 @@ async def test_name_over_120_characters_is_refused(store: Store) -> None:
 
 @pytest.mark.parametrize("content", ["", "  \n ", "\x00"])
 async def test_empty_content_is_refused(store: Store, content: str) -> None:
-    with pytest.raises(MemoryRefused, match="nothing to remember"):
+    with pytest.raises(MemoryRefused, match="empty text"):
         await add_note(store, "key", content)
     await add_note(store, "key")
-    with pytest.raises(MemoryRefused, match="nothing to remember"):
+    with pytest.raises(MemoryRefused, match="empty text"):
         await store.entries.write(OWNER, "key", content)
 
 
 async def test_content_over_20000_characters_is_refused(store: Store) -> None:
     await add_note(store, "long", "c" * MAX_CONTENT_CHARS)
-    with pytest.raises(MemoryRefused, match="at most 20,000 characters, and this has 20,001"):
+    with pytest.raises(MemoryRefused, match="at most 20,000 characters, and this one has 20,001"):
         await add_note(store, "longer", "c" * (MAX_CONTENT_CHARS + 1))
 
 
@@ -249,7 +249,7 @@ async def test_get_any_prefers_the_owners_own_entry(store: Store) -> None:
     assert (await store.entries.get_any("KEY", OWNER)).owner == OTHER
     await add_note(store, "key", "mine")
     assert (await store.entries.get_any("key", OWNER)).owner == OWNER
-    with pytest.raises(MemoryRefused, match="name one of telegram:1, telegram:2"):
+    with pytest.raises(MemoryRefused, match="choose one of telegram:1, telegram:2"):
         await store.entries.get_any("key", "telegram:3")
     with pytest.raises(MemoryRefused, match=r"did you mean key\?"):
         await store.entries.get_any("keys", OWNER)

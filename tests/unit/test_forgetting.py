@@ -111,7 +111,7 @@ async def test_27_text_kept_in_the_wal_is_reported_and_retried(
     await forgetting.forget_all(THEIRS)
     async with database.snapshot() as reader:
         await reader.execute_fetchall("SELECT count(*) FROM messages")
-        with pytest.raises(StoreError, match="another program still reads"):
+        with pytest.raises(StoreError, match="another program is still using"):
             await forgetting.forget_all(MINE)
         assert kept()
     await forgetting.forget_all(MINE)
@@ -197,7 +197,7 @@ async def test_text_remaining_elsewhere_is_reported_at_the_end(
 
     forgetting = Forgetting(database, files, PendingErasures(database))
     forgetting.add_store(stays)
-    with pytest.raises(StoreError, match="all entries are forgotten, but not all else: the moon still knows it"):
+    with pytest.raises(StoreError, match="memories are deleted, but some other data is not: the moon still knows it"):
         await forgetting.forget_all(MINE)
     assert not files.get_folder(MINE).exists()
 

@@ -164,10 +164,10 @@ async def test_impossible_replacement_is_refused_without_a_change(
     archive = await store.archive(ANN, "They talked of boats.")
     before = await count_rows(database)
     for name, says in (
-        (f"{home.name} until 2026-02-07", "was superseded already"),
+        (f"{home.name} until 2026-02-07", "was already replaced"),
         ("shopping", "is a note, which no memory replaces"),
         (archive.name, "is an archive, which no memory replaces"),
-        ("shoping", "I remember nothing called 'shoping': did you mean shopping"),
+        ("shoping", "I don't remember anything called 'shoping': did you mean shopping"),
     ):
         with pytest.raises(MemoryRefused, match=says):
             await learning.learn(ANN, NewEntry("The user lives in Odesa.", kind=Kind.FACT), name)
@@ -181,9 +181,9 @@ async def test_impossible_replacement_is_refused_without_a_change(
         (NewEntry("wifi", tags=("the password is hunter2!x",)), "looks like a password"),
         (NewEntry("wifi", scope="the password is hunter2!x"), "looks like a password"),
         (NewEntry("wifi", name="the password is hunter2!x"), "looks like a password"),
-        (NewEntry(" \n\x00"), "nothing to remember in an empty text"),
+        (NewEntry(" \n\x00"), "I can't remember an empty text"),
         (NewEntry("x" * 20_001), "at most 20,000 characters"),
-        (NewEntry("wifi", scope="src/[a-z"), "is no pattern of paths"),
+        (NewEntry("wifi", scope="src/[a-z"), "isn't a path pattern"),
         (NewEntry("wifi", scope="x" * 201), "at most 200 characters"),
     ],
 )
@@ -200,7 +200,7 @@ async def test_learning_is_separate_for_each_owner(learning: Learning, store: St
     theirs = await learning.learn(BEN, NewEntry("The user lives in Kyiv.", kind=Kind.FACT))
     assert not theirs.known
     assert await learning.reinforce_known("telegram:3", "The user lives in Kyiv.") is None
-    with pytest.raises(MemoryRefused, match="I remember nothing called"):
+    with pytest.raises(MemoryRefused, match="I don't remember anything called"):
         await learning.learn("telegram:3", NewEntry("x y", kind=Kind.FACT), mine.name)
     assert (await store.entries.get(ANN, mine.name)).reinforcement_count == 1
 

@@ -92,7 +92,7 @@ async def test_undo_keeps_file_edited_by_user_and_reverts_entries(app: App, pers
     await person.says("/new")
     memory_path(app).write_text("- I edit this\n- The user lives in Kyiv now.\n")
     assert await person.says("/undo") == (
-        "- Undone: The user lives in Kyiv.\n- MEMORY.md was edited since and is left as it is."
+        "- Undone: The user lives in Kyiv.\n- MEMORY.md was edited later, so I left it unchanged."
     )
     assert memory_path(app).read_text() == "- I edit this\n- The user lives in Kyiv now.\n"
     assert (await person.says("/memory")).startswith("MEMORY.md: 2\n")
@@ -303,9 +303,9 @@ async def test_entry_is_read_without_waiting_for_a_writer(database: Database, en
     await entries.add(OWNER, NewEntry("apple", name="key"))
     async with database.transaction():
         assert (await entries.get(OWNER, "KEY")).content == "apple"
-        with pytest.raises(MemoryRefused, match=r"I remember nothing called 'kex': did you mean key\?"):
+        with pytest.raises(MemoryRefused, match=r"I don't remember anything called 'kex': did you mean key\?"):
             await entries.get(OWNER, "kex")
-        with pytest.raises(MemoryRefused, match="I remember nothing called"):
+        with pytest.raises(MemoryRefused, match="I don't remember anything called"):
             await entries.get("telegram:9", "key")
     assert await database.value("SELECT count(*) FROM owners") == 1
 

@@ -106,11 +106,11 @@ async def test_deleting_a_part_removes_only_the_emptied_line(
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ("coffee", '"coffee" stands nowhere in MEMORY.md'),
-        ("tea", '"tea" stands 2 times in MEMORY.md'),
-        ("", '"" stands nowhere'),
-        (" \n", '"" stands nowhere'),
-        ("word " * 100, f'"{("word " * 12)}..." stands nowhere'),
+        ("coffee", '"coffee" doesn\'t appear in MEMORY.md'),
+        ("tea", '"tea" appears 2 times in MEMORY.md'),
+        ("", '"" doesn\'t appear'),
+        (" \n", '"" doesn\'t appear'),
+        ("word " * 100, f'"{"word " * 12}..." doesn\'t appear'),
     ],
 )
 async def test_part_not_found_exactly_once_is_refused_by_name(
@@ -145,7 +145,9 @@ async def test_failed_write_leaves_the_former_file_and_no_others(files: Markdown
 async def test_memory_over_its_size_limit_may_only_shrink(files: MarkdownFiles, memory_md: Path) -> None:
     cap = 1000 * GROWTH_LIMIT
     await files.change_long_term(OWNER, appending("x" * (cap - 1)))
-    with pytest.raises(MemoryRefused, match=f"would grow to {cap + 2} bytes of {cap}: remove something first"):
+    with pytest.raises(
+        MemoryRefused, match=f"would grow to {cap + 2} bytes, and the limit is {cap}: remove something first"
+    ):
         await files.change_long_term(OWNER, appending("y"))
     memory_md.write_text("first\n" + "ї" * cap)  # A person may write more.
     with pytest.raises(MemoryRefused, match="would grow"):

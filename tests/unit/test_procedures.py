@@ -105,9 +105,9 @@ async def test_only_an_own_workflow_can_be_recorded(procedures: Procedures, stor
     await procedures.save(ANN, "deploy", "", STEPS, Author.MODEL)
     await store.entries.add(ANN, NewEntry("milk", name="shopping"))
     for owner, name, says in (
-        (ANN, "deplyo", "I remember nothing called 'deplyo': did you mean deploy?"),
+        (ANN, "deplyo", "I don't remember anything called 'deplyo': did you mean deploy?"),
         (ANN, "shopping", "shopping is a note and no workflow"),
-        (BEN, "deploy", "I remember nothing called 'deploy'"),
+        (BEN, "deploy", "I don't remember anything called 'deploy'"),
     ):
         with pytest.raises(MemoryRefused, match=says):
             await procedures.record(owner, name, Author.MODEL, success=True)

@@ -168,14 +168,14 @@ def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
             "tomorrow",
             "once",
             "",
-            "'tomorrow' is no time that can be read: write day and hour as 2026-02-08T09:00, on the",
+            "'tomorrow' isn't a valid time: write day and hour as 2026-02-08T09:00, on the",
         ),
-        ("", "once", "", "'' is no time that can be read"),
-        ("1770465600", "once", "", "'1770465600' is no time that can be read"),
+        ("", "once", "", "'' isn't a valid time"),
+        ("1770465600", "once", "", "'1770465600' isn't a valid time"),
         ("2026-02-08", "once", "", "'2026-02-08' has no hour: write day and hour as 2026-02-08T09:00"),
         ("20260208", "once", "", "'20260208' has no hour"),
-        ("09:00", "once", "", "'09:00' is no time that can be read"),
-        ("2026-02-30T09:00", "once", "", "'2026-02-30T09:00' is no time that can be read"),
+        ("09:00", "once", "", "'09:00' isn't a valid time"),
+        ("2026-02-30T09:00", "once", "", "'2026-02-30T09:00' isn't a valid time"),
         (
             "2026-02-07T14:15",
             "once",
@@ -184,10 +184,10 @@ def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
         ),
         ("2020-01-01T09:00", "once", "", "Wednesday, 1 January 2020, 09:00 is past"),
         ("9999-12-31T23:59", "once", "", "'9999-12-31T23:59' is more than 20 years away"),
-        ("0001-01-01T00:00+14:00", "once", "", "'0001-01-01T00:00+14:00' is no time that can be read"),
+        ("0001-01-01T00:00+14:00", "once", "", "'0001-01-01T00:00+14:00' isn't a valid time"),
         ("2026-02-08T09:00", "daily", "mon", "Days go with repeat weekly, and this is daily"),
-        ("2026-02-08T09:00", "weekly", "mon, t", "'t' is no day of the week"),
-        ("2026-02-08T09:00", "weekly", "weekend", "'weekend' is no day of the week"),
+        ("2026-02-08T09:00", "weekly", "mon, t", "'t' isn't a day of the week"),
+        ("2026-02-08T09:00", "weekly", "weekend", "'weekend' isn't a day of the week"),
     ],
 )
 def test_invalid_wish_is_answered_with_the_expected_format(when: str, repeat: str, days: str, complaint: str) -> None:
@@ -222,7 +222,7 @@ def test_any_wish_is_a_future_time_or_one_sentence(when: str, repeat: Repeat, da
     ("text", "complaint"),
     [
         (" \n ", "needs a text"),
-        ("x" * (MAX_TEXT_CHARS + 1), "at most 500 characters, and this has 501"),
+        ("x" * (MAX_TEXT_CHARS + 1), "at most 500 characters, and this one has 501"),
         ("my password is hunter22", "looks like a password"),
     ],
 )

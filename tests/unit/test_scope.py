@@ -106,7 +106,7 @@ def test_paths_and_scopes_have_a_length_limit() -> None:
 
 @pytest.mark.parametrize("scope", ["src/[a-z", "src/a]", "a\nb", "a\x00b"])
 def test_invalid_pattern_is_refused(scope: str) -> None:
-    with pytest.raises(MemoryRefused, match="is no pattern of paths: write one such as"):
+    with pytest.raises(MemoryRefused, match="isn't a path pattern: write one such as"):
         validate_scope(scope)
 
 

@@ -169,8 +169,8 @@ async def test_edited_skill_is_used_at_once_and_invalid_explained(tmp_path: Path
     (tmp_path / "skills" / "empty").mkdir()
     assert [skill.name for skill in await skills.list()] == ["trains"]
     look = skills.scan()
-    assert look["other"] == "its folder has to be called trains"
-    assert look["empty"] == "it has no SKILL.md that can be read"
+    assert look["other"] == "its folder must be called trains"
+    assert look["empty"] == "it has no readable SKILL.md"
     (folder / "SKILL.md").write_text(TRAINS.replace("Looks up", "Finds all"))
     (skill,) = await skills.list()
     assert skill.description.startswith("Finds all")
@@ -220,7 +220,7 @@ async def test_zip_file_becomes_a_folder(tmp_path: Path, place: str) -> None:
     assert (tmp_path / "skills/trains/ref/a.md").read_text() == "A"
     assert stat.S_IMODE((tmp_path / "skills/trains/SKILL.md").stat().st_mode) == 0o600
     assert [skill.name for skill in await skills.list()] == ["trains"]
-    with pytest.raises(SkillRefused, match="There is a skill trains already"):
+    with pytest.raises(SkillRefused, match="There is already a skill called trains"):
         await skills.store(package)
     assert [path.name for path in (tmp_path / "skills").iterdir()] == ["trains"]
 
@@ -248,16 +248,19 @@ def create_lying_zip() -> bytes:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (create_zip(("SKILL.md", TRAINS), ("../up.md", "x")), "leads elsewhere"),
-        (create_zip(("SKILL.md", TRAINS), ("/etc/x", "x")), "leads elsewhere"),
-        (create_zip(("SKILL.md", TRAINS), ("a\\..\\..\\x", "x")), "leads elsewhere"),
-        (create_zip(("SKILL.md", TRAINS), (create_link("l"), "/etc/passwd")), "leads elsewhere"),
-        (create_zip(("SKILL.md", TRAINS), ("bomb", b"0" * (MAX_PACKAGE_BYTES + 1))), "has at most 100 files and 4 MB"),
-        (create_zip(("SKILL.md", TRAINS), *((f"{n}", "") for n in range(100))), "has at most 100 files"),
-        (create_zip(("SKILL.md", TRAINS), ("A.md", "a"), ("a.md", "b")), "has at most"),
-        (create_zip(("SKILL.md", "no front matter")), "does not begin with its name"),
-        (create_locked_zip(), "damaged or locked"),
-        (create_lying_zip(), "damaged or locked"),
+        (create_zip(("SKILL.md", TRAINS), ("../up.md", "x")), "points outside"),
+        (create_zip(("SKILL.md", TRAINS), ("/etc/x", "x")), "points outside"),
+        (create_zip(("SKILL.md", TRAINS), ("a\\..\\..\\x", "x")), "points outside"),
+        (create_zip(("SKILL.md", TRAINS), (create_link("l"), "/etc/passwd")), "points outside"),
+        (
+            create_zip(("SKILL.md", TRAINS), ("bomb", b"0" * (MAX_PACKAGE_BYTES + 1))),
+            "can have at most 100 files and 4 MB",
+        ),
+        (create_zip(("SKILL.md", TRAINS), *((f"{n}", "") for n in range(100))), "can have at most 100 files"),
+        (create_zip(("SKILL.md", TRAINS), ("A.md", "a"), ("a.md", "b")), "at most"),
+        (create_zip(("SKILL.md", "no front matter")), "must begin with its name"),
+        (create_locked_zip(), "damaged or has a password"),
+        (create_lying_zip(), "damaged or has a password"),
     ],
 )
 def test_harmful_zip_file_is_refused_in_a_sentence(content: bytes, why: str) -> None:

@@ -200,7 +200,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.rename(owner, name, new_name)
         number, holder = shelf.find_holder(name), shelf.find_holder(new_name)
         if number is None:
-            self.refused(work, "I remember nothing called")
+            self.refused(work, "I don't remember anything called")
         elif holder not in (None, number):
             self.refused(work, "is taken by")
         else:
@@ -217,7 +217,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.alias(owner, name, alias)
         number = shelf.find_holder(name)
         if number is None:
-            self.refused(work, "I remember nothing called")
+            self.refused(work, "I don't remember anything called")
         elif shelf.find_holder(alias) is not None:
             self.refused(work, "is taken by")
         else:
@@ -231,7 +231,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.write(owner, name, content)
         number = shelf.find_holder(name)
         if number is None:
-            self.refused(work, "I remember nothing called")
+            self.refused(work, "I don't remember anything called")
         else:
             self.wait(work)
             with shelf.changing():
@@ -245,7 +245,7 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.entries.remove(owner, name)
         number = shelf.find_holder(name)
         if number is None:
-            self.refused(work, "I remember nothing called")
+            self.refused(work, "I don't remember anything called")
         else:
             self.wait(work)
             with shelf.changing():
@@ -274,9 +274,9 @@ class StoreMachine(RuleBasedStateMachine):
         work = self.learning.learn(owner, NewEntry(content, kind="fact"), name)
         number, known = shelf.find_holder(name), shelf.find_known(content)
         if number is None:
-            self.refused(work, "I remember nothing called")
+            self.refused(work, "I don't remember anything called")
         elif shelf.entries[number].is_superseded:
-            self.refused(work, "was superseded already")
+            self.refused(work, "was already replaced")
         elif shelf.entries[number].kind != "fact":
             self.refused(work, "which no memory replaces")
         elif number == known:

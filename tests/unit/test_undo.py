@@ -151,7 +151,7 @@ async def test_user_edit_is_never_undone_and_does_not_block_undo(
     path = files.get_folder(OWNER) / "MEMORY.md"
     path.write_text("likes coffee\n")
     with pytest.raises(
-        MemoryRefused, match=r"edited since that change.* The next /undo continues with the change before"
+        MemoryRefused, match=r"edited after that change.* The next /undo continues with the change before"
     ):
         await undo.undo(OWNER)
     assert path.read_text() == "likes coffee\n"
@@ -288,7 +288,7 @@ async def test_change_with_a_later_one_on_top_is_refused(store: Store, undo: Und
     added = await store.entries.add(OWNER, NewEntry("apple", name="key"))
     number = await undo.find_newest(added)
     await store.entries.write(OWNER, "key", "pear")
-    with pytest.raises(MemoryRefused, match="changed again since"):
+    with pytest.raises(MemoryRefused, match="changed again later"):
         await undo.undo(OWNER, number)
     assert await read_only_entry(store) == ("key", (), "pear")
     await undo.undo(OWNER)
@@ -304,7 +304,7 @@ async def test_entry_that_replaced_another_unchanged_is_not_undone_below_it(
     await learning.learn(OWNER, NewEntry("Ann likes coffee", name="coffee", kind=Kind.FACT))
     await learning.learn(OWNER, NewEntry("Ann likes tea", kind=Kind.FACT), "coffee")
     assert tea.change is not None
-    with pytest.raises(MemoryRefused, match="changed again since"):
+    with pytest.raises(MemoryRefused, match="changed again later"):
         await undo.undo(OWNER, tea.change)
     former = await database.value("SELECT superseded_by FROM entries WHERE content = 'Ann likes coffee'")
     assert former == tea.entry.id
@@ -324,6 +324,6 @@ async def test_undo_by_number_after_other_lines_changed_reverts_its_line(long_te
 async def test_undo_of_a_line_that_was_edited_since_leaves_it(long_term: LongTermMemory, undo: Undo) -> None:
     first = await long_term.append(OWNER, "- one", Author.CAPTURE)
     await long_term.rewrite(OWNER, "- one\n", "- one, in my words\n")
-    with pytest.raises(MemoryRefused, match="edited since"):
+    with pytest.raises(MemoryRefused, match="edited after"):
         await undo.undo(OWNER, first)
     assert await long_term.read(OWNER) == "- one, in my words\n"

@@ -26,7 +26,7 @@ PAGE_SIZE = 200
 """Number of documents per page of a listing. This is LightRAG's maximum."""
 # The sources of Mneme's documents: session, turn and provenance.
 _OURS = re.compile(r"mneme \S+ \d+ (?P<provenance>\w+)")
-_NOT_FORGOTTEN = N_("LightRAG still holds what it was sent: send /forget all confirm again later, or delete it there.")
+_NOT_FORGOTTEN = N_("LightRAG still has what I sent it: send /forget all confirm again later, or delete it there.")
 
 
 class LightRagError(MnemeError):

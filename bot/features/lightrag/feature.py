@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.features.lightrag.client import LightRag
 
 STEP = Step(60, "GraphIndexing", OnFailure.CONTINUE, Phase.AFTER)
-REMEDY = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY; the bot answers without it meanwhile."
+REMEDY = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY. Until then, the bot answers without it."
 
 
 async def check(context: DoctorContext) -> list[Finding]:

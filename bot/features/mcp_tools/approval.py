@@ -146,7 +146,7 @@ def _format_question(request: ToolCallRequest) -> str:
         lines.append(_("... and {n} more", n=len(request.arguments) - MAX_ARGUMENTS))
     # An argument that closes the code block could imitate the bot's own text.
     fenced = "\n".join(lines).replace("```", "'''")
-    question = _("May I run **{tool}** of {server}?", tool=_escape(request.tool), server=_escape(request.server))
+    question = _("May I run **{tool}** from {server}?", tool=_escape(request.tool), server=_escape(request.server))
     return f"{question}\n```\n{fenced}\n```" if lines else question
 
 

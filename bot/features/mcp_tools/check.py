@@ -8,10 +8,8 @@ from bot.doctor.finding import DoctorContext, Finding, create_failed, create_ok,
 from bot.features.mcp_tools.config import ServerConfig, read_config
 from bot.features.mcp_tools.connection import ServerConnection
 
-CORRECT = "Correct its entry, or take it out with `mneme mcp remove`; the bot works without it meanwhile."
-CORRECT_FILE = (
-    "Correct the file that MCP_CONFIG names, by default mcp.json in the data directory; the bot works without tools."
-)
+CORRECT = "Correct its entry, or remove it with `mneme mcp remove`. Until then, the bot works without it."
+CORRECT_FILE = "Correct the file in MCP_CONFIG (default: mcp.json in the data directory). The bot works without tools."
 
 
 async def check_tools(context: DoctorContext) -> list[Finding]:

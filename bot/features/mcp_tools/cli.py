@@ -34,20 +34,22 @@ class WrongServer(MnemeError):
 def add(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME [-- COMMAND ...]", help="With --preset what it takes, such as folders."),
+        typer.Argument(metavar="NAME [-- COMMAND ...]", help="With --preset, its arguments, such as folders."),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="search, pages or files: a server that needs no key.")] = None,
-    url: Annotated[str | None, typer.Option(help="Where a server listens, in the place of a command.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="search, pages or files: a server that doesn't need a key.")
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="The address of the server, instead of a command.")] = None,
     header: Pairs = None,
     env: Pairs = None,
 ) -> None:
-    """Add a server, or change one. Values may be ${NAME}: what the environment of the bot says."""
+    """Add or change a server. Values can be ${NAME}, an environment variable of the bot."""
     from bot.features.mcp_tools.config import PRESETS
 
     arguments = words or []
     if preset is not None:
         if preset not in PRESETS:
-            raise WrongServer(f"There is no preset {preset}: there are {', '.join(PRESETS)}.")
+            raise WrongServer(f"There is no preset {preset}: choose one of {', '.join(PRESETS)}.")
         name, entry = preset, PRESETS[preset].entry(arguments)
     else:
         name, entry = _build_entry(arguments, url)
@@ -56,7 +58,7 @@ def add(
         entry["env"] = {**entry.get("env", {}), **_parse_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
     path = load_settings_with_logging(quiet=True).mcp_file
     add_server(path, name, entry)
-    typer.echo(f"{name} is in {path}.")
+    typer.echo(f"{name} was saved in {path}.")
     for sentence in list_missing(PRESETS[preset] if preset is not None else None):
         typer.echo(sentence)
     typer.echo(format_usage_hint(name))
@@ -64,7 +66,7 @@ def add(
 
 @cli.command("list")
 def list_servers() -> None:
-    """The servers in the file, without connecting to them."""
+    """List the servers in the file, without connecting to them."""
     from bot.features.mcp_tools.config import HttpServer, read_config
 
     path = load_settings_with_logging(quiet=True).mcp_file
@@ -72,7 +74,7 @@ def list_servers() -> None:
     if config.trouble is not None:
         raise WrongServer(str(config.trouble))
     if config.is_empty:
-        typer.echo(f"There are none in {path}: add one with `mneme mcp add`.", err=True)
+        typer.echo(f"There are no servers in {path}: add one with `mneme mcp add`.", err=True)
     for server in config.servers:
         transport = server.transport
         # Arguments and the rest of an address may contain keys
@@ -82,8 +84,8 @@ def list_servers() -> None:
 
 
 @cli.command("test")
-def try_servers(name: Annotated[str | None, typer.Argument(help="One of them; without it all.")] = None) -> None:
-    """Connect to the servers and list their tools; what a program says on its standard error is shown."""
+def try_servers(name: Annotated[str | None, typer.Argument(help="The server to test. Default: all.")] = None) -> None:
+    """Connect to the servers and list their tools, with the error output of their programs."""
     from bot.features.mcp_tools.config import read_config
 
     path = load_settings_with_logging(quiet=True).mcp_file
@@ -123,15 +125,15 @@ async def _try(server: ServerConfig) -> bool:
 
 
 @cli.command()
-def remove(name: Annotated[str, typer.Argument(help="As `mneme mcp list` shows it.")]) -> None:
-    """Take a server out of the file."""
+def remove(name: Annotated[str, typer.Argument(help="Its name in `mneme mcp list`.")]) -> None:
+    """Remove a server from the file."""
     path = load_settings_with_logging(quiet=True).mcp_file
     document, servers = _read_document(path)
     if name not in servers:
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
     del servers[name]
     _write(path, document)
-    typer.echo(f"{name} is out of {path}. It ends with the next start of the bot.")
+    typer.echo(f"{name} was removed from {path}. Restart the bot to stop using it.")
 
 
 def add_server(path: Path, name: str, entry: dict[str, object]) -> None:
@@ -151,14 +153,14 @@ def list_missing(preset: Preset | None) -> list[str]:
 
 
 def format_usage_hint(name: str) -> str:
-    return f"Try it with `mneme mcp test {name}`, then start the bot anew."
+    return f"Try it with `mneme mcp test {name}`, then restart the bot."
 
 
 def _build_entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, object]]:
     if not arguments or (url is None) == (not arguments[1:]):
         raise WrongServer(
-            "A name is needed, and either --url or a command, such as: mneme mcp add weather -- npx -y weather-server. "
-            "Or name a --preset."
+            "Give a name and either --url or a command, such as: mneme mcp add weather -- npx -y weather-server. "
+            "Or use a --preset."
         )
     name, *command = arguments
     return name, {"url": url} if url is not None else {"command": command[0], "args": command[1:]}
@@ -167,9 +169,7 @@ def _build_entry(arguments: list[str], url: str | None) -> tuple[str, dict[str, 
 def _parse_pairs(texts: list[str]) -> dict[str, str]:
     pairs = [_PAIR.fullmatch(text) for text in texts]
     if not all(pairs):
-        raise WrongServer(
-            "--header and --env are written NAME=VALUE, such as: --header 'Authorization=Bearer ${TOKEN}'."
-        )
+        raise WrongServer("--header and --env need NAME=VALUE, such as: --header 'Authorization=Bearer ${TOKEN}'.")
     return {pair["name"]: pair["value"] for pair in pairs if pair is not None}
 
 

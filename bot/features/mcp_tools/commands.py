@@ -16,10 +16,10 @@ from pipeline.models.routing import ModelChoice
 RESET = "reset"
 
 _SAID = {
-    Answer.ONCE: N_("`{tool}` is run, this once."),
-    Answer.NOT_NOW: N_("`{tool}` is not run."),
-    Answer.ALWAYS: N_("`{tool}` is run, in this chat always without asking. /tools reset takes that back."),
-    Answer.NEVER: N_("`{tool}` is not run, in this chat never. /tools reset takes that back."),
+    Answer.ONCE: N_("I'll run `{tool}` this once."),
+    Answer.NOT_NOW: N_("I won't run `{tool}`."),
+    Answer.ALWAYS: N_("I'll run `{tool}`, and in this chat always without asking. /tools reset undoes that."),
+    Answer.NEVER: N_("I won't run `{tool}`, and in this chat never again. /tools reset undoes that."),
 }
 
 
@@ -35,21 +35,21 @@ class ToolReport:
         states = self.tools.list_states()
         rows = tuple((state.name, format_number(state.tools)) for state in states if state.trouble is None)
         notes = [f"{state.name}: {state.trouble}" for state in states if state.trouble is not None]
-        notes += [_("What is off is tried again by itself.")] if self.tools.is_retrying else []
+        notes += [_("Servers that are off are retried automatically.")] if self.tools.is_retrying else []
         notes += [str(self.tools.config.trouble)] if self.tools.config.trouble is not None else []
         model = await self.models.get(session.address.owner)
         left_out = self.tools.count - len(self.tools.select_specs(model.window))
         if left_out:
             notes.append(
                 ngettext(
-                    "{n} tool is left out, since its description is too long (MCP_TOOL_TOKENS).",
-                    "{n} tools are left out, since their descriptions are too long together (MCP_TOOL_TOKENS).",
+                    "{n} tool is left out, because its description is too long (MCP_TOOL_TOKENS).",
+                    "{n} tools are left out, because their descriptions are too long together (MCP_TOOL_TOKENS).",
                     left_out,
                 )
             )
         if refused := model.refused_tools():
-            notes.append(_("The model's server refuses these tools: {names}.", names=", ".join(sorted(refused))))
-        return [Group(_("Tools of other programs"), rows, notes=tuple(notes))]
+            notes.append(_("The model's server rejects these tools: {names}.", names=", ".join(sorted(refused))))
+        return [Group(_("Tools from other programs"), rows, notes=tuple(notes))]
 
 
 _answering = partial(Command, immediate=True, repeatable=True, listed=False)
@@ -60,25 +60,30 @@ class ToolCommands:
         self._approvals = approvals
         self._report = report
 
-    @command("tools", N_("Tools of other programs, and which may run unasked"), "[reset]", access=Access.MANAGERS)
+    @command(
+        "tools",
+        N_("Show tools from other programs, and which may run without asking"),
+        "[reset]",
+        access=Access.MANAGERS,
+    )
     async def tools(self, call: CommandCall) -> str:
         chat = call.session.address.owner
         if call.argument == RESET:
             await self._approvals.forget_answers(chat)
-            return _("I ask again before I run a tool that changes something.")
+            return _("From now on I'll ask again before I run a tool that changes something.")
         if call.argument:
-            raise WrongArgument(_("/tools shows the tools, /tools reset has me ask again before I run them."))
+            raise WrongArgument(_("/tools shows the tools, and after /tools reset I ask again before I run them."))
         settled = await self._approvals.get_answers(chat)
         lines = [
             _("- `{tool}`: always", tool=tool) if answer is Answer.ALWAYS else _("- `{tool}`: never", tool=tool)
             for tool, answer in settled.items()
         ]
         groups = [str(group) for group in await self._report.groups(call.session)]
-        asks = [_("I ask before I run a tool that does not say that it only reads.")]
-        known = ["\n".join([_("Settled in this chat, until /tools reset:"), *lines])] if lines else []
+        asks = [_("I ask before I run a tool, unless it is marked as read-only.")]
+        known = ["\n".join([_("Your choices in this chat, until /tools reset:"), *lines])] if lines else []
         return "\n\n".join([*groups, *asks, *known])
 
-    @_answering("yes", N_("Run the tool, this once"))
+    @_answering("yes", N_("Run the tool once"))
     async def yes(self, call: CommandCall) -> str:
         return self._answer(call, Answer.ONCE)
 
@@ -86,11 +91,11 @@ class ToolCommands:
     async def no(self, call: CommandCall) -> str:
         return self._answer(call, Answer.NOT_NOW)
 
-    @_answering("always", N_("Run the tool, in this chat always"), access=Access.MANAGERS)
+    @_answering("always", N_("Always run the tool in this chat"), access=Access.MANAGERS)
     async def always(self, call: CommandCall) -> str:
         return self._answer(call, Answer.ALWAYS)
 
-    @_answering("never", N_("Don't run the tool, in this chat never"), access=Access.MANAGERS)
+    @_answering("never", N_("Never run the tool in this chat"), access=Access.MANAGERS)
     async def never(self, call: CommandCall) -> str:
         return self._answer(call, Answer.NEVER)
 
@@ -98,5 +103,5 @@ class ToolCommands:
         asked = tapped_number(call) if call.argument else None
         tool = self._approvals.answer(call.session.id, call.asker, asked, answer)
         if tool is None:
-            return _("I am not waiting for an answer to that any more.")
+            return _("I'm no longer waiting for an answer to that.")
         return _(_SAID[answer], tool=tool)

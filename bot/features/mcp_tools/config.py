@@ -46,10 +46,10 @@ class Trouble:
 
 # Shown in chats, so these contain only the name of the file, not its path.
 UNREADABLE = N_("{path} can't be read ({reason}).")
-NO_JSON = N_("Line {line} of {path} is no JSON: a comma or a quotation mark may be missing there.")
+NO_JSON = N_("Line {line} of {path} isn't valid JSON: a comma or a quotation mark may be missing there.")
 NO_SERVERS = N_('{path} has no servers in it: write {{"mcpServers": {{...}}}}, or use `mneme mcp add`.')
 WRONG_ENTRY = N_("Its entry can't be used: {field} is missing or of the wrong kind.")
-NO_TRANSPORT = N_("Its entry names neither a command nor a url.")
+NO_TRANSPORT = N_("Its entry has neither a command nor a url: add one of them.")
 UNSET = N_("Its entry needs the variable {name}, which is not set.")
 
 

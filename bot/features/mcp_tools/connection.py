@@ -50,15 +50,15 @@ MAX_TOOL_CHARS = 100_000
 MAX_TOOLS = 1_000
 """Stop listing tools after this many, since a server may never end its list."""
 
-STARTING = N_("It is being started.")
+STARTING = N_("It is starting.")
 NOT_INSTALLED = N_("Its program {program} is not installed, or can't be run.")
 NO_PACKAGE = N_("The package mcp is missing: run `make mcp`, or `pip install mcp`.")
-ENDED = N_("Its program has ended: `mneme mcp test {name}` shows what it says.")
-SILENT = N_("It has not answered within {seconds} seconds.")
-REFUSES = N_("{host} answers with the error {status}: see its url and headers.")
+ENDED = N_("Its program has stopped: `mneme mcp test {name}` shows its messages.")
+SILENT = N_("It didn't answer within {seconds} seconds.")
+REFUSES = N_("{host} returned error {status}: check its url and headers.")
 UNREACHABLE = N_("{host} can't be reached.")
 TOO_MUCH = N_("It sends more than {n} MB in one answer, or without a pause.")
-FAILED = N_("It does not speak as an MCP server does ({error}).")
+FAILED = N_("It doesn't answer like an MCP server ({error}).")
 
 
 class CallFailed(Exception):

@@ -22,13 +22,13 @@ def offer_tools(env_file: Path) -> None:
     # An embedded model can handle only the tools of the memory
     if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
         return
-    say("The model may have tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED_PRESETS) + ".")
+    say("The model can use tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED_PRESETS) + ".")
     while True:
         name = str(typer.prompt("Tool (empty: none)", default="", show_default=False)).strip()
         if not name:
             return
         if name in OFFERED_PRESETS:
             add_server(path, name, PRESETS[name].entry(()))
-            say(" ".join([f"{name} is in {path}.", *list_missing(PRESETS[name]), format_usage_hint(name)]))
+            say(" ".join([f"{name} was saved in {path}.", *list_missing(PRESETS[name]), format_usage_hint(name)]))
             return
-        say(f"{' or '.join(OFFERED_PRESETS)} is needed, or nothing.")
+        say(f"Enter {' or '.join(OFFERED_PRESETS)}, or nothing.")

@@ -9,26 +9,26 @@ import typer
 from bot.cli.start import load_settings_with_logging
 
 NAME = "skills"
-cli = typer.Typer(help="What the bot can read up on: list, remove.", no_args_is_help=True)
+cli = typer.Typer(help="The skills of the bot: list, remove.", no_args_is_help=True)
 
 
 @cli.command("list")
 def list_skills() -> None:
-    """The skills in the data directory, and what each is for."""
+    """List the skills in the data directory with their descriptions."""
     from bot.features.skills.folder import FOLDER, Skill, Skills
 
     folder = load_settings_with_logging(quiet=True).mneme_data_dir
     found = Skills(folder).scan()
     if not found:
-        typer.echo(f"There are none in {folder / FOLDER}.", err=True)
+        typer.echo(f"There are no skills in {folder / FOLDER}.", err=True)
     for name, skill in found.items():
         typer.echo(f"{name}  {skill.description if isinstance(skill, Skill) else f'(not used: {skill})'}")
 
 
 @cli.command("remove")
-def remove_skill(name: Annotated[str, typer.Argument(help="As `mneme skills list` shows it.")]) -> None:
+def remove_skill(name: Annotated[str, typer.Argument(help="Its name in `mneme skills list`.")]) -> None:
     """Delete the folder of a skill."""
     from bot.features.skills.folder import Skills
 
     Skills(load_settings_with_logging(quiet=True).mneme_data_dir).remove(name)
-    typer.echo(f"{name} is removed.")
+    typer.echo(f"{name} was removed.")

@@ -23,7 +23,7 @@ class SkillCommands:
     sources: MediaSources
     skills: Skills
 
-    @command("keepskill", N_("Keep a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
+    @command("keepskill", N_("Save a skill that you sent"), "NUMBER", access=Access.OWNER, listed=False)
     async def keepskill(self, call: CommandCall) -> str:
         number = tapped_number(call)
         media = await self.services.media.get(call.session.owner, number, call.session.id)
@@ -34,19 +34,19 @@ class SkillCommands:
             raise WrongArgument(_("There is no skill {number}: send its zip file again.", number=number))
         return await self._keep(package)
 
-    @command("makeskill", N_("Write a workflow out as a skill"), "NUMBER", access=Access.OWNER, listed=False)
+    @command("makeskill", N_("Export a workflow as a skill"), "NUMBER", access=Access.OWNER, listed=False)
     async def makeskill(self, call: CommandCall) -> str:
         entry = await self.services.entries.get(call.session.owner, f"#{tapped_number(call)}")
         if not can_be_skill(entry):
             raise WrongArgument(
-                _("{name} isn't a workflow that I learned from you, and only those become skills.", name=entry.name)
+                _("{name} isn't a workflow that I learned from you, and only those can become skills.", name=entry.name)
             )
         description = " ".join(entry.content.split())[:MAX_DESCRIPTION_CHARS]
         return await self._keep(make_package(entry.name, description, entry.content))
 
     async def _keep(self, package: SkillPackage) -> str:
         await self.skills.store(package)
-        return _("The skill {name} is kept: I read it when it fits what is asked.", name=package.skill.name)
+        return _("The skill {name} is saved: I'll read it when it fits your request.", name=package.skill.name)
 
 
 def skill_buttons(entry: Entry) -> list[Button]:

@@ -13,7 +13,7 @@ from bot.kernel import Kernel
 from memory.text.tokens import TokenCounter
 from pipeline.prompt.part import PartOrder
 
-CORRECT_SKILL = "Correct its SKILL.md, or move the folder away; docs/tasks.md has the form."
+CORRECT_SKILL = "Fix its SKILL.md (see docs/tasks.md), or move the folder away."
 FEWER_SKILLS = "Remove a skill with `mneme skills remove NAME`, or shorten the names."
 
 
@@ -22,14 +22,14 @@ async def check_skills(context: DoctorContext) -> list[Finding]:
     found = Skills(context.settings.mneme_data_dir).scan()
     usable = [skill for skill in found.values() if isinstance(skill, Skill)]
     findings = [
-        create_warning("skills", f"The folder {name} is no skill: {reason}", CORRECT_SKILL)
+        create_warning("skills", f"The folder {name} isn't a skill: {reason}", CORRECT_SKILL)
         for name, reason in found.items()
         if not isinstance(reason, Skill)
     ]
     _text, left_out = build_skill_prompt(usable, TokenCounter().count)
     if left_out:
         findings.append(create_warning("skills", f"The prompt has no room for {', '.join(left_out)}", FEWER_SKILLS))
-    return findings or [create_ok("skills", ", ".join(skill.name for skill in usable) or "There are none")]
+    return findings or [create_ok("skills", ", ".join(skill.name for skill in usable) or "There are no skills")]
 
 
 class SkillsFeature(Feature):

@@ -90,7 +90,7 @@ class Skills:
                 # The reason is cached too, so that a broken skill isn't parsed for each message.
                 read[key] = found[folder.name] = self._read.get(key) or _try_read_skill(folder)
             except OSError:
-                found[folder.name] = _("it has no {file} that can be read", file=SKILL_FILE)
+                found[folder.name] = _("it has no readable {file}", file=SKILL_FILE)
         self._read = read
         return found
 
@@ -110,7 +110,7 @@ class Skills:
         with path.open("rb") as opened:
             content = opened.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES or b"\0" in content:
-            raise SkillRefused(f"{file} is no text, or too long to be read")
+            raise SkillRefused(f"{file} isn't a text file, or is too long")
         text = replace_invalid(content.decode("utf-8", "replace"))
         others = [other for other in _list_files(folder) if other not in (file, SKILL_FILE)]
         return f"{text.rstrip()}\n\n[other files: {', '.join(others)}]" if others else text.rstrip()
@@ -125,7 +125,10 @@ class Skills:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             if target.exists():
                 raise SkillRefused(
-                    _("There is a skill {name} already: `mneme skills remove {name}` makes room.", name=target.name)
+                    _(
+                        "There is already a skill called {name}: remove it first with `mneme skills remove {name}`.",
+                        name=target.name,
+                    )
                 )
             with tempfile.TemporaryDirectory(dir=self._root, prefix=".new-") as stage:
                 made = Path(stage) / target.name
@@ -195,21 +198,21 @@ def read_package(content: bytes) -> SkillPackage | None:
             _require_plain(entries, content)
             files = _unpack(archive, entries, place)
     except _BROKEN as error:
-        raise SkillRefused(_("This zip file is damaged or locked, so nothing of it was kept.")) from error
+        raise SkillRefused(_("This zip file is damaged or has a password, so nothing was saved.")) from error
     return SkillPackage(read_skill(files[SKILL_FILE].decode("utf-8", "replace")), files)
 
 
 def _require_plain(entries: Sequence[zipfile.ZipInfo], content: bytes) -> None:
     for entry in entries:
         if not (stays_inside(entry.filename) and is_plain(entry)):
-            raise SkillRefused(_("A file in this zip file is a link or leads elsewhere, so nothing of it was kept."))
+            raise SkillRefused(_("A file in this zip file is a link or points outside of it, so nothing was saved."))
     # On some file systems, names that differ only in case are the same file.
     names = {entry.filename.casefold() for entry in entries}
     unpacked = sum(entry.file_size for entry in entries)
     if len(entries) > MAX_FILES or len(names) < len(entries) or max(len(content), unpacked) > MAX_PACKAGE_BYTES:
         raise SkillRefused(
             _(
-                "A skill has at most {files} files and {size} MB, so nothing of this zip file was kept.",
+                "A skill can have at most {files} files and {size} MB, so nothing in this zip file was saved.",
                 files=MAX_FILES,
                 size=MAX_PACKAGE_BYTES // 1_000_000,
             )
@@ -237,23 +240,22 @@ def read_skill(text: str) -> Skill:
     lines = text[: MAX_MATTER_CHARS + 2 * MAX_NAME_CHARS].removeprefix("\ufeff").splitlines()
     closing = next((at for at, line in enumerate(lines) if at and line.rstrip() == _FENCE), 0)
     if not lines or lines[0].rstrip() != _FENCE or not closing:
-        raise SkillRefused(
-            _("{file} does not begin with its name and description between lines of ---.", file=SKILL_FILE)
-        )
+        raise SkillRefused(_("{file} must begin with its name and description between lines of ---.", file=SKILL_FILE))
     matter = _parse_front_matter("\n".join(lines[1:closing]))
     name, description = matter.get("name"), matter.get("description")
     if not isinstance(name, str) or not is_name(name):
         shown = escape_invisible(name[:MAX_NAME_CHARS]) if isinstance(name, str) else type(name).__name__
         raise SkillRefused(
             _(
-                "The name of a skill has up to {n} small letters, digits and single hyphens, and {name!r} is none.",
+                "The name of a skill can have up to {n} lowercase letters, digits and single hyphens, and {name!r}"
+                " doesn't fit that.",
                 n=MAX_NAME_CHARS,
                 name=shown,
             )
         )
     plain = " ".join(escape_invisible(description).split()) if isinstance(description, str) else ""
     if not 0 < len(plain) <= MAX_DESCRIPTION_CHARS:
-        raise SkillRefused(_("The description of a skill has 1 to {n} characters.", n=MAX_DESCRIPTION_CHARS))
+        raise SkillRefused(_("The description of a skill must have 1 to {n} characters.", n=MAX_DESCRIPTION_CHARS))
     return Skill(unicodedata.normalize("NFKC", name), plain)
 
 
@@ -307,7 +309,7 @@ def _read_skill_folder(folder: Path) -> Skill:
     with (folder / SKILL_FILE).open("rb") as file:
         skill = read_skill(file.read(MAX_FILE_BYTES).decode("utf-8", "replace"))
     if skill.name != unicodedata.normalize("NFKC", folder.name):
-        raise SkillRefused(_("its folder has to be called {name}", name=skill.name))
+        raise SkillRefused(_("its folder must be called {name}", name=skill.name))
     return skill
 
 

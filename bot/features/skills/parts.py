@@ -75,7 +75,7 @@ async def _read_skill_package(content: bytes) -> SkillPackage | None:
 def _ask_to_keep(media: Media, package: SkillPackage) -> Notice:
     names = sorted(package.files)
     question = _(
-        "Keep the skill {name}? {description} ({files}; {size} KB) Nothing in it is run. {command} keeps it.",
+        "Save the skill {name}? {description} ({files}; {size} KB) Nothing in it will be run. {command} saves it.",
         name=package.skill.name,
         description=shorten(package.skill.description, MAX_LISTED_CHARS, placeholder=" ..."),
         files=shorten(", ".join(names), MAX_LISTED_CHARS, placeholder=f" ... ({len(names)})"),

@@ -53,7 +53,7 @@ class PageData:
     async def entry(self, entry_id: int) -> Json:
         listed = await self.memory.browser.read_entry(self.owner, entry_id)
         if listed is None or listed.entry.name is None:
-            raise MemoryRefused(_("This memory is gone."))
+            raise MemoryRefused(_("This memory no longer exists."))
         return self._entry_to_json(listed)
 
     async def edit(self, entry_id: int, content: str) -> Json:
@@ -94,7 +94,7 @@ class PageData:
     async def conversation(self, conversation: int, from_message: int) -> Json:
         messages = await self.memory.browser.read_conversation(self.owner, conversation, from_message)
         if not messages:
-            raise MemoryRefused(_("This conversation is gone."))
+            raise MemoryRefused(_("This conversation no longer exists."))
         return {
             "messages": [
                 {
@@ -125,7 +125,7 @@ class PageData:
     async def undo(self, number: int) -> Json:
         """Undo a change. Raises MemoryRefused if that is impossible."""
         undone = await self.memory.undo.undo(self.owner, number)
-        return {"text": _("That was undone already.") if undone is None else format_undo(undone)}
+        return {"text": _("That was already undone.") if undone is None else format_undo(undone)}
 
     async def file(self) -> Json:
         return {"text": await self.memory.long_term.read(self.owner)}

@@ -40,7 +40,7 @@ class Uploads:
         if int(request.headers.get("content-length", "0")) > MAX_UPLOAD_BYTES:
             raise UploadRefused(_explain_too_long())
         if owner in self._owners or len(self._owners) >= MAX_UPLOADS:
-            raise UploadRefused(_("Another file is being imported. Please try again when that is done."))
+            raise UploadRefused(_("Another file is being imported. Please try again when it's finished."))
         self._owners.add(owner)
         try:
             # Allow a little more, so that a file without declared size gets the sentence about its size
