@@ -31,6 +31,7 @@ from config.settings import Settings
 from memory.text.naming import make_name_key
 from tests.support.agreement import confirm_claims
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_tidying
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
 
@@ -196,7 +197,7 @@ async def simulate(life: Life, days: int) -> AsyncIterator[Figures]:
                 period.days += 1
                 if day % 7 == 6:
                     clock.now = BEGIN + timedelta(days=day, hours=23, minutes=30)
-                    await app.memory.weekly.run(OWNER)
+                    await find_tidying(app).run(OWNER)
                 if day + 1 in (*CHECKPOINTS, days):
                     copy = Path(folder) / f"copy-{day + 1}"
                     _copy_data(Path(folder) / "data", copy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -24,11 +24,10 @@ from bot.feature import Contributions, Feature, open_features
 from bot.features.registry import installed_features
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.capturing import BackgroundCapture
-from bot.jobs.scheduled import DateOfferJob, Maintenance, WeeklySchedule, create_weekly_rule
+from bot.jobs.scheduled import Maintenance
 from bot.kernel import App, Jobs, Kernel
 from bot.languages import Languages
 from bot.models import (
-    ModelSetup,
     create_meaning_models,
     create_media_reader,
     create_model_setup,
@@ -58,8 +57,7 @@ from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
 from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
-from memory.reminders.offer_look import OfferLook
-from memory.runtime.usage import Quota, UsageLog
+from memory.runtime.usage import Quota, TokenUse, UsageLog
 from memory.search.activation import set_half_life
 from memory.store.database import Database
 from memory.store.effects import Effects
@@ -84,7 +82,6 @@ from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelive
 from pipeline.systems.tool_loop import ToolLoop, TurnLimits
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
-    consolidate_tool,
     episode_tool,
     history_search_tool,
     learn_tool,
@@ -100,13 +97,11 @@ from pipeline.tools.toolbox import Tool, Toolbox
 
 if TYPE_CHECKING:
     from bot.jobs.replication import Replication
-    from bot.web.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
 IMPORT_PURPOSE = "import"
 CAPTURE_PURPOSE = "capture"
-OFFER_PURPOSE = "offer"
 
 
 @contextlib.asynccontextmanager
@@ -155,24 +150,24 @@ async def open_app(
             log.warning("cost_limit_incomplete", reason=trouble)
         models = create_models(settings, catalogue, memory.endpoints, memory.traces, clock, stack)
         await housekeeping.remove_traces()  # Now that everything that holds traces is registered
-        metrics = None
-        if settings.metrics_port is not None:
-            from bot.web.metrics import Metrics  # Needs an extra library
-
-            metrics = Metrics(usage.compute_cost)
+        observers: list[Callable[[TokenUse], None]] = []
         router = ModelRouter(
             models,
             usage,
             counter,
             patience=settings.llm_timeout,
             daily_limit=settings.daily_token_limit,
-            observe=metrics.count_tokens if metrics is not None else None,
+            observers=observers,
         )
         setup = create_model_setup(settings, catalogue, router)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
-        kernel = Kernel(settings, clock, memory, choice, MediaSources(), Effects(database), setup.tools, stack)
+        languages = Languages(memory.preferences)
+        kernel = Kernel(
+            settings, clock, memory, setup, choice, usage, MediaSources(), Effects(database), languages, stack
+        )
         opened, added = await open_features(installed_features() if features is None else features, kernel)
-        app = _assemble(kernel, opened, added, usage, setup, metrics, housekeeping, replication)
+        observers += added.on_tokens
+        app = _assemble(kernel, opened, added, housekeeping, replication)
         # Last, so that turns are cancelled first, while everything they use is open
         stack.push_async_callback(app.runner.close)
         yield app
@@ -182,13 +177,11 @@ def _assemble(
     kernel: Kernel,
     opened: Sequence[Feature],
     added: Contributions,
-    usage: UsageLog,
-    setup: ModelSetup,
-    metrics: Metrics | None,
     housekeeping: Maintenance,
     replication: Replication | None,
 ) -> App:
     settings, clock, memory, models, stack = kernel.settings, kernel.clock, kernel.memory, kernel.models, kernel.stack
+    setup, usage, languages = kernel.setup, kernel.usage, kernel.languages
     enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.is_enabled, memory.counter
     model, offered = setup.model, setup.tools
     style = setup.style if enabled else without_memory(setup.style)
@@ -236,7 +229,6 @@ def _assemble(
         settings.consolidation_timeout,
         enabled,
     )
-    languages = Languages(memory.preferences)
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     background = BackgroundConsolidation(consolidation, memory.notices, languages, setup.quiet, memory.jobs, tasks)
@@ -251,8 +243,6 @@ def _assemble(
         memory.zone_of,
         background_seconds,
     )
-    ask_about_offers = ModelConsolidator(model, clock, OFFER_PURPOSE)
-    memory.near_dates.set_look(OfferLook(ask_about_offers, setup.abilities.is_reliable, background_seconds))
     capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
     ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
     learning = BackgroundImportLearning(
@@ -270,9 +260,6 @@ def _assemble(
         languages,
         setup.quiet,
     )
-    weekly = create_weekly_rule(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
-    schedule = WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, weekly)
-    offers = DateOfferJob(memory.near_dates, memory.jobs, notices_enabled, clock) if enabled else None
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     embedding = BackgroundEmbedding(memory.embedding, setup.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
@@ -300,7 +287,7 @@ def _assemble(
             *(system for _, system in added.systems),
         ],
         order=(*ORDER, *(step for step, _ in added.systems)),
-        observe=metrics.count_turn if metrics is not None else None,
+        observers=added.on_turn,
         owe=memory.turns.defer,
     )
     speech = create_speech(settings, stack)
@@ -341,7 +328,7 @@ def _assemble(
         memory.turns,
         clock,
     )
-    jobs = Jobs(background, capturing, schedule, offers, housekeeping, embedding, learning)
+    jobs = Jobs(background, capturing, housekeeping, embedding, learning, added.jobs, added.periodic)
     health = Health(memory.database)
     return App(
         settings,
@@ -354,8 +341,8 @@ def _assemble(
         health,
         kernel.media,
         {},
-        metrics,
         checker,
+        added.servers,
         opened,
         replication,
         speech,
@@ -372,6 +359,5 @@ def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
         episode_tool(memory.entries, writes),
         procedure_tool(memory.procedures, memory.entries, writes),
         stats_tool(memory.stats),
-        consolidate_tool(memory.weekly),
         *reminder_tools(memory.reminders, writes),
     ]

@@ -7,34 +7,29 @@ registers its own under the entry point group `mneme.features` (docs/features.md
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
 from bot.doctor.finding import Check
-from bot.kernel import App, Kernel
-from bot.tasks import BackgroundTasks
+from bot.kernel import Kernel, Server
+from bot.tasks import Job, Periodic
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.errors import MnemeError
+from memory.runtime.usage import TokenUse
 from pipeline.media.reading import FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
 from pipeline.tools.toolbox import Tool, ToolSource
-from pipeline.turn import System
+from pipeline.turn import System, Turn
 
 GROUP = "mneme.features"
 """The entry point group of features from other packages. An entry point names a `Feature` class."""
-
-
-class Job(Protocol):
-    def start(self, tasks: BackgroundTasks) -> None:
-        """Start the background work. One-off commands don't call this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,10 @@ class Contributions:
         prompt: Parts of the prompt with their place: see PartOrder.
         systems: Steps of the pipeline with their row in the order table.
         jobs: Background work of a running bot.
+        periodic: Work of every channel that stays open, such as the terminal.
         servers: Context managers that are open while the bot runs, such as web servers.
+        on_turn: Called with each finished turn.
+        on_tokens: Called with the tokens of each model call.
         status: Groups for `/status` and its figures.
         files: Readers of further kinds of files that people send.
         entry_buttons: Return further buttons for a memory that `/memory` shows.
@@ -61,7 +59,10 @@ class Contributions:
     prompt: Sequence[tuple[int, PromptPart]] = ()
     systems: Sequence[tuple[Step, System]] = ()
     jobs: Sequence[Job] = ()
-    servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]] = ()
+    periodic: Sequence[Periodic] = ()
+    servers: Sequence[Server] = ()
+    on_turn: Sequence[Callable[[Turn], None]] = ()
+    on_tokens: Sequence[Callable[[TokenUse], None]] = ()
     status: Sequence[StatusReport] = ()
     files: Sequence[FileReader] = ()
     entry_buttons: Sequence[EntryButtons] = ()

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
 from bot.jobs.capturing import BackgroundCapture
-from bot.jobs.scheduled import DateOfferJob, Maintenance, WeeklySchedule
+from bot.jobs.scheduled import Maintenance
+from bot.languages import Languages
+from bot.models import ModelSetup
 from bot.monitoring import Health
 from bot.services import MemoryServices
 from bot.sessions import SessionRunner
-from bot.tasks import BackgroundTasks
+from bot.tasks import BackgroundTasks, Job, Periodic
 from bot.web import InboundRoute
 from config.settings import Settings
 from memory.clock import Clock
 from memory.facts.checker import FactChecker
 from memory.log.sessions import SessionService
+from memory.runtime.usage import UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
 from pipeline.media.files import MediaSources
@@ -27,7 +30,6 @@ from pipeline.models.routing import ModelChoice
 
 if TYPE_CHECKING:
     from bot.jobs.replication import Replication
-    from bot.web.metrics import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,31 +37,34 @@ class Kernel:
     """The objects that a feature may use.
 
     Attributes:
-        offered_tools: The names of the tools that the model can handle, or None if it can handle any.
+        setup: The model, with its prompt style, its abilities and the tools that it can handle.
+        models: The model of each chat.
         stack: Closes what a feature has opened when the program ends.
     """
 
     settings: Settings
     clock: Clock
     memory: MemoryServices
+    setup: ModelSetup
     models: ModelChoice
+    usage: UsageLog
     media: MediaSources
     effects: Effects
-    offered_tools: Collection[str] | None
+    languages: Languages
     stack: contextlib.AsyncExitStack
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The background jobs. Without an embedding model `embedding` is None, and with memory off `offers` is None."""
+    """The background jobs. Without an embedding model `embedding` is None."""
 
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
-    weekly: WeeklySchedule
-    offers: DateOfferJob | None
     housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
     importing: BackgroundImportLearning
+    of_features: Sequence[Job]
+    periodic: Sequence[Periodic]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,8 @@ class App:
     health: Health
     media: MediaSources  # A channel registers here that it can fetch files
     inbound_routes: dict[str, InboundRoute]  # Handlers of the web server by path, registered even if none runs
-    metrics: Metrics | None
     checker: FactChecker
+    servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]]
     features: Sequence[object]  # The features that are on, see bot/feature.py
     replication: Replication | None
     speech: Speech | None
@@ -98,5 +103,19 @@ class App:
             self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
             self.jobs.capture.start()
-            self.jobs.weekly.start(self.tasks)
             self.jobs.importing.start(self.tasks)
+        for job in self.jobs.of_features:
+            job.start(self.tasks)
+
+
+Server = Callable[[App], contextlib.AbstractAsyncContextManager[None]]
+"""Serves something while the context is open. Raises ConfigurationError if it can't."""
+
+
+@contextlib.asynccontextmanager
+async def serve_features(app: App) -> AsyncIterator[None]:
+    """Keep the servers of all features open until the context ends. Raises ConfigurationError if one can't be."""
+    async with contextlib.AsyncExitStack() as stack:
+        for serve in app.servers:
+            await stack.enter_async_context(serve(app))
+        yield

@@ -8,7 +8,6 @@ from memory.browsing import MemoryBrowser
 from memory.clock import Clock
 from memory.condition import ConditionInspector
 from memory.consolidation.page_view import PageView
-from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.corrections import Corrections
 from memory.facts.fact_learner import FactLearner
 from memory.facts.learning import Learning, Procedures
@@ -28,7 +27,6 @@ from memory.mail.chat_migration import ChatMigration
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
 from memory.naming_traces import NamingTracer
-from memory.reminders.dates import NearDates
 from memory.reminders.delivery import ReminderDelivery, Tasks
 from memory.reminders.reminders import Reminders
 from memory.runtime.endpoints import EndpointStore
@@ -92,7 +90,6 @@ class MemoryServices:
         self.long_term = LongTermMemory(self.files, self.ledger)
         self.procedures = Procedures(self.ledger)
         self.view = PageView(settings.memory_max_size, decay)
-        self.weekly = WeeklyConsolidation(database, self.ledger, decay, clock, self.view)
         self.traces = PendingErasures(database, copies)
         self.undo = Undo(database, self.files, self.traces, clock, copies)
         self.forgetting = Forgetting(database, self.files, self.traces)
@@ -131,7 +128,6 @@ class MemoryServices:
         self.reminders = Reminders(database, clock, self.zone_of, self._can_introduce)
         self.telling = ReminderDelivery(database, self.preferences.get_language, clock)
         self.tasks = Tasks(database, clock)
-        self.near_dates = NearDates(database, self.reminders, self.preferences.get_language, clock)
 
     def _can_introduce(self, session_id: str) -> bool:
         return self.notices_of.is_enabled(session_id) and not self.zone_of.has_chosen(session_id)

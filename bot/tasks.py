@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -13,6 +13,21 @@ if TYPE_CHECKING:
     from bot.jobs.scheduler import SteadyScheduler
 
 log = structlog.get_logger(__name__)
+
+
+class Job(Protocol):
+    def start(self, tasks: BackgroundTasks) -> None:
+        """Start the background work of a running bot. One-off commands don't call this."""
+
+
+class Periodic(Protocol):
+    """Work of every channel that stays open, done with the check for due reminders if it is due."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def run_if_due(self) -> bool:
+        """Return True if the work was due and is done."""
 
 
 class BackgroundTasks:

@@ -98,7 +98,7 @@ class Pipeline:
     """The systems in the order of the table.
 
     Args:
-        observe: Called with each finished turn.
+        observers: Called with each finished turn.
         owe: Called with a turn that was answered but could not be committed, so that it is written later.
     """
 
@@ -106,12 +106,12 @@ class Pipeline:
         self,
         systems: Iterable[System],
         order: Sequence[Step] = ORDER,
-        observe: Callable[[Turn], None] | None = None,
+        observers: Sequence[Callable[[Turn], None]] = (),
         owe: Callable[[FinishedTurn], None] | None = None,
     ) -> None:
         self._owe = owe
         self._chain = _arrange(list(systems), order)
-        self._observe = observe
+        self._observers = observers
         self.limiter = TurnLimiter()
         log.info("pipeline", systems=" -> ".join(f"{step.order} {step.system}" for step, _ in self._chain))
 
@@ -129,8 +129,8 @@ class Pipeline:
                     await self._run_phase(turn, Phase.AFTER)
             timings = {system: round(seconds * 1000, 1) for system, seconds in turn.timings.items()}
             log.info("turn_finished", outcome=str(turn.outcome), failure=turn.loggable_failure, ms=timings)
-            if self._observe is not None:
-                self._observe(turn)
+            for observe in self._observers:
+                observe(turn)
 
     async def _run_until_answer(self, turn: Turn) -> None:
         try:

@@ -161,6 +161,7 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
+    from bot.kernel import serve_features
     from bot.monitoring import ServiceManager, report_status
     from bot.services import create_replica
     from bot.telegram.service import run_telegram
@@ -176,18 +177,10 @@ async def _run(settings: Settings) -> None:
             open_app(settings) as app,
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),
             report_status(manager, app.health, app.runner.queues),
-            _serve_metrics(app),
+            serve_features(app),
             _serve_memory(app),
         ):
             await _run_until_signal(run_telegram(app), lambda: manager.send("STOPPING=1", "STATUS=Stopping"))
-
-
-def _serve_metrics(app: App) -> AbstractAsyncContextManager[None]:
-    if app.metrics is None or app.settings.metrics_port is None:
-        return contextlib.nullcontext()
-    from bot.web.metrics import serve_metrics
-
-    return serve_metrics(app, app.metrics, app.settings.metrics_port)
 
 
 def _serve_memory(app: App) -> AbstractAsyncContextManager[None]:
@@ -247,7 +240,6 @@ def setup() -> None:
         raise SystemExit(130) from None
 
 
-@cli.command(rich_help_panel=UPKEEP)
 def features() -> None:
     """List the features, and why some are off."""
     from bot.features.registry import installed_features
@@ -292,6 +284,7 @@ cli.add_typer(mcp_cli, name="mcp", rich_help_panel=PROGRAMS)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)
+cli.command(rich_help_panel=UPKEEP)(features)
 cli.command(rich_help_panel=UPKEEP)(backup)
 cli.command(rich_help_panel=UPKEEP)(restore)
 cli.command(rich_help_panel=UPKEEP)(reindex)

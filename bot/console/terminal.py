@@ -133,7 +133,7 @@ class _Chat:
         )
         self._console.print(f"{greeting}\n", highlight=False)
         self._tasks.start(model.load(), "loading")
-        start_reminders(self._show_due, self._app.jobs.offers, self._tasks)
+        start_reminders(self._show_due, self._app.jobs.periodic, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # Also between two prompts, where the terminal would echo typed text
         with self._prompt.app.input.raw_mode():

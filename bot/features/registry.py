@@ -7,10 +7,20 @@ from importlib.metadata import entry_points
 from bot.feature import GROUP, Feature
 from bot.features.lightrag.feature import LightRagFeature
 from bot.features.mcp_tools.feature import McpToolsFeature
+from bot.features.metrics.feature import MetricsFeature
+from bot.features.near_dates.feature import NearDatesFeature
 from bot.features.skills.feature import SkillsFeature
+from bot.features.tidying.feature import TidyingFeature
 from config.errors import ConfigurationError
 
-FEATURES: tuple[type[Feature], ...] = (SkillsFeature, McpToolsFeature, LightRagFeature)
+FEATURES: tuple[type[Feature], ...] = (
+    SkillsFeature,
+    McpToolsFeature,
+    NearDatesFeature,
+    TidyingFeature,
+    LightRagFeature,
+    MetricsFeature,
+)
 """The features of this package, in the order in which they are opened and listed."""
 
 

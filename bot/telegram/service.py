@@ -193,7 +193,7 @@ async def run_telegram(app: App) -> None:
             if await app.memory.tasks.enqueue_due(f"{CHANNEL}:", access.serves):
                 receiver.arrived.set()
 
-        start_reminders(tell, app.jobs.offers, tasks)
+        start_reminders(tell, app.jobs.periodic, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             await _create_source(app, bot, receiver, contact).run()

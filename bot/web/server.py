@@ -1,7 +1,7 @@
 """The web server in the bot's event loop, with starlette and uvicorn. Only imported if something is served.
 
-`mneme run` serves health, metrics and the webhook at METRICS_PORT (bot/web/metrics.py), and at WEB_PORT /mcp for
-programs with a token, and the memory page as the bot's Mini App.
+`mneme run` serves metrics and the webhook at METRICS_PORT (bot/features/metrics), and at WEB_PORT /mcp for programs
+with a token and the memory page as the bot's Mini App.
 """
 
 from __future__ import annotations

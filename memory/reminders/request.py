@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from memory.errors import MemoryRefused
@@ -13,6 +13,8 @@ from memory.reminders.reminder import WEEKDAYS, Repeat, Rule, TaskSound
 from memory.reminders.wording import format_day_and_hour
 from memory.store.entry_rows import refuse_secret
 
+REMINDER_TIME = time(9)
+"""Time of day of reminders without a time."""
 MAX_TEXT_CHARS = 500
 MAX_AHEAD = timedelta(days=20 * 366)
 """How far ahead a reminder may be. A passport lasts ten years."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -73,7 +73,7 @@ class ModelRouter(WrappedModel):
     Args:
         patience: Maximum silence of all models together, in seconds.
         daily_limit: Tokens per day. None means no limit.
-        observe: Called with the usage of each call.
+        observers: Called with the usage of each call. More may be added later.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class ModelRouter(WrappedModel):
         *,
         patience: float,
         daily_limit: int | None = None,
-        observe: Callable[[TokenUse], None] | None = None,
+        observers: Sequence[Callable[[TokenUse], None]] = (),
     ) -> None:
         super().__init__(models.balanced)
         self._models = models
         self._usage = usage
-        self._observe = observe
+        self._observers = observers
         self._counter = counter
         self._patience = patience
         self._daily_limit = daily_limit
@@ -107,7 +107,7 @@ class ModelRouter(WrappedModel):
                 self._counter,
                 patience=self._patience,
                 daily_limit=self._daily_limit,
-                observe=self._observe,
+                observers=self._observers,
             )
             for model in self._models.others
         )
@@ -182,8 +182,8 @@ class ModelRouter(WrappedModel):
             cost_usd=usage.cost_usd,
             session_id=request.session_id,
         )
-        if self._observe is not None:
-            self._observe(use)
+        for observe in self._observers:
+            observe(use)
         try:
             await self._usage.record(use)
         except Exception:

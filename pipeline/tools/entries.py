@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from memory.consolidation.weekly import WeeklyConsolidation
 from memory.facts.fact import Doubt, Fact, KnownMemory
 from memory.facts.fact_learner import FactLearner
 from memory.facts.learning import Learning, Procedures, format_workflow, split_steps
@@ -232,14 +231,6 @@ def stats_tool(stats: MemoryStats) -> Tool:
         )
 
     return Tool(memory_stats)
-
-
-def consolidate_tool(weekly: WeeklyConsolidation) -> Tool:
-    async def memory_consolidate(context: ToolContext) -> str:
-        """Merge duplicate memories, archive faded ones, promote recurring ones."""
-        return (await weekly.run(context.owner)).summary or "There was nothing to tidy."
-
-    return Tool(memory_consolidate, writes=True)
 
 
 MAX_HISTORY_RESULTS = 10

@@ -21,9 +21,9 @@ from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.log.sessions import Session
 from memory.messages import Message, Passage, Provenance, Role
-from memory.reminders.dates import REMINDER_TIME
 from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer, Reminders
+from memory.reminders.request import REMINDER_TIME
 from memory.reminders.wording import format_reminder
 from pipeline.models.model import ChatModel, ModelRequest
 from pipeline.tools.cited_writes import (

@@ -14,6 +14,7 @@ from memory.store.entry import Kind
 from tests.conftest import OpenApp
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_tidying
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Says
 
@@ -92,7 +93,7 @@ async def test_forgotten_fact_after_new_and_restart_is_in_no_prompt(
     async with start() as app:
         person = Person(app)
         clock.forward(days=8)
-        await app.memory.weekly.run(person.address.owner)
+        await find_tidying(app).run(person.address.owner)
         await person.says("Where does my sister live, and in which town?")
         await person.says("/new")
         assert_no_trace(model, since, consolidations)

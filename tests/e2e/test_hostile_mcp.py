@@ -15,7 +15,7 @@ from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, F
 from memory.imports.json_stream import TooComplex
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
-from tests.support.features import connected_tools
+from tests.support.features import find_mcp_tools
 from tests.support.mcp_servers import Servers, call_tools, wait_until
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
@@ -64,7 +64,7 @@ async def test_attack_ends_its_call_and_the_server_restarts(
 ) -> None:
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
         person = Person(app)
-        await wait_until(lambda: connected_tools(app).list_states()[0].trouble is None)
+        await wait_until(lambda: find_mcp_tools(app).list_states()[0].trouble is None)
         before = read_resident_kb()
         async with asyncio.timeout(25):
             results = await call_tools(person, model, ("trial__attack", {"kind": kind}))

@@ -18,7 +18,7 @@ from bot.kernel import App
 from memory.messages import Provenance
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import connected_tools
+from tests.support.features import find_mcp_tools
 from tests.support.mcp_servers import Servers, call_tools, list_offered_tools, wait_until
 from tests.support.servers import mcp_raw, mcp_tools
 from tests.support.servers.model import ModelServer
@@ -135,7 +135,7 @@ async def test_mcp_server_killed_in_a_call_is_restarted_alone(
 
 
 def _read_status(app: App) -> str:
-    return " ".join("off" if state.trouble else "on" for state in connected_tools(app).list_states())
+    return " ".join("off" if state.trouble else "on" for state in find_mcp_tools(app).list_states())
 
 
 async def test_mcp_call_that_hangs_is_ended_and_its_server_kept(
@@ -258,7 +258,7 @@ async def test_remote_mcp_server_receives_its_headers(
             "At the pier there is a lighthouse.",
             "error: Error executing tool fail: the harbour is closed",
         ]
-        await wait_until(lambda: "returned error 401" in str(connected_tools(app).list_states()[1].trouble))
+        await wait_until(lambda: "returned error 401" in str(find_mcp_tools(app).list_states()[1].trouble))
         status = await person.says("/status")
     assert "wrong-one" not in status
     assert mcp_tools.TOKEN not in status

@@ -13,15 +13,17 @@ from contextlib import AbstractAsyncContextManager
 import httpx
 import pytest
 
+from bot.features.metrics.feature import MetricsFeature
+from bot.features.metrics.metrics import Metrics, serve_metrics
 from bot.kernel import App
 from bot.telegram.service import run_telegram
-from bot.web.metrics import Metrics, serve_metrics
 from config.errors import ConfigurationError
 from config.logs import configure_logging
 from memory.runtime.usage import TokenUse
 from pipeline.order import ORDER
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
+from tests.support.features import find_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds
 from tests.support.servers.telegram import BotApiServer
@@ -59,10 +61,9 @@ def serve(start: OpenApp, telegram: BotApiServer, port: int, own_logging: None) 
             telegram_allowed_ids=str(ANN),
             metrics_port=port,
         ) as app:
-            assert app.metrics is not None
             service = asyncio.create_task(run_telegram(app))
             try:
-                async with serve_metrics(app, app.metrics, port):
+                async with serve_metrics(app, find_feature(app, MetricsFeature).metrics, port):
                     await app.health.updates.worked.wait()
                     yield app, f"http://127.0.0.1:{port}"
             finally:
@@ -170,9 +171,8 @@ async def test_port_in_use_is_one_sentence(start: OpenApp, port: int) -> None:
         other.bind(("127.0.0.1", port))
         other.listen()
         async with start(metrics_port=port) as app:
-            assert app.metrics is not None
             with pytest.raises(ConfigurationError, match=f"METRICS_PORT {port} can't be used .*: choose another"):
-                async with serve_metrics(app, app.metrics, port):
+                async with serve_metrics(app, find_feature(app, MetricsFeature).metrics, port):
                     pass
 
 

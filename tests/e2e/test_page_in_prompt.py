@@ -10,6 +10,7 @@ from bot.kernel import App
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_tidying
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
 
@@ -45,7 +46,7 @@ async def test_extracted_vital_fact_is_in_every_later_prompt(
         clock.forward(days=300)
         for number in range(60):
             await learn(app, f"Fact number {number} about the house by the lake")
-        await app.memory.weekly.run(OWNER)
+        await find_tidying(app).run(OWNER)
         clock.forward(days=10)
         await person.says("Good morning")
     assert ("allergic to penicillin" in read_system_message(model.requests[-1])) is (nature is Nature.VITAL)

@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
+from bot.features.metrics.metrics import Metrics
 from bot.jobs.replication import Replication
 from bot.kernel import App
 from bot.services import create_replica
-from bot.web.metrics import Metrics
 from config.errors import ConfigurationError
 from memory.clock import Clock
 from memory.errors import StoreError

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.jobs.scheduled import WEEKLY, WeeklySchedule, create_weekly_rule
+from bot.features.tidying.job import WEEKLY, WeeklySchedule, create_weekly_rule
+from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.kernel import App
 from bot.languages import Languages
 from bot.services import MemoryServices
@@ -22,6 +23,7 @@ from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.e2e.conftest import WallClock
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_weekly_schedule
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.talk import Store
@@ -34,7 +36,8 @@ def create_schedule(database: Database, clock: FakeClock, day: str = "sun", hour
     memory = MemoryServices(Settings(), database, TokenCounter(), clock)
     at = create_weekly_rule(day, hour, ZoneInfo("UTC"))
     languages = Languages(memory.preferences)
-    return WeeklySchedule(memory.weekly, memory.jobs, memory.notices, languages, clock, at)
+    weekly = WeeklyConsolidation(database, memory.ledger, memory.decay, clock, memory.view)
+    return WeeklySchedule(weekly, memory.jobs, memory.notices, languages, clock, at)
 
 
 @pytest.fixture
@@ -124,9 +127,9 @@ async def test_failure_of_one_owner_does_not_affect_others(start: OpenApp, clock
             await add_fact(app, "Likes green tea", owner)
         async with app.database.transaction() as connection:
             await connection.execute("UPDATE entries SET tags = 'no list' WHERE id = 2")
-        await app.jobs.weekly.run_if_due()
+        await find_weekly_schedule(app).run_if_due()
         clock.forward(days=400)
-        assert await app.jobs.weekly.run_if_due()
+        assert await find_weekly_schedule(app).run_if_due()
         archived = await app.database.rows("SELECT id FROM entries WHERE archived_at IS NOT NULL")
         assert [row["id"] for row in archived] == [1, 3]
 
@@ -138,9 +141,9 @@ async def test_report_is_below_the_next_reply_also_after_restart(
     report = '_Memory tidied; archived as faded: "Likes green tea". Nothing was deleted (/undo takes it back)._'
     async with start() as app:
         await add_fact(app, "Likes green tea")
-        await app.jobs.weekly.run_if_due()
+        await find_weekly_schedule(app).run_if_due()
         clock.forward(days=400)
-        await app.jobs.weekly.run_if_due()
+        await find_weekly_schedule(app).run_if_due()
     async with start() as app:
         assert await Person(app).says("Hello") == f"Fine.\n\n{report}"
         assert await Person(app).says("Hello") == "Fine."
@@ -151,9 +154,9 @@ async def test_run_without_notices_is_silent(start: OpenApp, model: ModelServer,
     model.otherwise = lambda _: Says("Fine.")
     async with start(memory_notices=False) as app:
         await add_fact(app, "Likes green tea")
-        await app.jobs.weekly.run_if_due()
+        await find_weekly_schedule(app).run_if_due()
         clock.forward(days=400)
-        assert await app.jobs.weekly.run_if_due()
+        assert await find_weekly_schedule(app).run_if_due()
         assert await app.database.value("SELECT count(*) FROM entries WHERE archived_at IS NOT NULL") == 1
         assert await Person(app).says("Hello") == "Fine."
 
@@ -163,7 +166,7 @@ async def test_start_catches_up_and_close_leaves_the_run_due(
 ) -> None:
     async with start() as app:
         await add_fact(app, "Likes green tea")
-        await app.jobs.weekly.run_if_due()
+        await find_weekly_schedule(app).run_if_due()
     noted = await JobLog(database).find_last_run(WEEKLY)
     clock.forward(days=400)
     async with start() as app, app.database.transaction():  # Blocks the run in its first write.

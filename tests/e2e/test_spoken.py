@@ -16,6 +16,7 @@ from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_near_dates, find_weekly_schedule
 from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
@@ -99,7 +100,7 @@ async def test_reminder_and_offer_are_in_the_chats_language(app: App, person: Pe
     ends = datetime(2026, 3, 1, tzinfo=UTC)
     passport = NewEntry("The passport ends", name="passport", kind=Kind.FACT, valid_until=ends)
     await get_memory(app).entries.add(OWNER, passport)
-    await app.memory.near_dates.offer()
+    await find_near_dates(app).offer()
     assert "_Das endet am Sonntag, 1. März 2026. Am Sonntag, 22. Februar 2026, 09:00" in await person.says("And?")
     await add_reminder(app, "tea", "2026-02-07T13:00", session=OWNER)
     clock.forward(hours=1)
@@ -116,9 +117,9 @@ async def test_weekly_tidying_is_announced_in_each_chats_language(
         for owner in (OWNER, "console:other"):
             for name in ("tea", "green tea"):
                 await memory.entries.add(owner, NewEntry("I like green tea", name=name, kind=Kind.FACT))
-        await app.jobs.weekly.run_if_due()
+        await find_weekly_schedule(app).run_if_due()
         clock.forward(days=7)
-        assert await app.jobs.weekly.run_if_due()
+        assert await find_weekly_schedule(app).run_if_due()
         told = [(await memory.notices.list_waiting(owner))[0].line.text for owner in (OWNER, "console:other")]
     assert told == [
         'Aufgeräumt; gleich waren "I like green tea".',

@@ -10,6 +10,7 @@ from memory.store.decay import Decay
 from memory.store.entry import Kind, Nature, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_weekly_schedule
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import create_ledger
@@ -36,10 +37,10 @@ async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
         for kind, content, name in ((Kind.POLICY, RULE, "rule"), (Kind.FACT, USED, "used"), (Kind.FACT, UNUSED, "old")):
             nature = Nature.EVENT if content == UNUSED else Nature.STATE
             await entries.add(OWNER, NewEntry(content, name=name, kind=kind, nature=nature))
-        await app.jobs.weekly.run_if_due()
+        await find_weekly_schedule(app).run_if_due()
         for week in range(WEEKS):
             clock.forward(days=7)
-            assert await app.jobs.weekly.run_if_due()
+            assert await find_weekly_schedule(app).run_if_due()
             if week % 6 == 0:
                 model.script(Calls((("memory_recall", {"query": "gate code"}),)), Says(f"{USED}."))
             await person.says("/new")
@@ -60,7 +61,7 @@ async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
         assert (await read_archive_times(app))[RULE] is None
     clock.forward(days=3650)
     async with start() as app:
-        assert await app.jobs.weekly.run_if_due()
+        assert await find_weekly_schedule(app).run_if_due()
         await Person(app).says("Hello again")
         assert RULE in model.requests[-1].messages[0]["content"]
         assert USED not in model.requests[-1].prompt

@@ -13,11 +13,13 @@ from typing import Any
 import httpx
 import pytest
 
+from bot.features.metrics.feature import MetricsFeature
+from bot.features.metrics.metrics import serve_metrics
 from bot.kernel import App
 from bot.telegram.service import run_telegram
 from bot.telegram.sources import MAX_UPDATE_BYTES
-from bot.web.metrics import serve_metrics
 from tests.conftest import OpenApp
+from tests.support.features import find_feature
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
@@ -41,24 +43,25 @@ def hooked(start: OpenApp, telegram: BotApiServer, port: int) -> Hooked:
 
     @contextlib.asynccontextmanager
     async def served() -> AsyncIterator[tuple[App, str]]:
-        async with start(
-            telegram_bot_token=BotApiServer.TOKEN,
-            telegram_api_url=telegram.url,
-            telegram_allowed_ids=str(ANN),
-            telegram_webhook_url=URL,
-            telegram_webhook_secret=SECRET,
-            metrics_port=port,
-        ) as app:
-            assert app.metrics is not None
-            async with serve_metrics(app, app.metrics, port):
-                service = asyncio.create_task(run_telegram(app))
-                try:
-                    await app.health.updates.worked.wait()
-                    telegram.sends_to(f"http://127.0.0.1:{port}")
-                    yield app, f"http://127.0.0.1:{port}"
-                finally:
-                    service.cancel()
-                    await asyncio.gather(service, return_exceptions=True)
+        async with (
+            start(
+                telegram_bot_token=BotApiServer.TOKEN,
+                telegram_api_url=telegram.url,
+                telegram_allowed_ids=str(ANN),
+                telegram_webhook_url=URL,
+                telegram_webhook_secret=SECRET,
+                metrics_port=port,
+            ) as app,
+            serve_metrics(app, find_feature(app, MetricsFeature).metrics, port),
+        ):
+            service = asyncio.create_task(run_telegram(app))
+            try:
+                await app.health.updates.worked.wait()
+                telegram.sends_to(f"http://127.0.0.1:{port}")
+                yield app, f"http://127.0.0.1:{port}"
+            finally:
+                service.cancel()
+                await asyncio.gather(service, return_exceptions=True)
 
     return served
 

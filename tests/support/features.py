@@ -6,17 +6,34 @@ from typing import TypeVar
 
 from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.mcp_tools.tools import McpTools
+from bot.features.near_dates.dates import NearDates
+from bot.features.near_dates.feature import NearDatesFeature
+from bot.features.tidying.feature import TidyingFeature
+from bot.features.tidying.job import WeeklySchedule
+from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.kernel import App
 
 Opened = TypeVar("Opened")
 
 
-def opened(app: App, kind: type[Opened]) -> Opened:
+def find_feature(app: App, kind: type[Opened]) -> Opened:
     """Return the feature of that class. It must be on."""
     return next(feature for feature in app.features if isinstance(feature, kind))
 
 
-def connected_tools(app: App) -> McpTools:
-    tools = opened(app, McpToolsFeature).tools
+def find_mcp_tools(app: App) -> McpTools:
+    tools = find_feature(app, McpToolsFeature).tools
     assert tools is not None
     return tools
+
+
+def find_near_dates(app: App) -> NearDates:
+    return find_feature(app, NearDatesFeature).near
+
+
+def find_tidying(app: App) -> WeeklyConsolidation:
+    return find_feature(app, TidyingFeature).weekly
+
+
+def find_weekly_schedule(app: App) -> WeeklySchedule:
+    return find_feature(app, TidyingFeature).schedule

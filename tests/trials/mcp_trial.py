@@ -16,7 +16,7 @@ from config.settings import Settings
 from memory.clock import system_clock
 from memory.messages import Provenance
 from tests.support.fakes import Person
-from tests.support.features import connected_tools
+from tests.support.features import find_mcp_tools
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 
@@ -65,8 +65,8 @@ async def _talk(folder: Path, page: str) -> None:
         settings = Settings.model_validate({"openai_base_url": model.url, "llm_model": "scripted"})
         async with open_app(settings, system_clock) as app:
             person = Person(app)
-            await asyncio.gather(*(connection.tried.wait() for connection in connected_tools(app).connections))
-            for state in connected_tools(app).list_states():
+            await asyncio.gather(*(connection.tried.wait() for connection in find_mcp_tools(app).connections))
+            for state in find_mcp_tools(app).list_states():
                 _tell(f"{state.name}: {state.trouble or f'{state.tools} tools'}")
             for name, arguments in calls:
                 model.script(Calls(((name, arguments),)), Says("Done."))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.consolidation.weekly import find_duplicates
+from bot.features.tidying.tidying import find_duplicates
 from memory.store.entry import Entry, Kind
 from tests.support.talk import NOON
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.services import MemoryServices
 from config.models import ModelWindow
 from config.settings import MemoryScope, Settings
@@ -67,6 +68,8 @@ class Family:
         counter = TokenCounter()
         self.memory = MemoryServices(settings, database, counter, clock)
         self.store = Store.create(database, clock)
+        memory = self.memory
+        self.tidying = WeeklyConsolidation(database, memory.ledger, memory.decay, clock, memory.view)
         self.budget = Budget("", ModelWindow(128_000, 8_000), counter)
         memories = MemoryPart(self.memory.daily_notes, self.memory.recall, self.memory.activation, 800)
         parts: list[PromptPart] = [SharedPart(self.memory.sharing), memories]
@@ -118,7 +121,7 @@ class Family:
             case "reshare":
                 await self._reshare(which)
             case "tidy":
-                await self.memory.weekly.run(owner)
+                await self.tidying.run(owner)
             case _ if entry is None:
                 return
             case "share":

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from bot.features.tidying.tidying import WeeklyConsolidation
 from memory.clock import to_text
 from memory.consolidation.page_view import PageView
-from memory.consolidation.weekly import WeeklyConsolidation
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.undo import Undo
 from memory.store.decay import Decay

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.kernel import App
-from memory.consolidation.weekly import WeeklyConsolidation
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
 from memory.files.markdown import MarkdownFiles

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from bot.features.tidying.tidying import WeeklyConsolidation
 from memory.clock import to_text
-from memory.consolidation.weekly import WeeklyConsolidation
 from memory.ledger.undo import Undo
 from memory.search.search import Search
 from memory.store.database import Database

@@ -43,7 +43,7 @@ class McpToolsFeature(Feature):
         from bot.features.mcp_tools.tools import McpTools
 
         settings = kernel.settings
-        if kernel.offered_tools is not None:  # A small model can handle only the tools of the memory
+        if kernel.setup.tools is not None:  # A small model can handle only the tools of the memory
             return Contributions()
         config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
         approvals = Approvals(kernel.memory.preferences)

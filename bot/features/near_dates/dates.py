@@ -8,16 +8,16 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 
+from bot.features.near_dates.look import MAX_CLAIMS, DateClaim, OfferLook
 from config.texts import _, use_language
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import Address
-from memory.reminders.offer_look import MAX_CLAIMS, DateClaim, OfferLook
 from memory.reminders.reminder import Repeat, Rule
 from memory.reminders.reminders import Offer, Reminders
-from memory.reminders.request import MAX_TEXT_CHARS, ReminderRequest, validate_text
+from memory.reminders.request import MAX_TEXT_CHARS, REMINDER_TIME, ReminderRequest, validate_text
 from memory.reminders.wording import LanguageOf, format_day
 from memory.store.database import Database, Row
 from memory.store.entry import Author, Kind
@@ -27,8 +27,6 @@ OFFER_PERIOD = timedelta(days=30)
 """How long before a date its reminder is offered."""
 LEAD_TIME = timedelta(days=7)
 """How long before an expiration the reminder comes."""
-REMINDER_TIME = time(9)
-"""Time of day of these reminders."""
 _KINDS = sql_list((Kind.FACT, Kind.DECISION, Kind.NOTE))
 
 _YEARLY = re.compile(
@@ -96,20 +94,19 @@ class _NearDate:
 class NearDates:
     """Offers reminders for near dates: one per run and owner, and once for each memory.
 
-    A model judges which dates deserve one. Nothing is offered until `set_look` has set it.
+    A model judges which dates deserve one.
     """
 
-    def __init__(self, database: Database, reminders: Reminders, language_of: LanguageOf, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, reminders: Reminders, look: OfferLook, language_of: LanguageOf, clock: Clock
+    ) -> None:
         self._database = database
         self._reminders = reminders
         self._language_of = language_of
         self._clock = clock
-        self._look: OfferLook | None = None
+        self._look = look
         # Memories and dates that the model has declined. They are judged again after a restart.
         self._declined: set[tuple[int, date]] = set()
-
-    def set_look(self, look: OfferLook) -> None:
-        self._look = look
 
     async def offer(self, is_wanted: Callable[[str], bool] = lambda _: True) -> int:
         """Offer reminders and return their number. Raises Postponed.
@@ -117,8 +114,6 @@ class NearDates:
         Args:
             is_wanted: Returns whether a session may get offers.
         """
-        if self._look is None:
-            return 0
         # Only trusted memories of owners with a session.
         rows = await self._database.rows(
             "SELECT e.id, e.content, e.quote, e.author, e.valid_until, o.name AS owner, (SELECT s.id FROM sessions s"

@@ -1,0 +1,1 @@
+"""Tidying: each week duplicate memories are merged, faded ones archived, recurring ones promoted."""
