@@ -343,6 +343,7 @@ def _assemble(
         {},
         checker,
         added.servers,
+        added.web,
         opened,
         replication,
         speech,

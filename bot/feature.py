@@ -16,8 +16,9 @@ from typing import ClassVar
 from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
 from bot.doctor.finding import Check
-from bot.kernel import Kernel, Server
+from bot.kernel import App, Kernel, Server
 from bot.tasks import Job, Periodic
+from bot.web import WebPart
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.errors import MnemeError
@@ -44,7 +45,8 @@ class Contributions:
         systems: Steps of the pipeline with their row in the order table.
         jobs: Background work of a running bot.
         periodic: Work of every channel that stays open, such as the terminal.
-        servers: Context managers that are open while the bot runs, such as web servers.
+        servers: Context managers that are open while the bot runs, such as servers at ports of their own.
+        web: Create the routes of the feature at WEB_PORT.
         on_turn: Called with each finished turn.
         on_tokens: Called with the tokens of each model call.
         status: Groups for `/status` and its figures.
@@ -61,6 +63,7 @@ class Contributions:
     jobs: Sequence[Job] = ()
     periodic: Sequence[Periodic] = ()
     servers: Sequence[Server] = ()
+    web: Sequence[Callable[[App], WebPart]] = ()
     on_turn: Sequence[Callable[[Turn], None]] = ()
     on_tokens: Sequence[Callable[[TokenUse], None]] = ()
     status: Sequence[StatusReport] = ()

@@ -16,7 +16,7 @@ from bot.monitoring import Health
 from bot.services import MemoryServices
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks, Job, Periodic
-from bot.web import InboundRoute
+from bot.web import InboundRoute, WebPart
 from config.settings import Settings
 from memory.clock import Clock
 from memory.facts.checker import FactChecker
@@ -83,6 +83,7 @@ class App:
     inbound_routes: dict[str, InboundRoute]  # Handlers of the web server by path, registered even if none runs
     checker: FactChecker
     servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]]
+    web: Sequence[Callable[[App], WebPart]]
     features: Sequence[object]  # The features that are on, see bot/feature.py
     replication: Replication | None
     speech: Speech | None
@@ -118,4 +119,9 @@ async def serve_features(app: App) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         for serve in app.servers:
             await stack.enter_async_context(serve(app))
+        if app.web:
+            from bot.web.server import build_web_app, serve_web  # Most bots serve nothing
+
+            web_app = build_web_app([create(app) for create in app.web])
+            await stack.enter_async_context(serve_web(web_app, app.settings.web_port))
         yield

@@ -15,20 +15,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import bot.features
-from bot.cli.memory_cli import Owner, export_memory, import_memory, memory_cli, migrate, recall, reindex
+from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
+from bot.cli.panels import MEMORY, TALK, UPKEEP
 from bot.cli.start import load_settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
-from bot.cli.web import web
-from bot.mcp_server import check_packages
 from config.errors import ConfigurationError
 from config.process import get_program_version, raise_handle_limit
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from contextlib import AbstractAsyncContextManager
 
-    from bot.kernel import App
     from config.settings import Settings
 
 cli = typer.Typer(
@@ -37,9 +34,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-mcp_cli = typer.Typer()
 model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
-TALK, MEMORY, PROGRAMS, UPKEEP = "Talk", "Memory", "Other programs", "Upkeep"
 SWITCH_INTERVAL_SECONDS = 0.0002
 """Interval at which Python threads take turns, see `sys.setswitchinterval`.
 
@@ -178,19 +173,8 @@ async def _run(settings: Settings) -> None:
             app.replication.running() if app.replication is not None else contextlib.nullcontext(),
             report_status(manager, app.health, app.runner.queues),
             serve_features(app),
-            _serve_memory(app),
         ):
             await _run_until_signal(run_telegram(app), lambda: manager.send("STOPPING=1", "STATUS=Stopping"))
-
-
-def _serve_memory(app: App) -> AbstractAsyncContextManager[None]:
-    if app.settings.mcp_token is None and app.settings.web_url is None:
-        return contextlib.nullcontext()
-    if app.settings.mcp_token is not None:
-        check_packages()
-    from bot.web.server import serve_memory
-
-    return serve_memory(app)
 
 
 async def _run_until_signal(service: Coroutine[object, object, None], stopping: Callable[[], None]) -> None:
@@ -211,20 +195,6 @@ async def _run_until_signal(service: Coroutine[object, object, None], stopping: 
         # This task was cancelled itself, not the service by a signal
         if not task.cancelled():
             raise
-
-
-@mcp_cli.callback(invoke_without_command=True)
-def mcp(context: typer.Context, owner: Owner = None) -> None:
-    """Without a subcommand: serve the memory to the program that runs this command, over standard input and output.
-
-    The subcommands manage servers with tools for the bot (docs/tools.md).
-    """
-    if context.invoked_subcommand is not None:
-        return
-    check_packages()
-    from bot.mcp_server.stdio import serve_stdio
-
-    asyncio.run(serve_stdio(owner))
 
 
 @cli.command(rich_help_panel=TALK)
@@ -277,10 +247,8 @@ def pull(
 
 cli.command(rich_help_panel=MEMORY)(recall)
 cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
-cli.command(rich_help_panel=MEMORY)(web)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
-cli.add_typer(mcp_cli, name="mcp", rich_help_panel=PROGRAMS)
 cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)
@@ -292,15 +260,10 @@ cli.command(rich_help_panel=UPKEEP)(migrate)
 
 
 def _add_commands_of_features() -> None:
-    groups = {"mcp": mcp_cli}
     for package in pkgutil.iter_modules(bot.features.__path__):
         name = f"{bot.features.__name__}.{package.name}.cli"
         if package.ispkg and importlib.util.find_spec(name) is not None:
-            module = importlib.import_module(name)
-            if (group := groups.get(module.NAME)) is not None:
-                group.registered_commands += module.cli.registered_commands
-            else:
-                cli.add_typer(module.cli, name=module.NAME, rich_help_panel=UPKEEP)
+            importlib.import_module(name).add_to(cli)
 
 
 _add_commands_of_features()

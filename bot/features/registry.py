@@ -6,9 +6,11 @@ from importlib.metadata import entry_points
 
 from bot.feature import GROUP, Feature
 from bot.features.lightrag.feature import LightRagFeature
+from bot.features.mcp_server.feature import McpServerFeature
 from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.metrics.feature import MetricsFeature
 from bot.features.near_dates.feature import NearDatesFeature
+from bot.features.page.feature import PageFeature
 from bot.features.skills.feature import SkillsFeature
 from bot.features.tidying.feature import TidyingFeature
 from config.errors import ConfigurationError
@@ -19,6 +21,8 @@ FEATURES: tuple[type[Feature], ...] = (
     NearDatesFeature,
     TidyingFeature,
     LightRagFeature,
+    McpServerFeature,
+    PageFeature,
     MetricsFeature,
 )
 """The features of this package, in the order in which they are opened and listed."""

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import HttpUrl
 
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+
 PAGE = "page"
+
+
+@dataclass(frozen=True, slots=True)
+class WebPart:
+    """Routes of a feature at WEB_PORT.
+
+    Attributes:
+        lifespan: Creates a context that is open while the server runs.
+    """
+
+    routes: Sequence[BaseRoute]
+    lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from typing import cast
 
@@ -17,10 +17,8 @@ import structlog
 import uvicorn
 from pydantic import HttpUrl
 from starlette.applications import Starlette
-from starlette.routing import Mount
 
-from bot.kernel import App
-from bot.web import PAGE, build_host_header
+from bot.web import WebPart, build_host_header
 from bot.web.limits import BACKLOG, Connections, LimitedProtocol, RequestLimits, compute_max_connections
 from config.errors import ConfigurationError
 
@@ -72,26 +70,16 @@ def _listen(port: int, setting: str) -> socket.socket:
         raise ConfigurationError(f"{setting} {port} can't be used ({error.strerror}): choose another.") from error
 
 
-@contextlib.asynccontextmanager
-async def serve_memory(app: App) -> AsyncIterator[None]:
-    """Serve memory page and MCP until the context ends. Raises ConfigurationError if the port is in use."""
-    settings = app.settings
-    routes = []
-    if settings.web_url is not None:
-        from bot.web.page.mini_app import MiniApp
-        from bot.web.page.server import build_page_app
+def build_web_app(parts: Sequence[WebPart]) -> Starlette:
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for part in parts:
+                if part.lifespan is not None:
+                    await stack.enter_async_context(part.lifespan())
+            yield
 
-        routes.append(
-            Mount(f"/{PAGE}", build_page_app(MiniApp(app, list_served_hosts(settings.web_url, settings.web_port))))
-        )
-    if settings.mcp_token is not None:
-        from bot.mcp_server.http import create_mcp_app
-
-        served = create_mcp_app(app, settings.mcp_token.get_secret_value(), routes)
-    else:
-        served = Starlette(routes=routes)
-    async with serve_web(served, settings.web_port):
-        yield
+    return Starlette(routes=[route for part in parts for route in part.routes], lifespan=lifespan)
 
 
 def list_served_hosts(url: HttpUrl, port: int) -> frozenset[str]:

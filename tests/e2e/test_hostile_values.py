@@ -17,11 +17,11 @@ from mcp import Client, MCPError
 from starlette.routing import Route
 
 from bot.cli.main import main
+from bot.features.mcp_server.server import create_memory_server
+from bot.features.mcp_server.tools import MemoryTools
+from bot.features.page.mini_app import MiniApp
+from bot.features.page.server import build_page_app
 from bot.kernel import App
-from bot.mcp_server.server import create_memory_server
-from bot.mcp_server.tools import MemoryTools
-from bot.web.page.mini_app import MiniApp
-from bot.web.page.server import build_page_app
 from memory.store.entry import NewEntry
 from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.toolbox import Toolbox, ToolContext

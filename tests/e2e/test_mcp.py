@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 from mcp import Client, MCPError
 
+from bot.features.mcp_server.server import find_served_owner
 from bot.kernel import App
-from bot.mcp_server.server import find_served_owner
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.access import AccessList

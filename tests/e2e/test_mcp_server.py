@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from bot.cli.main import main
+from bot.features.mcp_server.http import MAX_REQUEST_BYTES
+from bot.features.mcp_server.server import create_memory_server
+from bot.features.mcp_server.tools import MemoryTools
 from bot.kernel import App
-from bot.mcp_server.http import MAX_REQUEST_BYTES
-from bot.mcp_server.server import create_memory_server
-from bot.mcp_server.tools import MemoryTools
 from bot.services import MemoryServices
 from config.errors import ConfigurationError
 from config.settings import Settings, load_settings
@@ -226,7 +226,7 @@ def test_disabled_memory_is_not_served(tmp_path: Path) -> None:
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("bot.mcp_server.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("bot.features.mcp_server.importlib.util.find_spec", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["mneme", "mcp"])
     with pytest.raises(SystemExit) as left:
         main()
@@ -235,7 +235,7 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 async def test_mcp_packages_are_loaded_only_if_served() -> None:
-    heavy = {"mcp", "starlette", "uvicorn", "bot.mcp_server.server"}
+    heavy = {"mcp", "starlette", "uvicorn", "bot.features.mcp_server.server"}
     program = f"import sys, bot.cli.main, bot.app, bot.telegram.service; sys.exit(bool({heavy} & set(sys.modules)))"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, env=os.environ | {"PYTHONPATH": str(ROOT)}

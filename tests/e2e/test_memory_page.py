@@ -15,11 +15,11 @@ import pytest
 from playwright.async_api import Page
 from pydantic import HttpUrl
 
+from bot.features.page.access import COOKIE, OneTimeLink, Visitor
+from bot.features.page.data import PageData
+from bot.features.page.server import build_page_app
 from bot.kernel import App
 from bot.web import build_host_header
-from bot.web.page.access import COOKIE, OneTimeLink, Visitor
-from bot.web.page.data import PageData
-from bot.web.page.server import build_page_app
 from bot.web.server import HOST, serve_web
 from memory.access import AccessList
 from memory.store.entry import Author, Kind, NewEntry

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.features.page import uploads
 from bot.web import limits
-from bot.web.page import uploads
 from tests.support.memory_clients import TOKEN, find_free_port
 from tests.support.mini_apps import RawRequest, enter, mini_app, sign_init_data
 from tests.support.processes import bot_environment, running_bot

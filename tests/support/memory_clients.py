@@ -15,9 +15,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
+from bot.features.mcp_server.http import create_mcp_part
 from bot.kernel import App
-from bot.mcp_server.http import create_mcp_app
-from bot.web.server import serve_web
+from bot.web.server import build_web_app, serve_web
 from tests.support.processes import ROOT
 
 TOKEN = "a-token-that-programs-show"
@@ -33,7 +33,7 @@ def find_free_port() -> int:
 @contextlib.asynccontextmanager
 async def served(app: App) -> AsyncIterator[str]:
     """Serve an App's memory at its WEB_PORT and yield the address."""
-    async with serve_web(create_mcp_app(app, TOKEN, ()), app.settings.web_port):
+    async with serve_web(build_web_app([create_mcp_part(app, TOKEN)]), app.settings.web_port):
         yield f"http://127.0.0.1:{app.settings.web_port}/mcp"
 
 

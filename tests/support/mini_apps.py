@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 import httpx
 
-from bot.kernel import App
-from bot.web.server import HOST, serve_memory
+from bot.kernel import App, serve_features
+from bot.web.server import HOST
 from tests.support.memory_clients import TOKEN, find_free_port
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve
@@ -49,7 +49,7 @@ async def mini_app(serve: Serve) -> AsyncIterator[tuple[App, httpx.AsyncClient]]
     url = f"http://{HOST}:{port}/page/"
     async with (
         serve(telegram_allowed_ids=str(ANN), web_url=f"https://{PUBLIC_HOST}", web_port=port, mcp_token=TOKEN) as app,
-        serve_memory(app),
+        serve_features(app),
         httpx.AsyncClient(base_url=url, headers={"host": PUBLIC_HOST}, timeout=20) as client,
     ):
         yield app, client

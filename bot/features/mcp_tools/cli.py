@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.panels import PROGRAMS, find_or_add_group
 from bot.cli.start import load_settings_with_logging
 from memory.errors import MnemeError
 
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 
     from bot.features.mcp_tools.config import Preset, ServerConfig
 
-NAME = "mcp"
 cli = typer.Typer()
 
 # NAME=VALUE, or NAME: VALUE as in headers
 _PAIR = re.compile(r"(?P<name>[^\s:=]+)\s*[:=]\s*(?P<value>.*)", re.DOTALL)
 Pairs = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")]
+
+
+def add_to(parent: typer.Typer) -> None:
+    find_or_add_group(parent, "mcp", PROGRAMS).registered_commands += cli.registered_commands
 
 
 class WrongServer(MnemeError):

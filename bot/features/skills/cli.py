@@ -6,10 +6,14 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.panels import UPKEEP
 from bot.cli.start import load_settings_with_logging
 
-NAME = "skills"
 cli = typer.Typer(help="The skills of the bot: list, remove.", no_args_is_help=True)
+
+
+def add_to(parent: typer.Typer) -> None:
+    parent.add_typer(cli, name="skills", rich_help_panel=UPKEEP)
 
 
 @cli.command("list")

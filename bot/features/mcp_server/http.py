@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import HttpUrl
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bot.features.mcp_server.server import create_memory_server, find_served_owner
+from bot.features.mcp_server.tools import MemoryTools
 from bot.kernel import App
-from bot.mcp_server.server import create_memory_server, find_served_owner
-from bot.mcp_server.tools import MemoryTools
-from bot.web import build_host_header
+from bot.web import WebPart, build_host_header
 from bot.web.limits import admit, allow_body
 from bot.web.server import HOST
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel.server import Server
+    pass
 
 PATH = "/mcp"
 MAX_REQUEST_BYTES = 1_000_000
@@ -57,36 +55,26 @@ class BearerToken:
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
 
-def build_mcp_app(server: Server[Any], token: str, url: HttpUrl | None, others: Sequence[BaseRoute] = ()) -> Starlette:
-    """Create the MCP application.
+def create_mcp_part(app: App, token: str) -> WebPart:
+    """Return the route of the MCP server, for requests with the token.
 
     Each request is independent of others, in the protocol of 2026-07-28 and earlier ones, so nothing is stored
     between them.
-
-    Args:
-        url: the public address, if there is a reverse proxy.
-        others: further routes to serve.
     """
+    settings = app.settings
+
+    async def find_owner() -> str:
+        return await find_served_owner(settings, app.memory)
+
     manager = StreamableHTTPSessionManager(
-        server,
+        create_memory_server(MemoryTools(app.memory, app.checker), find_owner),
         json_response=True,
         stateless=True,
-        security_settings=_security_settings(url),
+        security_settings=_security_settings(settings.web_url),
         max_request_body_size=MAX_REQUEST_BYTES,
     )
     # The server sends nothing unrequested, so listening (GET) and ending a session (DELETE) get 405
-    guarded = BearerToken(manager.handle_request, token)
-    return Starlette(routes=[Route(PATH, guarded, methods=["POST"]), *others], lifespan=lambda _: manager.run())
-
-
-def create_mcp_app(app: App, token: str, others: Sequence[BaseRoute]) -> Starlette:
-    settings = app.settings
-
-    async def owner_of() -> str:
-        return await find_served_owner(settings, app.memory)
-
-    server = create_memory_server(MemoryTools(app.memory, app.checker), owner_of)
-    return build_mcp_app(server, token, settings.web_url, others)
+    return WebPart([Route(PATH, BearerToken(manager.handle_request, token), methods=["POST"])], manager.run)
 
 
 def _security_settings(url: HttpUrl | None) -> TransportSecuritySettings:

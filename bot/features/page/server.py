@@ -17,9 +17,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bot.web.page.access import Guard, Visitors
-from bot.web.page.data import Json, PageData
-from bot.web.page.uploads import Uploads
+from bot.features.page.access import Guard, Visitors
+from bot.features.page.data import Json, PageData
+from bot.features.page.uploads import Uploads
 from config.numbers import RowNumber, parse_number
 from config.texts import N_, _, use_language
 from memory.errors import MnemeError

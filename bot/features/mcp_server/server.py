@@ -29,7 +29,7 @@ from mcp.types import (
 from mcp.types import Tool as ListedTool
 
 from bot.console.console import create_console_address
-from bot.mcp_server.tools import ENTRIES, MEMORY, MESSAGES, MemoryTools
+from bot.features.mcp_server.tools import ENTRIES, MEMORY, MESSAGES, MemoryTools
 from bot.services import MemoryServices
 from bot.telegram import CHANNEL as TELEGRAM
 from config.errors import ConfigurationError

@@ -9,8 +9,8 @@ import typer
 from mcp.server.stdio import stdio_server
 
 from bot.cli.memory_cli import open_memory
-from bot.mcp_server.server import create_memory_server, find_served_owner
-from bot.mcp_server.tools import MemoryTools
+from bot.features.mcp_server.server import create_memory_server, find_served_owner
+from bot.features.mcp_server.tools import MemoryTools
 from config.errors import ConfigurationError
 from memory.facts.checker import FactChecker
 

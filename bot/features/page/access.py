@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bot.features.page.data import PageData
 from bot.web.limits import admit, allow_body
-from bot.web.page.data import PageData
 from config.texts import _, use_language
 
 COOKIE = "mneme"

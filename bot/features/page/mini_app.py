@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from bot.features.page.access import HEADER, PASS_HOURS, Visitor
+from bot.features.page.data import PageData
 from bot.kernel import App
 from bot.telegram import CHANNEL
-from bot.web.page.access import HEADER, PASS_HOURS, Visitor
-from bot.web.page.data import PageData
 from memory.access import AccessList
 from memory.errors import MnemeError
 from memory.log.sessions import Address

@@ -9,9 +9,14 @@ from typing import Annotated
 import typer
 
 from bot.cli.memory_cli import Owner, open_memory
+from bot.cli.panels import MEMORY
 
 PORT = 8766
 """Different from WEB_PORT, which a running bot may use."""
+
+
+def add_to(cli: typer.Typer) -> None:
+    cli.command(rich_help_panel=MEMORY)(web)
 
 
 def web(
@@ -26,9 +31,9 @@ def web(
 async def _serve(owner: str | None, port: int) -> None:
     # Slow imports that other commands don't need
     from bot.console.console import create_console_address
-    from bot.web.page.access import OneTimeLink, Visitor
-    from bot.web.page.data import PageData
-    from bot.web.page.server import build_page_app
+    from bot.features.page.access import OneTimeLink, Visitor
+    from bot.features.page.data import PageData
+    from bot.features.page.server import build_page_app
     from bot.web.server import HOST, serve_web
     from memory.clock import system_clock
     from memory.log.sessions import SHARED_OWNER, Address
