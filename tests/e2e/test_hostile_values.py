@@ -139,7 +139,7 @@ async def test_command_on_no_number_changes_nothing(start: OpenApp, name: str, n
     async with start() as app:
         person = Person(app)
         await person.says("/remember The bins go out on Tuesday")
-        assert f"/{name} takes a number" in await person.says(f"/{name} {number}")
+        assert f"/{name} needs a number" in await person.says(f"/{name} {number}")
         assert "Tuesday" in await person.says("/memory")
 
 

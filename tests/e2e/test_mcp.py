@@ -326,11 +326,8 @@ async def test_unclear_owner_is_refused_and_a_named_one_served(app: App, person:
     await app.memory.entries.add("telegram:2", NewEntry("The lighthouse is blue", name="lighthouse"))
     async with served(app) as url, connect_over_http(url) as client:
         why = await call_refused(client, "memory_get", name="lighthouse")
-        assert why == (
-            "There is more than one memory: there is that of telegram:1, telegram:2; choose one with --owner or"
-            " MCP_OWNER."
-        )
-        with pytest.raises(MCPError, match="not clear whose"):
+        assert why == ("There is more than one memory (telegram:1, telegram:2): choose one with --owner or MCP_OWNER.")
+        with pytest.raises(MCPError, match="more than one memory"):
             await client.read_resource("memory://long-term")
         access = AccessList(app.database, "telegram", app.clock)
         assert await access.claim(2, await access.new_claim_code())
@@ -361,9 +358,9 @@ async def test_served_owner_follows_settings_and_option(
 @pytest.mark.parametrize(
     ("settings", "owners", "named", "why"),
     [
-        ({"telegram_bot_token": "1:a"}, [], None, "nobody has talked with the bot yet"),
-        ({"telegram_allowed_ids": "5,6"}, ["telegram:5", "telegram:6"], None, "not clear whose"),
-        ({}, ["telegram:5"], "telegram:50", r"telegram:50 has no memory here: there is that of telegram:5\."),
+        ({"telegram_bot_token": "1:a"}, [], None, "There is no memory yet"),
+        ({"telegram_allowed_ids": "5,6"}, ["telegram:5", "telegram:6"], None, "more than one memory"),
+        ({}, ["telegram:5"], "telegram:50", r"telegram:50 has no memory here: choose one of telegram:5\."),
     ],
 )
 async def test_served_owner_is_not_guessed(

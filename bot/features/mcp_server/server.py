@@ -180,7 +180,8 @@ async def find_served_owner(settings: Settings, memory: MemoryServices, named: s
     named = named or settings.mcp_owner
     if named is not None:
         if named not in owners:
-            raise ConfigurationError(f"{named} has no memory here: {_describe_owners(owners)}.")
+            known = f"choose one of {', '.join(owners)}" if owners else "nobody has talked with the bot yet"
+            raise ConfigurationError(f"{named} has no memory here: {known}.")
         return named
     if settings.memory_scope is MemoryScope.SHARED:
         return SHARED_OWNER
@@ -193,10 +194,8 @@ async def find_served_owner(settings: Settings, memory: MemoryServices, named: s
         return Address(TELEGRAM, str(people[0])).owner
     if not owners and settings.telegram_bot_token is None:  # Without a Telegram bot, `mneme chat` is the only chat
         return create_console_address("local").owner
+    if not owners:
+        raise ConfigurationError("There is no memory yet: talk with the bot first.")
     raise ConfigurationError(
-        f"There is more than one memory: {_describe_owners(owners)}; choose one with --owner or MCP_OWNER."
+        f"There is more than one memory ({', '.join(owners)}): choose one with --owner or MCP_OWNER."
     )
-
-
-def _describe_owners(owners: list[str]) -> str:
-    return f"there is that of {', '.join(owners)}" if owners else "nobody has talked with the bot yet"
