@@ -49,14 +49,10 @@ _FORGETS = N_(
     "It stays on the computer that runs me and is not used in any other chat."
 )
 HELP = "help"
-_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (N_("Memory"), ("memory", "remember", "recall", "edit", "confirm", "forget", "undo", "export")),
-    (N_("Family"), ("share", "unshare", "shared")),
-    (N_("Conversation"), ("new", "private", "retry", "stop", "compact", "status")),
-    (N_("Reminders"), ("reminders",)),
-    (N_("Settings"), ("settings", "language", "timezone", "notices", "rich", "model", "tools")),
-    (N_("People"), ("letin", "keepout", "usage")),
-)
+MEMORY, FAMILY, CONVERSATION = N_("Memory"), N_("Family"), N_("Conversation")
+REMINDERS, SETTINGS, PEOPLE = N_("Reminders"), N_("Settings"), N_("People")
+HELP_ORDER = (MEMORY, FAMILY, CONVERSATION, REMINDERS, SETTINGS, PEOPLE)
+"""The headings of /help. Headings of other features follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +111,7 @@ class Command:
     repeatable: bool = False  # May run again after a crash: its effect is the same, or is completed
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
+    heading: str = ""  # Not translated yet. Its heading in /help, by default `heading` of its class
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
 
@@ -130,9 +127,10 @@ command = Command
 
 def collect_commands(group: object) -> Iterator[Command]:
     """Yield the commands that an object's methods are marked as, in order of definition."""
+    heading = getattr(group, "heading", "")
     for attribute, method in vars(type(group)).items():
         if (declared := getattr(method, _DECLARED, None)) is not None:
-            yield replace(declared, run=getattr(group, attribute))
+            yield replace(declared, run=getattr(group, attribute), heading=declared.heading or heading)
 
 
 class WrongArgument(MnemeError):
@@ -162,15 +160,13 @@ def tapped_number(call: CommandCall) -> int:
 
 
 def help_text(table: Mapping[str, Command]) -> str:
-    parts = []
-    for label, names in _GROUPS:
-        lines = [
-            f"- /{name}{f' {table[name].argument}' if table[name].argument else ''} - {_(table[name].description)}"
-            for name in names
-            if name in table
-        ]
-        parts += ["\n".join([f"**{_(label)}**", *lines])] if lines else []
-    return "\n\n".join(parts)
+    headings: dict[str, list[str]] = {heading: [] for heading in HELP_ORDER}
+    for command in table.values():
+        if command.listed and command.heading:
+            argument = f" {command.argument}" if command.argument else ""
+            line = f"- /{command.name}{argument} - {_(command.description)}"
+            headings.setdefault(command.heading, []).append(line)
+    return "\n\n".join("\n".join([f"**{_(heading)}**", *lines]) for heading, lines in headings.items() if lines)
 
 
 class Introduction:

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, RunAgain, WrongArgument, command
+from bot.commands.command import (
+    CONVERSATION,
+    Access,
+    Answer,
+    CommandCall,
+    CommandResult,
+    RunAgain,
+    WrongArgument,
+    command,
+)
 from bot.commands.settings import all_settings
 from bot.commands.status import Status
 from bot.jobs.background import BackgroundConsolidation
@@ -24,6 +34,8 @@ MAX_COMPACT_KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class ConversationCommands:
+    heading: ClassVar = CONVERSATION
+
     services: MemoryServices
     compaction: CompactionService
     background: BackgroundConsolidation

@@ -6,8 +6,9 @@ import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.command import MEMORY, Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
 from config.texts import N_, _, ngettext, shorten_to_line
 from memory.buttons import (
@@ -69,6 +70,8 @@ FILE = "MEMORY.md"
 
 @dataclass(frozen=True, slots=True)
 class MemoryQueries:
+    heading: ClassVar = MEMORY
+
     services: MemoryServices
     page: str | None
     buttons: Sequence[EntryButtons] = ()

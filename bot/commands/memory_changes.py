@@ -5,8 +5,18 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
+from bot.commands.command import (
+    MEMORY,
+    Access,
+    Answer,
+    CommandCall,
+    CommandResult,
+    WrongArgument,
+    command,
+    tapped_number,
+)
 from bot.commands.memory_browser import forget_keyboard, hint_at_entry, parse_quoted_name
 from bot.services import MemoryServices
 from config.numbers import NUMBER
@@ -44,6 +54,8 @@ MAX_EXPORT_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryCommands:
+    heading: ClassVar = MEMORY
+
     services: MemoryServices
     clock: Clock
     enabled: bool

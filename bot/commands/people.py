@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.command import PEOPLE, Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.commands.status import format_cost
 from config.numbers import parse_number, parse_reference
 from config.texts import N_, _, format_number
@@ -20,6 +21,8 @@ GUEST = "guest"
 
 @dataclass(frozen=True, slots=True)
 class AccessCommands:
+    heading: ClassVar = PEOPLE
+
     access: AccessList
     sharing: Sharing
     usage: UsageLog

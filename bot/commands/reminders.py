@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from bot.commands.command import CommandCall, WrongArgument, command
+from bot.commands.command import REMINDERS, CommandCall, WrongArgument, command
 from config.texts import N_, _, shorten_to_line
 from memory.reminders.reminder import Reminder, ReminderState
 from memory.reminders.reminders import Reminders, parse_snooze
@@ -16,6 +17,8 @@ MAX_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class ReminderCommands:
+    heading: ClassVar = REMINDERS
+
     service: Reminders
 
     @command("reminders", N_("List your reminders"))

@@ -8,9 +8,10 @@ import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.command import SETTINGS, Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
 from config.texts import LANGUAGES, N_, _, find_language, format_dollars, format_number, get_language, use_language
 from memory.buttons import Button, Keyboard, arrange_in_rows
@@ -70,6 +71,8 @@ def all_settings() -> Button:
 
 @dataclass(frozen=True, slots=True)
 class SettingsCommands:
+    heading: ClassVar = SETTINGS
+
     services: MemoryServices
     models: ModelChoice
     price_of: PriceOf
@@ -250,6 +253,8 @@ class SettingsCommands:
 
 @dataclass(frozen=True, slots=True)
 class VoiceCommands:
+    heading: ClassVar = SETTINGS
+
     preferences: PreferenceStore
 
     @command(

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
+from bot.commands.command import (
+    FAMILY,
+    Access,
+    Answer,
+    CommandCall,
+    CommandResult,
+    WrongArgument,
+    command,
+    tapped_number,
+)
 from bot.commands.memory_browser import parse_quoted_name
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
@@ -17,6 +27,8 @@ MAX_LISTED = 30
 
 @dataclass(frozen=True, slots=True)
 class SharingCommands:
+    heading: ClassVar = FAMILY
+
     services: MemoryServices
 
     @command("share", N_("Share a memory with the family"), "NAME", access=Access.MANAGERS)

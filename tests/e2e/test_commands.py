@@ -405,3 +405,11 @@ async def test_status_shows_that_memory_and_compaction_are_off(start: OpenApp) -
         assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
         assert "Used for the last answer" not in shown
         assert "Memory is off" in await person.says("/new")
+
+
+async def test_help_lists_every_command_of_the_menu(start: OpenApp) -> None:
+    async with start(llm_speech_model="a-voice", memory_scope="family") as app:
+        said = await Person(app).says("/help")
+        listed = [command.name for command in app.runner.commands.values() if command.listed]
+        assert [name for name in listed if f"- /{name} " not in said] == ["start", "help"]
+        assert "voice" in listed

@@ -183,7 +183,7 @@ async def test_voice_mode_is_chosen_by_chat(serve: Serve, telegram: BotApiServer
         telegram.user_says("Good morning", chat_id=ANN)
         await telegram.wait_for(lambda: list_spoken_texts(telegram))
         telegram.user_says("/voice never", chat_id=ANN)
-        await telegram.wait_for(lambda: any("none" in text for text in list_texts(telegram)))
+        await telegram.wait_for(lambda: any("never" in text for text in list_texts(telegram)))
         await send_recording(telegram, app, create_voice())
         telegram.user_says("/settings", chat_id=ANN)
         await telegram.wait_for(lambda: any("/voice" in text for text in list_texts(telegram)))

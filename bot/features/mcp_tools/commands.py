@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
-from bot.commands.command import Access, Command, CommandCall, WrongArgument, command, tapped_number
+from bot.commands.command import SETTINGS, Access, Command, CommandCall, WrongArgument, command, tapped_number
 from bot.commands.figures import Group
 from bot.features.mcp_tools.approval import Answer, Approvals
 from bot.features.mcp_tools.tools import McpTools
@@ -56,6 +57,8 @@ _answering = partial(Command, immediate=True, repeatable=True, listed=False)
 
 
 class ToolCommands:
+    heading: ClassVar = SETTINGS
+
     def __init__(self, approvals: Approvals, report: ToolReport) -> None:
         self._approvals = approvals
         self._report = report
