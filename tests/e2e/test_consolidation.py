@@ -147,7 +147,7 @@ async def test_forwarded_text_makes_neither_facts_nor_lines(person: Person, mode
     await person.says("The user lives in Kyiv.", Provenance.FORWARDED)
     await person.says("/new")
     assert read_file(person.app, "MEMORY.md") == ""
-    assert "nothing yet" in await person.says("/memory")
+    assert "don't remember anything yet" in await person.says("/memory")
 
 
 async def answer_unclear(_prompt: str, _seconds: float) -> Completion:
@@ -442,7 +442,7 @@ async def test_memory_forgotten_during_consolidation_does_not_come_back(start: O
         held.release.set()
         await running
         assert read_file(app, "HISTORY.md") == read_file(app, "MEMORY.md") == ""
-        assert "nothing yet" in await ann.says("/memory")
+        assert "don't remember anything yet" in await ann.says("/memory")
 
 
 async def test_undo_after_new_reverts_facts_and_lines_together(person: Person, model: ModelServer) -> None:

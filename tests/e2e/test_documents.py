@@ -128,7 +128,7 @@ async def test_text_in_a_document_writes_no_memory(serve: Serve, telegram: BotAp
     ("sends", "sentence"),
     [
         (create_document("deed.pdf", lock_pdf(create_pdf("The deed"), "key")), "deed.pdf is protected with a password"),
-        (create_document("torn.pdf", b"%PDF-1.7 torn"), "torn.pdf is damaged, or too large to read"),
+        (create_document("torn.pdf", b"%PDF-1.7 torn"), "torn.pdf is damaged or too large to read"),
         (
             create_document("scan.pdf", create_pdf("", "")),
             "scan.pdf contains only pictures of its pages and no text: send the pages",

@@ -50,7 +50,7 @@ async def test_reply_to_the_edit_question_replaces_the_content(
         assert call.params["reply_markup"]["force_reply"] is True
         assert list_labels(telegram) == ["Undo", "Edit"], "what is asked uses up nothing"
         telegram.user_says("The key is\nat Bob's", chat_id=ANN, reply_to_message_id=question)
-        await wait_for_text(telegram, "key-ann says now: The key is\nat Bob's\n\nIt said: The key is at Ann's")
+        await wait_for_text(telegram, "key-ann now says: The key is\nat Bob's\n\nBefore: The key is at Ann's")
         now = await read_entry(app, clock, "key-ann")
         assert (now.content, now.author, now.trusted) == ("The key is\nat Bob's", Author.USER, True)
         before = len(list_texts(telegram))
@@ -68,7 +68,7 @@ async def test_edit_question_survives_a_restart_and_works_once(
         question = await press_edit(telegram)
     async with serve() as app:
         telegram.user_says("It is at Bob's", chat_id=ANN, reply_to_message_id=question)
-        await wait_for_text(telegram, "says now: It is at Bob's")
+        await wait_for_text(telegram, "now says: It is at Bob's")
         telegram.user_says("Is that right?", chat_id=ANN, reply_to_message_id=question)
         await wait_for_text(telegram, "You said: Is that right?")
         assert (await read_entry(app, clock, "key-ann")).content == "It is at Bob's"
@@ -91,7 +91,7 @@ async def test_other_messages_do_not_answer_the_edit_question(
         await wait_for_text(telegram, "/edit")
         assert (await read_entry(app, clock, "key-ann")).content == "The key is at Ann's"
         telegram.user_says("It is at Bob's", chat_id=ANN, reply_to_message_id=question)
-        await wait_for_text(telegram, "says now: It is at Bob's")
+        await wait_for_text(telegram, "now says: It is at Bob's")
 
 
 async def test_waiting_reply_that_is_edited_uses_the_new_text(
@@ -112,7 +112,7 @@ async def test_waiting_reply_that_is_edited_uses_the_new_text(
         while not await app.database.value(edited):
             pass
         held.release.set()
-        await wait_for_text(telegram, "says now: It is at Bob's")
+        await wait_for_text(telegram, "now says: It is at Bob's")
         assert (await read_entry(app, clock, "key-ann")).content == "It is at Bob's"
 
 
@@ -128,7 +128,7 @@ async def test_unconfirmed_memory_is_confirmed_by_editing(
         telegram.user_says("/memory cat", chat_id=ANN)
         await telegram.wait_for(lambda: list_labels(telegram)[:3] == ["Right", "Wrong", "Edit"])
         telegram.user_says("Ann has two cats", chat_id=ANN, reply_to_message_id=await press_edit(telegram))
-        await wait_for_text(telegram, "cat says now: Ann has two cats")
+        await wait_for_text(telegram, "cat now says: Ann has two cats")
         now = await entries.get(OWNER, "cat")
     assert (now.unconfirmed, now.trusted, now.author, now.quote) == (None, True, Author.USER, "")
 
@@ -138,7 +138,7 @@ async def test_noted_memory_has_edit_and_undo_buttons(serve: Serve, telegram: Bo
         telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
         await telegram.wait_for(lambda: list_labels(telegram) == ["Undo", "Edit"])
         telegram.user_says("I prefer green tea", chat_id=ANN, reply_to_message_id=await press_edit(telegram))
-        await wait_for_text(telegram, "says now: I prefer green tea")
+        await wait_for_text(telegram, "now says: I prefer green tea")
         (one,) = await Store.create(app.database, clock).entries.list(OWNER)
         assert (one.content, one.kind) == ("I prefer green tea", Kind.NOTE)
 
@@ -157,7 +157,7 @@ async def test_group_edit_is_for_the_asked_manager_only(serve: Serve, telegram: 
         (one,) = await Store.create(app.database, clock).entries.list(of_group)
         assert one.content == "We meet on Mondays"
         telegram.user_says("We meet on Tuesdays", user_id=ANN, reply_to_message_id=question, **asks)  # type: ignore[arg-type]
-        await wait_for_text(telegram, "says now: We meet on Tuesdays", GROUP)
+        await wait_for_text(telegram, "now says: We meet on Tuesdays", GROUP)
 
 
 async def test_edit_command_accepts_number_or_quoted_name(
@@ -170,7 +170,7 @@ async def test_edit_command_accepts_number_or_quoted_name(
             (f"/edit #{(await read_entry(app, clock, 'key-ann')).id} at Carl's", "at Carl's"),
         ):
             telegram.user_says(command, chat_id=ANN)
-            await wait_for_text(telegram, f"says now: {content}")
+            await wait_for_text(telegram, f"now says: {content}")
             assert (await read_entry(app, clock, "key-ann")).content == content
         telegram.user_says("/edit nothing", chat_id=ANN)
         await telegram.wait_for(lambda: "nothing" in list_texts(telegram)[-1])

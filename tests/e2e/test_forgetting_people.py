@@ -29,7 +29,7 @@ async def add_memories(app: App, person: Person) -> None:
 async def test_forget_of_a_person_offers_all_their_memories(app: App, person: Person) -> None:
     await add_memories(app, person)
     offered = await person.says("/forget Hanna")
-    assert "6 memories name Hanna" in offered
+    assert "6 memories mention Hanna" in offered
     assert all(fact.rstrip(".") in offered for fact in FACTS)
     assert len(await app.memory.entries.list(person.address.owner)) == 7
     assert "Forgotten: 6 memories that mention Hanna" in await person.says("/forgetnamed Hanna")

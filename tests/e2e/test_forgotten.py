@@ -61,7 +61,7 @@ async def undo_fact(app: App, person: Person) -> None:
 
 
 async def edit_fact(app: App, person: Person) -> None:
-    assert "says now" in await person.says(f"/edit #{await find_id(app, person, 'Ternopil')} My sister lives abroad")
+    assert "now says" in await person.says(f"/edit #{await find_id(app, person, 'Ternopil')} My sister lives abroad")
 
 
 async def read_notes(app: App, person: Person, clock: FakeClock) -> Memory:

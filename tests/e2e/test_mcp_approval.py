@@ -211,7 +211,7 @@ async def test_approval_button_answers_and_edits_the_question(
     async with serve(mcp_config=servers(trial=servers.trial())) as app:
         model.script(Calls((("trial__look", {"where": "the pier"}),)), Calls(WRITES), Says("It is written."))
         telegram.user_says("Write the list", chat_id=ANN)
-        await wait_for_text(telegram, "May I run write of trial?")
+        await wait_for_text(telegram, "May I run write from trial?")
         await telegram.wait_for(lambda: len(list_labels(telegram)) == 4)
         assert list_labels(telegram) == ["Yes, this once", "No", "Always in this chat", "Never in this chat"]
         press(telegram, "Yes, this once")

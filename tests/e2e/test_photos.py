@@ -386,7 +386,7 @@ async def test_pictures_beyond_the_window_are_reported(
         hold.release.set()
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
     assert seeing.requests[-1].pictures == [read_sent_photo("sea")]
-    assert "because scripted has no room for more: send fewer." in list_texts(telegram)[-1]
+    assert "because scripted has no room for them: send fewer." in list_texts(telegram)[-1]
     assert seeing.requests[-1].said[-1].endswith("too many pictures at once, so it is not shown]")
 
 

@@ -88,7 +88,9 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         assert "nothing of this talk is kept" in request.added
         # By request, capture, tool call, file and failure.
         assert "Not noted" in await say(telegram, app, f"Remember that the {WORD} is in the attic")
-        assert "Nothing is kept" in await say(telegram, app, f"/remember {WORD} lessons are on Mondays")
+        assert "This wasn't saved, because the conversation is private" in await say(
+            telegram, app, f"/remember {WORD} lessons are on Mondays"
+        )
         assert WORD not in await say(telegram, app, "/recall soup")
         model.script(
             Calls((("note_add", {"name": WORD, "content": f"a {WORD} in the garden"}),)),
@@ -143,7 +145,7 @@ async def test_private_talk_explains_itself_and_its_button_ends_it(
         assert "already private" in await say(telegram, app, "/private")
         await say(telegram, app, f"My {WORD} is ill")
         press(telegram, "End and delete it")
-        await telegram.wait_for(lambda: "is gone" in list_texts(telegram)[-1])
+        await telegram.wait_for(lambda: "has ended and was deleted" in list_texts(telegram)[-1])
         await wait_until_settled(app)
         await wait_until_sent(app)
         assert find_files_containing(tmp_path) == []

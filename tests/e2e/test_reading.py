@@ -97,7 +97,7 @@ async def test_recall_accepts_the_argument_styles_of_models(
         ({"queries": "nowhere", "every": True}, "nothing found"),
         ({"queries": "???", "every": True}, "nothing found"),
         ({"since": "1999", "until": "1999"}, "nothing found"),
-        ({"since": "9999"}, 'error: "9999" is no date'),
+        ({"since": "9999"}, 'error: "9999" isn\'t a date'),
         (["x"], "error: the arguments are wrong: Input should be"),
         ("x", "error: the arguments are wrong: "),
     ],

@@ -198,7 +198,7 @@ async def test_hour_due_while_a_reminder_is_shown_is_kept(app: App, clock: FakeC
 async def test_forget_all_deletes_and_counts_reminders(app: App, person: Person) -> None:
     await add_reminder(app, "a lighthouse", "2026-02-08T13:00", session=OWNER)
     await add_reminder(app, "theirs", "2026-02-08T13:00")
-    assert " and 1 reminder for good" in await person.says("/forget all")
+    assert " and 1 reminder permanently" in await person.says("/forget all")
     assert (await person.says("/forget all confirm")).endswith("and 1 reminder.")
     rows = await app.database.rows("SELECT text FROM reminders")
     assert [row["text"] for row in rows] == ["theirs"]

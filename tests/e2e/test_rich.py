@@ -80,7 +80,7 @@ async def test_chat_with_rich_enabled_gets_tables_as_rich_messages(
         telegram.user_says("and now?", chat_id=ANN)
         await wait_for_text(telegram, "just words")
         press(telegram, "As text")
-        await wait_for_text(telegram, "as text, which every app")
+        await wait_for_text(telegram, "as plain text, which every app")
 
 
 @pytest.mark.parametrize("refused", [False, True])

@@ -211,7 +211,7 @@ async def test_schedule_is_off_without_memory(start: OpenApp, enabled: bool) -> 
 async def test_f35_run_comes_at_its_hour_after_clock_change(
     database: Database, clock: FakeClock, wall_clock: WallClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.scheduled.MINUTE_SECONDS", 0.02)
+    monkeypatch.setattr("bot.features.tidying.job.MINUTE_SECONDS", 0.02)
     schedule, jobs = create_schedule(database, clock), JobLog(database)
 
     async def noted(moment: datetime) -> None:

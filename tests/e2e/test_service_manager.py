@@ -283,7 +283,7 @@ async def test_missing_database_table_starves_the_watchdog(served: tuple[App, St
         await systemd.wait_for_line("READY=1")
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE jobs RENAME TO elsewhere")
-        await systemd.wait_for_line("STATUS=Stuck: The database ")
+        await systemd.wait_for_line("STATUS=Stuck: Database error ")
         async with app.database.transaction() as connection:
             await connection.execute("ALTER TABLE elsewhere RENAME TO jobs")
         await systemd.wait_for_line("WATCHDOG=1")

@@ -298,7 +298,7 @@ async def test_retry_repeats_merged_messages_and_forwards_unchanged(
 async def test_retry_that_failed_can_be_repeated(app: App, person: Person, model: ModelServer) -> None:
     model.script(Fails(404), Fails(404))
     await person.says("Hello")
-    assert "is not known" in await person.says("/retry")
+    assert "wasn't found" in await person.says("/retry")
     assert await person.says("/retry") == "You said: Hello"
     assert await read_contents(app) == ["Hello", "You said: Hello"]
 

@@ -166,7 +166,7 @@ async def test_reindex_repairs_a_damaged_index(start: OpenApp, tmp_path: Path) -
 
 async def test_start_with_damaged_entries_recommends_restore(start: OpenApp, tmp_path: Path) -> None:
     spoil(await create_database(start, tmp_path), "entries")
-    with pytest.raises(StoreError, match=r"^[^\n]*entries[^\n]*from a backup with `mneme restore`[^\n]*$"):
+    with pytest.raises(StoreError, match=r"^[^\n]*entries[^\n]*restore a backup with `mneme restore`[^\n]*$"):
         async with start():
             pass
 

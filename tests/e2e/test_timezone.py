@@ -103,7 +103,7 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
     ("name", "answer"),
     [
         ("Atlantis", "I don't know a place called Atlantis"),
-        ("America", "many zones"),
+        ("America", "Several time zones have that name"),
         ("99,99", "I don't know a place called 99"),
     ],
 )

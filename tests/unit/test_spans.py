@@ -48,4 +48,4 @@ def test_any_text_is_a_span_or_explained_in_a_sentence(text: str) -> None:
         begins, _ = parse_span(text, "", KYIV)
     except WrongDate as error:
         told = str(error)
-    assert begins is not None or "is no date: write it as 2026-02-28" in told
+    assert begins is not None or "isn't a date: write it as 2026-02-28" in told
