@@ -48,7 +48,7 @@ class Languages:
             log.warning("language_not_kept", reason=str(error))
 
     async def get_for_chat(self, chat: str) -> str:
-        """Return the language for messages to a chat (`Address.owner`) that answer nothing."""
+        """Return the language for unprompted messages to a chat (`Address.owner`)."""
         try:
             return await self._preferences.get_language(chat)
         except StoreError:

@@ -38,7 +38,7 @@ IMPORTED = "imported"
 DELETE_BUTTON_MINUTES = 10
 MAX_UNDO_LINES = 8
 
-# A line of MEMORY.md, as buttons refer to it.
+# How a button refers to a line of MEMORY.md.
 _LINE = re.compile(r"line:(?P<digest>[0-9a-f]{10})")
 # An entry by number or quoted name, and its new text.
 _EDIT = re.compile(rf"(?:(?P<number>#{NUMBER})|[\"“„«](?P<name>[^\"“”„«»]+)[\"“”»])\s+(?P<text>\S.*)", re.DOTALL)

@@ -73,12 +73,12 @@ class Capture:
     """A captured statement.
 
     Attributes:
-        text: The statement as typed, with single spaces, at most MAX_CAPTURE_CHARS characters.
+        text: The statement with collapsed whitespace, at most MAX_CAPTURE_CHARS characters.
         is_standing: Whether it is a lasting instruction to the bot, with words such as "always" or "from now on".
         is_change: Whether it says that something has changed.
         corrects: The words that are no longer true, as typed. None if the sentence doesn't name them.
         becomes: The words that replace them, as typed. None if they are unclear.
-        is_answer: Whether it corrects the message before: "no, I prefer coffee".
+        is_answer: Whether it responds to the previous message by correcting it: "no, I prefer coffee".
     """
 
     kind: CaptureKind
@@ -360,7 +360,7 @@ def _find_end(text: str, start: int, end: int, phrases: Phrases) -> int:
 
 def _propose(sentence: ParsedSentence) -> Capture | None:
     core = sentence.core
-    if is_small_talk(sentence.said) or asks_for_reminder(sentence.said) or _begins_to_ask(core):
+    if is_small_talk(sentence.said) or asks_for_reminder(sentence.said) or _begins_as_request(core):
         return None
     header = load_classifier().header
     bar = header.later if sentence.is_explicit or sentence.reports_change else header.explicit
@@ -377,7 +377,7 @@ def _classify_opening(text: str) -> frozenset[str]:
     return next((names for names in classify(split_pieces(text)) if not names & _JOINING), frozenset())
 
 
-def _begins_to_ask(text: str) -> bool:
+def _begins_as_request(text: str) -> bool:
     """Return True if a sentence begins like a request: "translate ...", "can you ...", "please write ..."."""
     return bool(_classify_opening(text) & _ASKING) and select_phrases(text).standing.search(text) is None
 

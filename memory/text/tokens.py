@@ -39,7 +39,7 @@ def count_characters(text: str) -> Scripts:
 
 
 class TokenCounter:
-    """Estimates tokens and learns, for each model, from the usage that the model reports."""
+    """Estimates token counts, calibrated per model from the usage that it reports."""
 
     def __init__(self) -> None:
         self._rates: dict[str, Scripts] = {}

@@ -46,6 +46,8 @@ class TooLarge(StoreError):
 
 
 class Part(BaseModel):
+    """The size and checksum of a file in an archive."""
+
     model_config = ConfigDict(frozen=True)
 
     size: NonNegativeInt

@@ -1,4 +1,4 @@
-"""Tests of the preview of an answer in a group over real HTTP. It must become the reply."""
+"""Tests, over real HTTP, of the preview of an answer in a group. The preview must end up as the reply."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ async def test_message_of_100_kilobytes_neither_overflows_nor_stays(start: OpenA
             await person.says(f"message {n}")
     assert small.refused == []
     assert small.requests[1].prompt.count("error at line 17") > 35
-    # Its share in the daily note, the summary and the search.
+    # Excerpts of the log remain in the daily note, the summary and the search results.
     assert small.requests[-1].prompt.count("error at line 17") <= 40
 
 

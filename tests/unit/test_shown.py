@@ -85,7 +85,7 @@ async def test_memory_is_not_shown_next_to_its_source_message(store: Store) -> N
         await connection.execute("UPDATE entries SET source_message_id = ? WHERE id = ?", (message, entry.id))
     visible = (await store.sessions.read_transcript(session.id)).messages
     assert await activate(store, NOTHING_IN_PROMPT.with_messages(visible)) == ()
-    # The changed content is no longer that of the message.
+    # After the edit, the memory no longer matches the message.
     await store.entries.write(OWNER, entry.name, "I drink green tea in the evening")
     assert len(await activate(store, NOTHING_IN_PROMPT.with_messages(visible))) == 1
     # A conversation that is not visible doesn't count.

@@ -1,4 +1,4 @@
-"""The tool that tidies the memory at once."""
+"""The tool that tidies the memory on demand, without waiting for the weekly run."""
 
 from __future__ import annotations
 
