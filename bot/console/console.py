@@ -8,6 +8,7 @@ import itertools
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import TextIO
@@ -48,6 +49,7 @@ class ConsoleChannel(Channel, ReplyChannel):
         self.replies: list[str] = []
         # Each task starts only once per run, even if the database can't be written
         self.tasks_taken: set[int] = set()
+        self._waits = Counter[str]()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
         return self
@@ -69,6 +71,12 @@ class ConsoleChannel(Channel, ReplyChannel):
 
     async def deliver(self, text: str) -> None:
         self.replies.append(text)
+
+    async def show_waiting(self, what: str) -> None:
+        """Say on standard error what the answer waits for, once and only if the wait isn't short."""
+        self._waits[what] += 1
+        if self._waits[what] == 2:
+            _print([f"mneme: {what}"], sys.stderr)
 
 
 def _save(document: Document) -> str:

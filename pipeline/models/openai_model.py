@@ -20,7 +20,7 @@ from memory.text.tokens import TokenCounter
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.capabilities import NOTHING, Adjustments, EndpointCapabilities, Part
 from pipeline.models.chat_completions import parse_tool_name
-from pipeline.models.client import create_client, describe_for_log, idle_timeout, load_sdk
+from pipeline.models.client import create_client, describe_for_log, idle_timeout, is_refused_connection, load_sdk
 from pipeline.models.complaints import Complaint
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.events import NotAModel
@@ -228,13 +228,15 @@ class OpenAIModel:
         while True:
             try:
                 answer = await sender.send(known)
-            except Loading:
+            except Loading as loading:
                 remaining = patience - (time.monotonic() - started)
                 if remaining <= 0 or endpoint.explain_loss is not None:
                     raise
                 keep_alive()
                 if request.on_wait is not None:
-                    await request.on_wait(_("waiting for the model to load"))
+                    is_down = is_refused_connection(loading.cause)
+                    what = _("waiting for the model server to start") if is_down else _("waiting for the model to load")
+                    await request.on_wait(what)
                 await asyncio.sleep(min(get_loading_pause(attempt), remaining, silence / 2))
                 keep_alive()
                 attempt += 1

@@ -14,6 +14,7 @@ import bot
 from bot.console.console import InvalidChatName, create_console_address
 from tests.support.consolidating import create_answer
 from tests.support.figures import parse_figures
+from tests.support.memory_clients import find_free_port
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says
 from tests.support.starter import run_mneme
@@ -68,6 +69,14 @@ async def test_message_is_answered_and_remembered_by_the_next_run(mneme: Mneme, 
     ]
     await mneme("chat", "--session", "work", "-m", "What is my name?")
     assert "Olena" not in model.requests[2].prompt
+
+
+async def test_wait_for_a_server_that_does_not_answer_is_announced(mneme: Mneme) -> None:
+    nowhere = f"http://127.0.0.1:{find_free_port()}/v1"
+    status, _out, err = await mneme("chat", "-m", "Hello", OPENAI_BASE_URL=nowhere, LLM_TIMEOUT="4")
+    assert status == 1
+    assert err.splitlines()[0] == "mneme: waiting for the model server to start"
+    assert "Nothing answers at http://127.0.0.1" in err
 
 
 async def test_failed_turn_is_reported_on_standard_error(mneme: Mneme, model: ModelServer) -> None:
