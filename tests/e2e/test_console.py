@@ -76,7 +76,7 @@ async def test_wait_for_a_server_that_does_not_answer_is_announced(mneme: Mneme)
     status, _out, err = await mneme("chat", "-m", "Hello", OPENAI_BASE_URL=nowhere, LLM_TIMEOUT="4")
     assert status == 1
     assert err.splitlines()[0] == "mneme: waiting for the model server to start"
-    assert "Nothing answers at http://127.0.0.1" in err
+    assert "No server answers at http://127.0.0.1" in err
 
 
 async def test_failed_turn_is_reported_on_standard_error(mneme: Mneme, model: ModelServer) -> None:
