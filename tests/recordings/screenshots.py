@@ -14,7 +14,7 @@ from bot.app import open_app
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.store.entry import Author, Kind, NewEntry
-from tests.e2e.test_memory_page import browsing, served
+from tests.features.page.test_memory_page import browsing, served
 from tests.support import exports
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer

@@ -20,7 +20,7 @@ from tests.support.mcp_servers import Servers, call_tools, wait_until
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 
-SCRIPT = str(Path(__file__).parents[1] / "support" / "servers" / "hostile_mcp.py")
+SCRIPT = str(Path(__file__).parents[2] / "support" / "servers" / "hostile_mcp.py")
 MAX_GROWTH_KB = 120_000
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.support.mcp_servers import SCRIPT, Servers
 from tests.support.starter import run_mneme
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class Shell:
