@@ -244,7 +244,7 @@ async def test_starting_server_is_waited_for(start: OpenApp) -> None:
     async with start(openai_base_url=server.url) as app:
         person = Person(app)
         await person.sends("Hello")
-        await person.sees_wait("waiting for the model to load")
+        await person.sees_wait("waiting for the model server to start")
         async with server:
             await app.runner.wait_until_idle(person.address.session_id)
     assert person.channel.said == ["You said: Hello"]
