@@ -24,14 +24,14 @@ class Languages:
 
         The latter is stored for later messages to the chat. In a group the first sender decides.
         """
-        await self.expect([arrival])
+        await self.store([arrival])
         preferences = Preferences()
         with contextlib.suppress(StoreError):
             preferences = await self._preferences.get(arrival.address.owner)
         return preferences.language or find_language(arrival.language) or preferences.client_language or SOURCE
 
-    async def expect(self, arrivals: Sequence[Arrival]) -> None:
-        """Store the languages of new senders in one write."""
+    async def store(self, arrivals: Sequence[Arrival]) -> None:
+        """Store the app languages of senders that are new or have changed them, in one write."""
         try:
             by_chat = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
             new = dict[str, str]()

@@ -179,7 +179,7 @@ class SessionRunner:
         """Prepare the arrivals of many sessions at once, given the newest one of each."""
         if len(arrivals) > 1:
             await self.sessions.open_all([arrival.address for arrival in arrivals])
-            await self.languages.expect(arrivals)
+            await self.languages.store(arrivals)
 
     def list_active_inbox_ids(self) -> set[int]:
         queues = self.queues.list_all()

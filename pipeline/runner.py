@@ -45,12 +45,12 @@ class TurnLimiter:
         self.max_seconds = max_seconds
 
     def prioritized(self) -> AbstractContextManager[None]:
-        """Start no waiting turn while the block runs, for at most `max_seconds`."""
+        """Hold back waiting turns while the block runs, but for no longer than `max_seconds`."""
         # A /stop makes a dozen database calls, each of which would queue behind those of the turns in preparation.
         return self._clear.shut()
 
     def closed(self) -> AbstractContextManager[None]:
-        """Start no waiting turn until the block ends, however long it takes: the turns need what it loads."""
+        """Hold back waiting turns until the block ends, since they need what it loads."""
         return self._ready.shut()
 
     @asynccontextmanager

@@ -73,7 +73,7 @@ class ConsoleChannel(Channel, ReplyChannel):
         self.replies.append(text)
 
     async def show_waiting(self, what: str) -> None:
-        """Say on standard error what the answer waits for, once and only if the wait isn't short."""
+        """Print what the answer is waiting for to standard error, at the second call: short waits stay silent."""
         self._waits[what] += 1
         if self._waits[what] == 2:
             _print([f"mneme: {what}"], sys.stderr)

@@ -1,1 +1,1 @@
-"""Detection of lasting statements in typed messages, without a model."""
+"""Detects statements worth remembering in typed messages, without calling a language model."""

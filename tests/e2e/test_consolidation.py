@@ -57,12 +57,12 @@ def bench(database: Database, clock: FakeClock, tmp_path: Path, prompt: Scripted
     return Bench.create(database, clock, tmp_path / "memory", prompt)
 
 
-def list_files(app: App, owner: str = "console:local") -> Path:
+def find_memory_folder(app: App, owner: str = "console:local") -> Path:
     return app.settings.mneme_data_dir / "memory" / owner
 
 
 def read_file(app: App, name: str, owner: str = "console:local") -> str:
-    path = list_files(app, owner) / name
+    path = find_memory_folder(app, owner) / name
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
@@ -446,8 +446,8 @@ async def test_memory_forgotten_during_consolidation_does_not_come_back(start: O
 
 
 async def test_undo_after_new_reverts_facts_and_lines_together(person: Person, model: ModelServer) -> None:
-    list_files(person.app).mkdir(parents=True)
-    (list_files(person.app) / "MEMORY.md").write_text("- My own line.\n")
+    find_memory_folder(person.app).mkdir(parents=True)
+    (find_memory_folder(person.app) / "MEMORY.md").write_text("- My own line.\n")
     await person.says("Kyiv is where I live.")
     model.consolidation = lambda _: Says(create_answer("a", "- My own line.\n- The user lives in Kyiv.", LIVES))
     assert "Learned: The user lives in Kyiv (/undo takes it back)" in await person.says("/new")
@@ -503,8 +503,8 @@ async def test_failing_conversation_does_not_delay_others(start: OpenApp, model:
             await one.says("I live in Kyiv.")
             await one.says("I have a cat.")
             await one.says("/compact 1")
-        shutil.rmtree(list_files(app, "telegram:1"))
-        list_files(app, "telegram:1").write_text("no folder")
+        shutil.rmtree(find_memory_folder(app, "telegram:1"))
+        find_memory_folder(app, "telegram:1").write_text("no folder")
         await app.jobs.consolidation.run_pending()
         assert [count_entries(read_file(app, "HISTORY.md", f"telegram:{n}")) for n in (2, 3)] == [1, 1]
 
@@ -593,7 +593,7 @@ async def test_consolidation_is_off_without_memory(start: OpenApp, model: ModelS
         await ann.says("/new")
         await app.jobs.consolidation.run_pending()
         assert model.consolidations == []
-        assert not list_files(app).exists()
+        assert not find_memory_folder(app).exists()
 
 
 async def test_consolidation_without_notices_is_silent(start: OpenApp, model: ModelServer) -> None:

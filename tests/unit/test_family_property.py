@@ -1,6 +1,6 @@
-"""Tests that the requests of a family's chats never contain texts that were not shared with the chat.
+"""Tests that the model requests of each chat in a family contain only texts that were shared with that chat.
 
-`pytest --hypothesis-profile=long` plays ten thousand sequences instead of a hundred.
+`pytest --hypothesis-profile=long` runs ten thousand sequences instead of a hundred.
 """
 
 from __future__ import annotations
@@ -58,9 +58,11 @@ STEPS = st.lists(
 
 
 class Family:
-    """A family that lives, with what each chat may see. shared: the secrets that their owner wants the family to know.
+    """A family, and what each of its chats may see.
 
-    maybe: those of which an undo may have changed that.
+    Attributes:
+        shared: The secret words that their owners share with the family.
+        maybe: Words whose sharing an undo may have changed.
     """
 
     def __init__(self, database: Database, folder: Path, clock: FakeClock) -> None:

@@ -59,7 +59,7 @@ async def test_languages_of_a_crowd_are_remembered_next_to_choices(database: Dat
         make_arrival(topic, "zh-hans", "Bob"),
         make_arrival(Address("x", "1"), "tlh"),
     ]
-    await Languages(preferences).expect([*crowd, *(make_arrival(address, "uk-UA") for address in strangers)])
+    await Languages(preferences).store([*crowd, *(make_arrival(address, "uk-UA") for address in strangers)])
     for kept in (preferences, PreferenceStore(database)):
         assert await kept.get(HOME.owner) == Preferences("es", "de", "Europe/Berlin")
         assert [await kept.get_language(address.owner) for address in (*strangers, GROUP)] == ["uk"] * 20 + ["ru"]

@@ -23,8 +23,11 @@ class TooMuch(Exception):
     """Raised if a server sends more than the limits allow."""
 
 
-class Flow:
-    """Counts the bytes of a connection. The library swallows errors of its streams, so `on_too_much` is called too."""
+class ByteLimiter:
+    """Limits the bytes received on a connection.
+
+    The library swallows errors of its streams, so `on_too_much` is called too.
+    """
 
     def __init__(self, on_too_much: Callable[[], None]) -> None:
         self._on_too_much = on_too_much

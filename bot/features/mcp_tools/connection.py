@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 import anyio
 import structlog
 
-from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, Flow
+from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, ByteLimiter
 from bot.features.mcp_tools.config import HttpServer, ServerConfig, StdioServer, Trouble
 from config.process import get_program_version
 from config.texts import N_
@@ -216,18 +216,18 @@ class ServerConnection:
 
     @contextlib.asynccontextmanager
     async def _open_transport(self) -> AsyncIterator[TransportStreams]:
-        flow = Flow(self._end_too_much)
+        limiter = ByteLimiter(self._end_too_much)
         match self.config.transport:
             case StdioServer() as program:
                 from bot.features.mcp_tools.stdio import program_streams
 
                 with _open_null_device() if self._errors is None else contextlib.nullcontext(self._errors) as errors:
-                    async with program_streams(program, errors, flow) as streams:
+                    async with program_streams(program, errors, limiter) as streams:
                         yield streams
             case HttpServer(sse=True) as server:
                 from mcp.client.sse import sse_client
 
-                client = partial(self._create_http_client, flow)
+                client = partial(self._create_http_client, limiter)
                 async with sse_client(server.url, dict(server.headers), httpx_client_factory=client) as streams:
                     yield streams
             case HttpServer() as server:
@@ -236,14 +236,14 @@ class ServerConnection:
 
                 timeout = httpx2.Timeout(ANSWER_SECONDS, read=CALL_SECONDS + ANSWER_SECONDS)
                 async with (
-                    self._create_http_client(flow, dict(server.headers), timeout) as http,
+                    self._create_http_client(limiter, dict(server.headers), timeout) as http,
                     streamable_http_client(server.url, http_client=http) as streams,
                 ):
                     yield streams
 
     def _create_http_client(
         self,
-        flow: Flow,
+        limiter: ByteLimiter,
         headers: dict[str, str] | None = None,
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
@@ -260,7 +260,7 @@ class ServerConnection:
             self._status = response.status_code
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise httpx2.DecodingError("the body is compressed", request=response.request)
-            response.stream = BoundedStream(response, flow)
+            response.stream = BoundedStream(response, limiter)
 
         return httpx2.AsyncClient(
             headers={**(headers or {}), "accept-encoding": "identity"},

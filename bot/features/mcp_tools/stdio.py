@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import anyio
 
-from bot.features.mcp_tools.bounds import Flow, TooMuch, parse_message
+from bot.features.mcp_tools.bounds import ByteLimiter, TooMuch, parse_message
 from bot.features.mcp_tools.config import StdioServer
 from memory.imports.json_stream import TooComplex
 
@@ -34,7 +34,7 @@ _LARGE_BYTES = 100_000
 
 
 @contextlib.asynccontextmanager
-async def program_streams(server: StdioServer, errors: TextIO, flow: Flow) -> AsyncIterator[TransportStreams]:
+async def program_streams(server: StdioServer, errors: TextIO, limiter: ByteLimiter) -> AsyncIterator[TransportStreams]:
     """Run a server's program and exchange messages with it. Raises OSError or ValueError if it can't be started."""
     from mcp.client.stdio import get_default_environment
     from mcp.shared.message import SessionMessage
@@ -51,7 +51,7 @@ async def program_streams(server: StdioServer, errors: TextIO, flow: Flow) -> As
     outgoing, written = anyio.create_memory_object_stream[SessionMessage](0)
     flushed = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_read, process, arrived, flow)
+        tasks.start_soon(_read, process, arrived, limiter)
         tasks.start_soon(_write, process, written, arrived, flushed)
         try:
             yield incoming, outgoing
@@ -67,14 +67,16 @@ async def program_streams(server: StdioServer, errors: TextIO, flow: Flow) -> As
             tasks.cancel_scope.cancel()
 
 
-async def _read(process: Process, arrived: MemoryObjectSendStream[SessionMessage | Exception], flow: Flow) -> None:
+async def _read(
+    process: Process, arrived: MemoryObjectSendStream[SessionMessage | Exception], limiter: ByteLimiter
+) -> None:
     """Forward messages until the program ends or sends too much. Then drain its output, so that it can exit."""
     assert process.stdout is not None, "it is a pipe"  # noqa: S101  # open_process creates pipes.
     gone = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
     with contextlib.suppress(*gone):
         try:
             async with arrived:
-                async for message in _parse_messages(process.stdout, flow):
+                async for message in _parse_messages(process.stdout, limiter):
                     await arrived.send(message)
         finally:
             with anyio.CancelScope(shield=True), contextlib.suppress(*gone):
@@ -82,19 +84,19 @@ async def _read(process: Process, arrived: MemoryObjectSendStream[SessionMessage
                     await process.stdout.receive()
 
 
-async def _parse_messages(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[SessionMessage | Exception]:
+async def _parse_messages(stdout: ByteReceiveStream, limiter: ByteLimiter) -> AsyncIterator[SessionMessage | Exception]:
     """Yield the parsed lines of a server. Stop if it sends too much."""
     with contextlib.suppress(TooMuch):
-        async for line in _split_lines(stdout, flow):
+        async for line in _split_lines(stdout, limiter):
             try:
                 is_large = len(line) > _LARGE_BYTES
                 message = await asyncio.to_thread(parse_message, line) if is_large else parse_message(line)
             except TooComplex:
-                flow.give_up()
+                limiter.give_up()
             yield message
 
 
-async def _split_lines(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[bytes]:
+async def _split_lines(stdout: ByteReceiveStream, limiter: ByteLimiter) -> AsyncIterator[bytes]:
     """Split the output into lines in linear time. Raises TooMuch."""
     pieces: list[bytes] = []
     size = 0
@@ -102,7 +104,7 @@ async def _split_lines(stdout: ByteReceiveStream, flow: Flow) -> AsyncIterator[b
         first, *rest = chunk.split(b"\n")
         pieces.append(first)
         size += len(first)
-        flow.add(len(chunk), size)
+        limiter.add(len(chunk), size)
         for following in rest:
             line = b"".join(pieces)
             pieces, size = [following], len(following)

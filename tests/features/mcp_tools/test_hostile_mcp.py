@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, Flow, TooMuch, parse_message
+from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, ByteLimiter, TooMuch, parse_message
 from memory.imports.json_stream import TooComplex
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
@@ -95,14 +95,14 @@ async def test_lone_surrogate_in_arguments_is_repaired(start: OpenApp, model: Mo
 
 def test_flow_of_small_messages_ends_at_the_limit() -> None:
     ended: list[bool] = []
-    flow = Flow(lambda: ended.append(True))
+    limiter = ByteLimiter(lambda: ended.append(True))
     for _ in range(MAX_MINUTE_BYTES // 1_000_000):
-        flow.add(1_000_000, 0)
+        limiter.add(1_000_000, 0)
     with pytest.raises(TooMuch):
-        flow.add(1_000_000, 0)
+        limiter.add(1_000_000, 0)
     assert ended == [True]
     with pytest.raises(TooMuch):
-        Flow(lambda: None).add(1, MAX_MESSAGE_BYTES + 1)
+        ByteLimiter(lambda: None).add(1, MAX_MESSAGE_BYTES + 1)
 
 
 MANY_ITEMS = b'{"jsonrpc":"2.0","id":1,"result":{"a":[' + b"[]," * 300_000
