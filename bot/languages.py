@@ -31,7 +31,7 @@ class Languages:
         return preferences.language or find_language(arrival.language) or preferences.client_language or SOURCE
 
     async def store(self, arrivals: Sequence[Arrival]) -> None:
-        """Store the app languages of senders that are new or have changed them, in one write."""
+        """Store the app language of each sender that is new or whose app language changed, in one write."""
         try:
             by_chat = await self._preferences.get_all([arrival.address.owner for arrival in arrivals])
             new = dict[str, str]()

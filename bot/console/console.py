@@ -73,7 +73,10 @@ class ConsoleChannel(Channel, ReplyChannel):
         self.replies.append(text)
 
     async def show_waiting(self, what: str) -> None:
-        """Print what the answer is waiting for to standard error, at the second call: short waits stay silent."""
+        """Tell the user on standard error what the answer is waiting for.
+
+        Only the second call prints it, so that short waits stay silent.
+        """
         self._waits[what] += 1
         if self._waits[what] == 2:
             _print([f"mneme: {what}"], sys.stderr)

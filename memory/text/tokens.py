@@ -1,4 +1,4 @@
-"""Token estimates without the model's tokenizer: characters by script, calibrated with reported usage."""
+"""Estimates token counts from the number of characters in each writing system, calibrated with reported usage."""
 
 from __future__ import annotations
 

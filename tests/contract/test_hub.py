@@ -189,7 +189,7 @@ def test_measured_model_comes_from_the_mirror_too(hub: Hub, tmp_path: Path) -> N
     assert list_files(tmp_path) == {model.file_name}
 
 
-def test_renamed_repository_is_followed_within_the_hub(hub: Hub, tmp_path: Path) -> None:
+def test_redirect_of_a_renamed_repository_is_followed(hub: Hub, tmp_path: Path) -> None:
     hub.renamed["Old/Name"] = FILE.repository
     file = replace(FILE, repository="Old/Name")
     for has_head in (True, False):
