@@ -63,6 +63,7 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
+from pipeline.media.exports import ExportReader
 from pipeline.media.files import MediaSources
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.model import ChatModel
@@ -190,8 +191,8 @@ def _assemble(
         specs = await toolbox.specs(owner, talks.window)
         return Budget(talks.name, talks.window, counter, style.identity, specs)
 
-    imports = memory.foreign_import if enabled else None
-    reader = create_media_reader(settings, memory.media, budget, imports, stack, kernel.media, added.files)
+    readers = [*added.files, *([ExportReader(memory.foreign_import)] if enabled else [])]
+    reader = create_media_reader(settings, memory.media, budget, stack, kernel.media, readers)
     ask = ModelConsolidator(model, clock)
     checker = FactChecker(SecondLook(ask, setup.abilities.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)

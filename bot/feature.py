@@ -29,6 +29,7 @@ from pipeline.prompt.part import PromptPart
 from pipeline.tools.toolbox import Tool, ToolSource
 from pipeline.turn import System, Turn
 
+MEMORY_OFF = "MEMORY_ENABLED is false"
 GROUP = "mneme.features"
 """The entry point group of features from other packages. An entry point names a `Feature` class."""
 

@@ -17,7 +17,6 @@ from config.prices import FREE, Price
 from config.settings import Settings
 from memory.clock import Clock
 from memory.consolidation.extractor import ModelAbilities
-from memory.imports.importing import ForeignImport
 from memory.media.media import MediaStore
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.usage import PriceOf
@@ -273,7 +272,6 @@ def create_media_reader(
     settings: Settings,
     store: MediaStore,
     budget: BudgetOf,
-    imports: ForeignImport | None,
     stack: contextlib.AsyncExitStack,
     sources: MediaSources,
     readers: Sequence[FileReader],
@@ -283,7 +281,7 @@ def create_media_reader(
         settings.llm_transcription_model, _create_audio_endpoint(settings, url, key), settings.llm_timeout
     )
     stack.push_async_callback(transcriber.close)
-    return MediaReader(store, sources, transcriber, budget, imports, readers)
+    return MediaReader(store, sources, transcriber, budget, readers)
 
 
 def create_speech(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | None:

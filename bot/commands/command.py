@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import structlog
 
@@ -50,9 +50,9 @@ _FORGETS = N_(
 )
 HELP = "help"
 MEMORY, FAMILY, CONVERSATION = N_("Memory"), N_("Family"), N_("Conversation")
-REMINDERS, SETTINGS, PEOPLE = N_("Reminders"), N_("Settings"), N_("People")
+REMINDERS, SETTINGS, PEOPLE, OTHER = N_("Reminders"), N_("Settings"), N_("People"), N_("More")
 HELP_ORDER = (MEMORY, FAMILY, CONVERSATION, REMINDERS, SETTINGS, PEOPLE)
-"""The headings of /help. Headings of other features follow."""
+"""The first headings of /help. Those of features follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class Command:
     repeatable: bool = False  # May run again after a crash: its effect is the same, or is completed
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
-    heading: str = ""  # Not translated yet. Its heading in /help, by default `heading` of its class
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
+    heading: str = ""  # Not translated yet. The `heading` of its class. Without one, /help doesn't list it
 
     def __call__(self, method: _Method) -> _Method:
         """Mark a method as this command. `collect_commands` collects them."""
@@ -127,10 +127,10 @@ command = Command
 
 def collect_commands(group: object) -> Iterator[Command]:
     """Yield the commands that an object's methods are marked as, in order of definition."""
-    heading = getattr(group, "heading", "")
+    heading = getattr(group, "heading", OTHER)
     for attribute, method in vars(type(group)).items():
         if (declared := getattr(method, _DECLARED, None)) is not None:
-            yield replace(declared, run=getattr(group, attribute), heading=declared.heading or heading)
+            yield replace(declared, run=getattr(group, attribute), heading=heading)
 
 
 class WrongArgument(MnemeError):
@@ -175,6 +175,8 @@ class Introduction:
     Args:
         remembers: whether memory is on.
     """
+
+    heading: ClassVar = ""
 
     def __init__(self, table: Mapping[str, Command], *, remembers: bool, scope: MemoryScope) -> None:
         self._table = table

@@ -11,11 +11,7 @@ from typing import Protocol
 import structlog
 
 from config.texts import _, ngettext
-from memory.buttons import Button, Notice
-from memory.imports.importing import ForeignImport, format_counts
-from memory.imports.items import ImportRefused
-from memory.imports.planning import ImportReport
-from memory.imports.source import could_be_export, write_temporarily
+from memory.buttons import Notice
 from memory.log.sessions import Session
 from memory.media.media import Media, MediaKind, MediaStore, Part
 from memory.messages import Image, Message, Provenance, Role, find_least_trusted
@@ -125,15 +121,13 @@ class MediaReader:
     """Fetches and reads media. Documents and recordings are read only once and then stored.
 
     Attributes:
-        imports: Imports the exports of other programs. None if memory is off.
-        readers: Recognise further kinds of files, before exports and documents.
+        readers: Recognise files with another use, before they are read as documents.
     """
 
     store: MediaStore
     sources: MediaSources
     transcriber: Transcriber
     budget: BudgetOf
-    imports: ForeignImport | None
     readers: Sequence[FileReader] = ()
     _documents: DocumentReader = field(default_factory=DocumentReader, init=False)
 
@@ -245,25 +239,8 @@ class MediaReader:
         for reader in self.readers:
             if (offer := await reader.read(attachment, content)) is not None:
                 return _AttachmentResult(media, offer.text, question=offer.question)
-        report = await self._preview_import(attachment, content)
-        if report is not None:
-            text = f"{media.model_label}, an export of {report.program}; the user is asked whether to import it"
-            return _AttachmentResult(media, text, question=_ask_to_import(media, report))
         document = await self._documents.read(media.name, content)
         return await self._describe(await self.store.store_text(media, document.about, document.parts), budget)
-
-    async def _preview_import(self, attachment: Attachment, content: bytes) -> ImportReport | None:
-        """Preview the import of another program's export. Return None for any other file."""
-        name, session = attachment.media.name, attachment.session
-        # In a group, the import would go into the memory of all its members.
-        is_own = attachment.arrival.speaker is None and not session.private
-        if self.imports is None or not is_own or not could_be_export(name, content):
-            return None
-        async with write_temporarily(name, content) as path:
-            try:
-                return await self.imports.look(path, session)
-            except ImportRefused:
-                return None
 
     async def _describe(self, media: Media, budget: Budget) -> _AttachmentResult:
         """Return the text of a document or recording: all of it, or its beginning and how to read the rest."""
@@ -298,17 +275,6 @@ class MediaReader:
         if not media.file.kind.is_own_voice and len(parts) > 1:
             return await self._describe(media, budget)
         return _AttachmentResult(media, "".join(part.text for part in parts), is_transcribed=True)
-
-
-def _ask_to_import(media: Media, report: ImportReport) -> Notice:
-    command = f"/import_{media.id}"
-    question = _(
-        "This is an export of {program}: {what}. {command} imports it, and /undo takes it back.",
-        program=report.program,
-        what=format_counts(report),
-        command=command,
-    )
-    return Notice(question, ((Button(_("Import"), command, report.program),),))
 
 
 async def _require_sight(model: ChatModel, media: Media) -> None:

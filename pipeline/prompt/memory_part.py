@@ -12,7 +12,6 @@ from memory.log.daily_notes import DailyNotes
 from memory.messages import Passage
 from memory.search.activation import UNASKED_DIVISOR, ActivatedMemory, Activation, Layer, Pool
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
-from memory.search.query_splitting import asks, find_questions
 from memory.search.recall import Recall
 from memory.search.types import NOTHING
 from pipeline.prompt.budget import fit_memory
@@ -31,7 +30,7 @@ class MemoryPart:
 
     Args:
         files: None leaves out MEMORY.md and the daily notes.
-        tokens: Limit for rules and memories, not counting the files and what was said earlier.
+        tokens: Limit for rules and memories, not counting the files and earlier messages.
     """
 
     def __init__(self, files: DailyNotes | None, recall: Recall, activation: Activation, tokens: int) -> None:
@@ -59,11 +58,10 @@ class MemoryPart:
             return
         shown = draft.shown.with_lines(long_term.whole).with_quoted(*_contents(pool, [*rules, *strong]))
         # Recalled messages are not part of later requests, so a message that asks nothing needs fewer of them.
-        asked = asks(draft.question) or bool(find_questions(draft.question))
         earlier = await self._recall.format_relevant(
             found,
             draft.transcript,
-            budget.relevant if asked else budget.relevant // STATEMENT_DIVISOR,
+            budget.relevant if draft.is_asking else budget.relevant // STATEMENT_DIVISOR,
             besides=shown,
             whole_exchanges=not draft.is_plain,
         )

@@ -14,6 +14,7 @@ from memory.messages import Message, Passage
 from memory.reminders.delivery import TaskRun
 from memory.search.activation import ActivatedMemory
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
+from memory.search.query_splitting import asks, find_questions
 from pipeline.prompt.budget import Budget
 
 
@@ -87,6 +88,11 @@ class Draft:
     shown: AlreadyInPrompt = NOTHING_IN_PROMPT
     activated: list[ActivatedMemory] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the question asks something, as a whole or in one of its sentences."""
+        return asks(self.question) or bool(find_questions(self.question))
 
     @property
     def today(self) -> datetime:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from memory.clock import Clock, TimezoneLookup
 from memory.log.sessions import Session, Transcript
 from memory.messages import Message, Passage, Role, find_least_trusted
-from memory.search.query_splitting import asks, find_questions
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget, BudgetOf
 from pipeline.prompt.part import Draft, PromptPart, Section
@@ -115,7 +114,7 @@ class PromptBuilder:
     def _plain_system(self, draft: Draft, now: str) -> tuple[list[str], list[Message]]:
         """Return the system message of a plain style in pieces, and the examples that follow it."""
         sections = (*draft.stable, *draft.volatile)
-        asked = asks(draft.question) or bool(find_questions(draft.question))
+        asked = draft.is_asking
         identity = f"{self.style.identity} {self.style.unknown}".strip() if asked else self.style.identity
         rest = [section.text for section in draft.stable if not section.memories]
         plain = (plain_line(line) for section in sections for line in section.memories)

@@ -146,10 +146,7 @@ class Tool:
         self._function = function
         self._writes = writes
         self._reads_if = reads_if
-        self._offered_to = offered_to
-
-    async def is_offered_to(self, owner: str) -> bool:
-        return self._offered_to is None or await self._offered_to(owner)
+        self.offered_to = offered_to
 
     @property
     def name(self) -> str:
@@ -227,7 +224,10 @@ class Toolbox:
 
     async def specs(self, owner: str, window: ModelWindow) -> tuple[ToolSpec, ...]:
         """Return the tools to offer to an owner, always in the same order."""
-        own = [tool.spec for tool in self.tools if await tool.is_offered_to(owner)]
+        # Several tools may share a condition, which reads the database.
+        conditions = {tool.offered_to for tool in self.tools if tool.offered_to is not None}
+        unmet = {condition for condition in conditions if not await condition(owner)}
+        own = [tool.spec for tool in self.tools if tool.offered_to not in unmet]
         return (*own, *(spec for source in self._sources for spec in source.select_specs(window)))
 
     async def wait_until_ready(self) -> None:

@@ -48,6 +48,7 @@ async def test_feature_of_another_package_adds_command_tool_and_prompt(
         person = Person(app)
         said = await person.says("/moon")
         assert re.fullmatch(r"The moon is \d+ days old\.", said)
+        assert (await person.says("/help")).endswith("**More**\n- /moon - The age of the moon")
         model.script(Calls((("moon_age", {}),), cites=False), Says("It is waxing."))
         assert await person.says("How old is the moon?") == "It is waxing."
         first, second = model.requests[-2:]

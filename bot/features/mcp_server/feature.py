@@ -16,14 +16,12 @@ class McpServerFeature(Feature):
         return None if settings.mcp_token is not None else "MCP_TOKEN is not set"
 
     async def open(self, kernel: Kernel) -> Contributions:
-        if kernel.settings.mcp_token is None:
-            return Contributions()
-        token = kernel.settings.mcp_token.get_secret_value()
+        return Contributions(web=[_create_part])
 
-        def create(app: App) -> WebPart:
-            check_packages()
-            from bot.features.mcp_server.http import create_mcp_part
 
-            return create_mcp_part(app, token)
+def _create_part(app: App) -> WebPart:
+    check_packages()
+    from bot.features.mcp_server.http import create_mcp_part
 
-        return Contributions(web=[create])
+    assert app.settings.mcp_token is not None, "otherwise it is off"  # noqa: S101
+    return create_mcp_part(app, app.settings.mcp_token.get_secret_value())

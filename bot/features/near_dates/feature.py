@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.feature import Contributions, Feature
+from bot.feature import MEMORY_OFF, Contributions, Feature
 from bot.features.near_dates.dates import NearDates
 from bot.features.near_dates.job import DateOfferJob
 from bot.features.near_dates.look import OfferLook
@@ -19,7 +19,7 @@ class NearDatesFeature(Feature):
     near: NearDates
 
     def why_off(self, settings: Settings) -> str | None:
-        return None if settings.memory_enabled else "MEMORY_ENABLED is false"
+        return None if settings.memory_enabled else MEMORY_OFF
 
     async def open(self, kernel: Kernel) -> Contributions:
         memory = kernel.memory

@@ -15,17 +15,16 @@ class PageFeature(Feature):
         return None if settings.web_url is not None else "WEB_URL is not set"
 
     async def open(self, kernel: Kernel) -> Contributions:
-        url, port = kernel.settings.web_url, kernel.settings.web_port
-        if url is None:
-            return Contributions()
+        return Contributions(web=[_create_part])
 
-        def create(app: App) -> WebPart:
-            from starlette.routing import Mount
 
-            from bot.features.page.mini_app import MiniApp
-            from bot.features.page.server import build_page_app
-            from bot.web.server import list_served_hosts
+def _create_part(app: App) -> WebPart:
+    from starlette.routing import Mount
 
-            return WebPart([Mount(f"/{PAGE}", build_page_app(MiniApp(app, list_served_hosts(url, port))))])
+    from bot.features.page.mini_app import MiniApp
+    from bot.features.page.server import build_page_app
+    from bot.web.server import list_served_hosts
 
-        return Contributions(web=[create])
+    assert app.settings.web_url is not None, "otherwise it is off"  # noqa: S101
+    hosts = list_served_hosts(app.settings.web_url, app.settings.web_port)
+    return WebPart([Mount(f"/{PAGE}", build_page_app(MiniApp(app, hosts)))])

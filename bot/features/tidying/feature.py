@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.feature import Contributions, Feature
+from bot.feature import MEMORY_OFF, Contributions, Feature
 from bot.features.tidying.job import WeeklySchedule, create_weekly_rule
 from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.features.tidying.tool import consolidate_tool
@@ -16,7 +16,7 @@ class TidyingFeature(Feature):
     schedule: WeeklySchedule
 
     def why_off(self, settings: Settings) -> str | None:
-        return None if settings.memory_enabled else "MEMORY_ENABLED is false"
+        return None if settings.memory_enabled else MEMORY_OFF
 
     async def open(self, kernel: Kernel) -> Contributions:
         settings, memory = kernel.settings, kernel.memory

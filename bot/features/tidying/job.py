@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from bot.features.tidying.tidying import WeeklyConsolidation
+from bot.jobs.scheduled import MINUTE_SECONDS
 from bot.languages import Languages
 from bot.tasks import BackgroundTasks
 from config.texts import N_, _, use_language
@@ -20,7 +21,6 @@ from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
 
-MINUTE_SECONDS = 60.0
 WEEKLY = "weekly consolidation"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _GIVEN_UP = N_("I couldn't tidy my memory: I crashed on it twice. I'll try again in a week.")

@@ -1,0 +1,42 @@
+"""Offers to import the exports of other programs that users send."""
+
+from __future__ import annotations
+
+from config.texts import _
+from memory.buttons import Button, Notice
+from memory.imports.importing import ForeignImport, format_counts
+from memory.imports.items import ImportRefused
+from memory.imports.planning import ImportReport
+from memory.imports.source import could_be_export, write_temporarily
+from memory.media.media import Media
+from pipeline.media.reading import Attachment, Offer
+
+
+class ExportReader:
+    def __init__(self, imports: ForeignImport) -> None:
+        self._imports = imports
+
+    async def read(self, attachment: Attachment, content: bytes) -> Offer | None:
+        media, session = attachment.media, attachment.session
+        # In a group, the import would go into the memory of all its members.
+        is_own = attachment.arrival.speaker is None and not session.private
+        if not is_own or not could_be_export(media.name, content):
+            return None
+        async with write_temporarily(media.name, content) as path:
+            try:
+                report = await self._imports.look(path, session)
+            except ImportRefused:
+                return None
+        text = f"{media.model_label}, an export of {report.program}; the user is asked whether to import it"
+        return Offer(text, _ask_to_import(media, report))
+
+
+def _ask_to_import(media: Media, report: ImportReport) -> Notice:
+    command = f"/import_{media.id}"
+    question = _(
+        "This is an export of {program}: {what}. {command} imports it, and /undo takes it back.",
+        program=report.program,
+        what=format_counts(report),
+        command=command,
+    )
+    return Notice(question, ((Button(_("Import"), command, report.program),),))
