@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from bot.app import open_app
+from bot.features.imports.feature import ImportsFeature
 from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
@@ -73,10 +74,11 @@ async def measure(write: Callable[[Path, int], Path], count: int) -> str:
                 await work()  # type: ignore[misc]  # The awaitables differ
                 return time.perf_counter() - began, max(took, default=0.0)
 
-            brings = await measure_step(lambda: app.memory.foreign_import.run(file, session))
-            again = await measure_step(lambda: app.memory.foreign_import.run(file, session))
+            importer = ImportsFeature().create_importer(app.memory)
+            brings = await measure_step(lambda: importer.run(file, session))
+            again = await measure_step(lambda: importer.run(file, session))
             undoes = await measure_step(lambda: app.memory.undo.undo(session.owner))
-            await app.memory.foreign_import.run(file, session)
+            await importer.run(file, session)
             exported = await measure_step(lambda: app.memory.portable.export(Path(folder) / "export", session.owner))
             forgets = await measure_step(lambda: app.memory.forgetting.forget_all(session.owner))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -46,10 +46,10 @@ from benchmarks.locomo_figures import (
 from benchmarks.locomo_peers import ask_peers
 from benchmarks.paraphrases import read_other_messages
 from benchmarks.talk import PARTS, Style, TalkPosition, generate_wordings, put_inside_talk
+from bot.features.imports.importing import ForeignImport
 from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
-from memory.imports.importing import ForeignImport
 from memory.log.sessions import Session, Transcript
 from memory.messages import Message, Role
 from memory.search.activation import Activation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ import structlog
 
 from bot.commands.command import CommandRunner, command_table
 from bot.commands.conversation import ConversationCommands
-from bot.commands.files import ImportCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.people import AccessCommands
@@ -20,9 +18,9 @@ from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands, VoiceCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
-from bot.feature import Contributions, Feature, open_features
+from bot.feature import Contributions, Feature, find_importer, open_features
 from bot.features.registry import installed_features
-from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
+from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.scheduled import Maintenance
 from bot.kernel import App, Jobs, Kernel
@@ -55,7 +53,6 @@ from memory.errors import StoreError
 from memory.facts.capture_look import CaptureLook
 from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
-from memory.imports.learning import ImportLearning
 from memory.log.compaction import CompactionLimits, CompactionService
 from memory.runtime.usage import Quota, TokenUse, UsageLog
 from memory.search.activation import set_half_life
@@ -63,7 +60,6 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
-from pipeline.media.exports import ExportReader
 from pipeline.media.files import MediaSources
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
 from pipeline.models.model import ChatModel
@@ -101,7 +97,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-IMPORT_PURPOSE = "import"
 CAPTURE_PURPOSE = "capture"
 
 
@@ -191,8 +186,7 @@ def _assemble(
         specs = await toolbox.specs(owner, talks.window)
         return Budget(talks.name, talks.window, counter, style.identity, specs)
 
-    readers = [*added.files, *([ExportReader(memory.foreign_import)] if enabled else [])]
-    reader = create_media_reader(settings, memory.media, budget, stack, kernel.media, readers)
+    reader = create_media_reader(settings, memory.media, budget, stack, kernel.media, added.files)
     ask = ModelConsolidator(model, clock)
     checker = FactChecker(SecondLook(ask, setup.abilities.is_reliable))
     writes = CitedWrites(checker, memory.entries, memory.zone_of)
@@ -245,22 +239,6 @@ def _assemble(
         background_seconds,
     )
     capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
-    ask_for_import = ModelConsolidator(model, clock, IMPORT_PURPOSE)
-    learning = BackgroundImportLearning(
-        ImportLearning(
-            memory.database,
-            memory.ledger,
-            memory.facts,
-            Extractor(ask_for_import, setup.abilities, memory.facts, counter, clock, memory.zone_of),
-            FactChecker(SecondLook(ask_for_import, setup.abilities.is_reliable)),
-            partial(usage.count_tokens_today_for, IMPORT_PURPOSE),
-            settings.import_daily_tokens,
-        ),
-        memory.database,
-        memory.notices,
-        languages,
-        setup.quiet,
-    )
     plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     embedding = BackgroundEmbedding(memory.embedding, setup.quiet) if memory.embedding is not None else None
     turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
@@ -276,6 +254,7 @@ def _assemble(
                 memory.zone_of,
                 memory.lookup,
                 memory.sharing,
+                added.pasted,
                 enabled=enabled,
                 has_notices=notices_enabled,
             ),
@@ -317,7 +296,6 @@ def _assemble(
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
         *added.commands,
-        *([ImportCommands(memory, kernel.media, learning)] if enabled else []),
     ]
     commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
     runner = SessionRunner(
@@ -329,7 +307,7 @@ def _assemble(
         memory.turns,
         clock,
     )
-    jobs = Jobs(background, capturing, housekeeping, embedding, learning, added.jobs, added.periodic)
+    jobs = Jobs(background, capturing, housekeeping, embedding, added.jobs, added.periodic)
     health = Health(memory.database)
     return App(
         settings,
@@ -346,6 +324,7 @@ def _assemble(
         added.servers,
         added.web,
         opened,
+        find_importer(opened, memory),
         replication,
         speech,
     )

@@ -17,12 +17,15 @@ from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
 from bot.doctor.finding import Check
 from bot.kernel import App, Kernel, Server
+from bot.services import MemoryServices
 from bot.tasks import Job, Periodic
 from bot.web import WebPart
 from config.errors import ConfigurationError
 from config.settings import Settings
+from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
+from memory.transfer.file_importer import FileImporter
 from pipeline.media.reading import FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
@@ -52,6 +55,8 @@ class Contributions:
         on_tokens: Called with the tokens of each model call.
         status: Groups for `/status` and its figures.
         files: Readers of further kinds of files that people send.
+        pasted: Called with each typed message. Return what to offer for a text that the user pasted instead of stating
+            it, so that nothing is learned from it, and None for all others.
         entry_buttons: Return further buttons for a memory that `/memory` shows.
         on_forget: Called by `/forget all` with nothing, after the memory itself is empty.
     """
@@ -69,6 +74,7 @@ class Contributions:
     on_tokens: Sequence[Callable[[TokenUse], None]] = ()
     status: Sequence[StatusReport] = ()
     files: Sequence[FileReader] = ()
+    pasted: Sequence[Callable[[str], Notice | None]] = ()
     entry_buttons: Sequence[EntryButtons] = ()
     on_forget: Sequence[Callable[[], Awaitable[None]]] = ()
 
@@ -91,9 +97,18 @@ class Feature:
     def set_up(self, env_file: Path) -> None:
         """Ask for the feature's settings in `mneme setup`, after the model has been set up."""
 
+    def create_importer(self, memory: MemoryServices) -> FileImporter | None:
+        """Return the importer of files, if the feature has one. It also serves programs that open only the memory."""
+        return None
+
     async def open(self, kernel: Kernel) -> Contributions:
         """Create what the feature needs. Import heavy modules here, so that a feature that is off imports nothing."""
         return Contributions()
+
+
+def find_importer(features: Iterable[Feature], memory: MemoryServices) -> FileImporter | None:
+    """Return the importer of the first feature that has one."""
+    return next((found for each in features if (found := each.create_importer(memory)) is not None), None)
 
 
 async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[list[Feature], Contributions]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding, BackgroundImportLearning
+from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.scheduled import Maintenance
 from bot.languages import Languages
@@ -24,6 +24,7 @@ from memory.log.sessions import SessionService
 from memory.runtime.usage import UsageLog
 from memory.store.database import Database
 from memory.store.effects import Effects
+from memory.transfer.file_importer import FileImporter
 from pipeline.media.files import MediaSources
 from pipeline.media.speech import Speech
 from pipeline.models.routing import ModelChoice
@@ -62,7 +63,6 @@ class Jobs:
     capture: BackgroundCapture
     housekeeping: Maintenance
     embedding: BackgroundEmbedding | None
-    importing: BackgroundImportLearning
     of_features: Sequence[Job]
     periodic: Sequence[Periodic]
 
@@ -85,6 +85,7 @@ class App:
     servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]]
     web: Sequence[Callable[[App], WebPart]]
     features: Sequence[object]  # The features that are on, see bot/feature.py
+    importer: FileImporter | None
     replication: Replication | None
     speech: Speech | None
 
@@ -104,7 +105,6 @@ class App:
             self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
             self.jobs.capture.start()
-            self.jobs.importing.start(self.tasks)
         for job in self.jobs.of_features:
             job.start(self.tasks)
 

@@ -15,7 +15,6 @@ from memory.facts.sharing import Sharing
 from memory.files.history import HistoryFiles
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
-from memory.imports.importing import ForeignImport
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.ledger.long_term import LongTermMemory
@@ -96,7 +95,6 @@ class MemoryServices:
         self.naming_traces = NamingTracer(database, self.files, clock)
         self.portable = Exporter(database, folder)
         self.importer = Importer(database, folder)
-        self.foreign_import = ForeignImport(database, self.ledger, self.zone_of)
 
         is_family = settings.memory_scope is MemoryScope.FAMILY
         self.sharing = Sharing(database, self.ledger, self.undo, enabled=is_family)

@@ -88,7 +88,7 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
         yield OpenMemory(settings, memory)
 
 
-def _with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
+def with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
     async def run() -> None:
         async with open_memory(by_meaning=by_meaning) as opened:
             await work(opened)
@@ -100,7 +100,7 @@ def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | 
     async def work(opened: OpenMemory) -> None:
         _print_entry(await change(opened.memory.entries, opened.choose_owner(owner)), as_json=as_json)
 
-    _with_memory(work)
+    with_memory(work)
 
 
 def _parse_tags(values: list[str] | None) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def list_entries(
         lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {shorten_to_line(entry.content)}" for entry in entries]
         _print_all([entry_to_json(entry) for entry in entries], lines, "No results.", as_json=as_json)
 
-    _with_memory(work)
+    with_memory(work)
 
 
 @memory_cli.command()
@@ -146,7 +146,7 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
         )
         _print_entry(await lookup, as_json=as_json)
 
-    _with_memory(work)
+    with_memory(work)
 
 
 @memory_cli.command()
@@ -208,7 +208,7 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
         ]
         _print_all([entry_to_json(entry) for entry in entries], lines, "There is nothing to confirm.", as_json=as_json)
 
-    _with_memory(work)
+    with_memory(work)
 
 
 @memory_cli.command()
@@ -225,7 +225,7 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
         else:
             typer.echo(format_undo(undone) if undone else "There is nothing to undo.")
 
-    _with_memory(work)
+    with_memory(work)
 
 
 def recall(
@@ -272,7 +272,7 @@ def recall(
                 ]
         _print_all([_hit_to_json(hit) for hit in hits], lines, "No results.", as_json=as_json)
 
-    _with_memory(work, by_meaning=not every)
+    with_memory(work, by_meaning=not every)
 
 
 def _format_mention(hit: Hit) -> str:
@@ -293,77 +293,19 @@ def export_memory(
         rows = await opened.memory.portable.export(folder, owner, with_secrets=with_secrets)
         typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
 
-    _with_memory(work)
+    with_memory(work)
 
 
-def import_memory(
-    path: Annotated[Path, typer.Argument(metavar="PATH")],
-    owner: Owner = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be imported.")] = False,
-    learn: Annotated[
-        bool, typer.Option("--learn", help="Let the bot learn from the newest imported conversations.")
-    ] = False,
-) -> None:
-    """Import the export of another program, or a whole export of Mneme.
-
-    Of ChatGPT, Claude, Gemini, Telegram, WhatsApp and of other agents the conversations can be searched afterwards, and
-    what they remembered waits to be confirmed; /undo takes all of it back. An export of Mneme goes into an empty
-    installation; who was let in, settings and messages that wait come with `mneme restore` of a backup alone.
-    """
-
-    async def work(opened: OpenMemory) -> None:
-        if _is_foreign(path):
-            await _import_foreign(opened, path, owner, dry_run=dry_run, learn=learn)
-            return
-        if dry_run or learn or owner is not None:
-            raise typer.BadParameter(
-                "an export of Mneme is always imported as a whole: leave out --dry-run, --learn and --owner."
-            )
-        done = await opened.memory.importer.run(path)
-        typer.echo(f"{done.rows} rows of memories and messages and the Markdown files were imported from {path}.")
-        if done.left_out:
-            typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
-
-    _with_memory(work)
+def import_memory(path: Annotated[Path, typer.Argument(metavar="PATH")]) -> None:
+    """Import a whole export of Mneme into an empty installation."""
+    with_memory(lambda opened: import_own_export(opened, path))
 
 
-def _is_foreign(path: Path) -> bool:
-    """Return True if `path` is an existing file that Mneme did not write."""
-    from memory.imports.items import ImportRefused
-    from memory.imports.source import opened_source
-
-    # The importer explains why a file can't be opened
-    with contextlib.suppress(ImportRefused), opened_source(path) as source:
-        return path.exists() and not {"manifest.json", "contents.json"} & set(source.names)
-    return False
-
-
-async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool) -> None:
-    from bot.console.console import create_console_address
-    from memory.imports.importing import describe, format_left_out
-    from memory.imports.learning import request_learning
-    from memory.log.sessions import SHARED_OWNER, Address
-
-    owner_name = opened.choose_owner(owner)
-    address = create_console_address("local") if owner_name == SHARED_OWNER else Address.parse(owner_name)
-    session = await opened.memory.sessions.get_or_create(address)
-    if dry_run:
-        report = await opened.memory.foreign_import.look(path, session)
-        typer.echo(f"{describe(report)} Nothing was written.")
-        change = None
-    else:
-        done = await opened.memory.foreign_import.run(path, session, lambda n, whole: _show_progress(n / max(1, whole)))
-        if sys.stderr.isatty():
-            typer.echo(err=True)
-        report, change = done.report, done.change
-        typer.echo(describe(report))
-    for line in format_left_out(report):
-        typer.echo(line)
-    if change is not None:
-        typer.echo(f"To undo this, run `mneme memory undo --owner {owner_name}`, or send /undo in the chat.")
-    if learn and not dry_run:
-        count = await request_learning(opened.memory.database, session.owner)
-        typer.echo(f"The running bot will learn from the {count} newest in the background: see /memory unsure there.")
+async def import_own_export(opened: OpenMemory, path: Path) -> None:
+    done = await opened.memory.importer.run(path)
+    typer.echo(f"{done.rows} rows of memories and messages and the Markdown files were imported from {path}.")
+    if done.left_out:
+        typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
 
 
 def reindex() -> None:
@@ -371,17 +313,17 @@ def reindex() -> None:
     from memory.store.index import reindex as rebuild_index
 
     async def work(opened: OpenMemory) -> None:
-        await rebuild_index(opened.memory.database, _show_progress)
+        await rebuild_index(opened.memory.database, show_progress)
         if sys.stderr.isatty():
             typer.echo(err=True)
         # The bot creates them again
         await opened.memory.vectors.drop()
         typer.echo("The search index was rebuilt.")
 
-    _with_memory(work)
+    with_memory(work)
 
 
-def _show_progress(share: float) -> None:
+def show_progress(share: float) -> None:
     if sys.stderr.isatty():
         typer.echo(f"\r{share:4.0%}", nl=False, err=True)
 
@@ -392,7 +334,7 @@ def migrate() -> None:
     async def work(opened: OpenMemory) -> None:
         typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.read_version()}.")
 
-    _with_memory(work)
+    with_memory(work)
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from bot.feature import GROUP, Feature
+from bot.features.imports.feature import ImportsFeature
 from bot.features.lightrag.feature import LightRagFeature
 from bot.features.mcp_server.feature import McpServerFeature
 from bot.features.mcp_tools.feature import McpToolsFeature
@@ -16,6 +17,7 @@ from bot.features.tidying.feature import TidyingFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
+    ImportsFeature,
     SkillsFeature,
     McpToolsFeature,
     NearDatesFeature,

@@ -1,9 +1,8 @@
-"""Background work: due consolidations, missing vectors, and learning from imports."""
+"""Background work: due consolidations and missing vectors."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -11,18 +10,16 @@ import structlog
 
 from bot.languages import Languages
 from bot.tasks import BackgroundTasks
-from config.texts import N_, _, ngettext, use_language
+from config.texts import N_, _, use_language
 from config.waiting import Backoff, wait_at_most
-from memory.buttons import Button, Notice
+from memory.buttons import Notice
 from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.outcome import ConsolidationResult
 from memory.errors import MnemeError, Postponed
-from memory.imports.learning import ImportLearning, request_learning
 from memory.log.compaction import CompactionResult
 from memory.log.sessions import Session
 from memory.runtime.jobs import JobLog
 from memory.search.vectors import Embedding, EmbeddingProgress
-from memory.store.database import Database
 from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
@@ -233,70 +230,3 @@ class BackgroundEmbedding:
         except MnemeError as error:
             self.trouble = str(error)
             raise
-
-
-IMPORT_POLL_SECONDS = 10 * 60.0
-"""Seconds between checks for requests by the command line, and for the token budget of a new day."""
-
-
-@dataclass(eq=False)
-class BackgroundImportLearning:
-    """Learns from imported conversations on request.
-
-    Args:
-        quiet: waits until no user is waiting for the model.
-    """
-
-    learning: ImportLearning
-    database: Database
-    notices: PendingNotices
-    languages: Languages
-    quiet: Callable[[], Awaitable[None]]
-    _requested: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-
-    def start(self, tasks: BackgroundTasks) -> None:
-        self._requested.set()
-        tasks.start(self._run(), "learning from imports")
-
-    async def request(self, owner: str) -> int:
-        """Request learning from the newest imported conversations of an owner. Return their number."""
-        count = await request_learning(self.database, owner)
-        self._requested.set()
-        return count
-
-    async def _run(self) -> None:
-        while True:
-            await wait_at_most(self._requested, IMPORT_POLL_SECONDS)
-            self._requested.clear()
-            try:
-                await self.run_requested()
-            except Exception:
-                log.exception("learning_from_imports_failed")
-
-    async def run_requested(self) -> None:
-        learned: Counter[str] = Counter()
-        try:
-            while True:
-                await self.quiet()
-                try:
-                    done = await self.learning.step()
-                except Postponed:
-                    continue
-                if done is None:
-                    return
-                learned[done.owner] += done.memories
-        finally:
-            # Even after a failure, since the facts learned so far await confirmation
-            for owner, count in learned.items():
-                if count:
-                    with use_language(await self.languages.get_for_chat(owner)):
-                        await self.notices.add(owner, _create_notice(count))
-
-
-def _create_notice(count: int) -> Notice:
-    text = ngettext(
-        "I learned {n} memory from your imported conversations. I won't use it until you confirm it.",
-        "I learned {n} memories from your imported conversations. I won't use them until you confirm them.",
-        count,
-    )
-    return Notice(text, ((Button(_("Show them"), "/memory unsure"), Button(_("Confirm all"), "/confirm imported")),))

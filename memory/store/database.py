@@ -57,6 +57,8 @@ URGENT = "urgent"
 
 Row = sqlite3.Row
 Parameters = tuple[object, ...] | dict[str, object]
+Connection = aiosqlite.Connection
+"""For modules outside of memory/, which don't import aiosqlite."""
 
 
 class Database:

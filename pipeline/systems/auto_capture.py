@@ -34,7 +34,6 @@ from memory.facts.fact_learner import LearnedMemory
 from memory.facts.learned_notices import format_noted
 from memory.facts.learning import Learning
 from memory.facts.sharing import Sharing
-from memory.imports.memories import is_list
 from memory.ledger.change import Change
 from memory.ledger.ledger import Ledger
 from memory.ledger.long_term import LongTermMemory
@@ -53,7 +52,6 @@ _NOT_KEPT = N_("Not noted: nothing is saved in a private conversation; send /new
 
 _NOT_SHARED = N_("Noted for this chat only, because it isn't part of the family: {content} (/undo takes it back)")
 
-_A_LIST = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
 
 MAX_OFFERED_MEMORIES = 3
 """Limit for the memories offered for deletion if the user asks to forget something or says that an answer is wrong."""
@@ -95,6 +93,7 @@ class AutoCapture:
     written for one message is one change, so one undo reverts it.
 
     Attributes:
+        pasted: Return what to offer for a text that the user pasted instead of stating it.
         has_notices: Return True if a session wants notices about captures that the user did not ask for.
     """
 
@@ -108,6 +107,7 @@ class AutoCapture:
     zone_of: TimezoneLookup
     lookup: MemoryLookup
     sharing: Sharing
+    pasted: Sequence[Callable[[str], Notice | None]]
     enabled: bool
     has_notices: Callable[[str], bool]
 
@@ -124,9 +124,8 @@ class AutoCapture:
         of_family = await self.sharing.includes(turn.session.owner)
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         for message in typed:
-            if message.speaker is None and is_list(message.content):
-                # Such a list was usually written by another assistant, so the user doesn't state it.
-                turn.notices.append(Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)))
+            if message.speaker is None and (offer := self._offer_for_pasted(message.content)) is not None:
+                turn.notices.append(offer)
                 continue
             for_all = self.sharing.enabled and is_request_for_all(message.content)
             sharer = (message.speaker or sender) if of_family and for_all else None
@@ -156,6 +155,9 @@ class AutoCapture:
 
     async def _read_visible_messages(self, turn: Turn) -> list[Message]:
         return (await self.sessions.read_transcript(turn.session.id)).messages
+
+    def _offer_for_pasted(self, text: str) -> Notice | None:
+        return next((offer for find in self.pasted if (offer := find(text)) is not None), None)
 
     async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
         """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""

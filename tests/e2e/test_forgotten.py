@@ -14,7 +14,7 @@ from memory.store.entry import Kind
 from tests.conftest import OpenApp
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_tidying
+from tests.support.features import find_import_learning, find_importer, find_tidying
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Says
 
@@ -219,9 +219,9 @@ async def test_forgotten_fact_of_an_import_is_not_learned_again(
         conversation = exports.create_chatgpt_conversation(0, version)
         conversation["mapping"]["m0"]["message"]["content"]["parts"] = [STATED]
         file = exports.write_zip(tmp_path / f"{version}.zip", {"conversations.json": [conversation]})
-        await app.memory.foreign_import.run(file, await app.sessions.get_or_create(person.address))
-        await app.jobs.importing.request(person.address.owner)
-        await app.jobs.importing.run_requested()
+        await find_importer(app).run(file, await app.sessions.get_or_create(person.address))
+        await find_import_learning(app).request(person.address.owner)
+        await find_import_learning(app).run_requested()
         learned = [
             e for e in await app.memory.entries.list_unconfirmed(person.address.owner) if "Ternopil" in e.content
         ]
@@ -241,11 +241,11 @@ async def test_forgotten_memory_of_an_imported_list_does_not_come_again(
     file = tmp_path / "memories.txt"
     file.write_text("[2025-03-14] - My sister Hanna lives in Ternopil.\n[unknown] - I prefer tea.\n")
     session = await app.sessions.get_or_create(person.address)
-    await app.memory.foreign_import.run(file, session)
+    await find_importer(app).run(file, session)
     entry = next(e for e in await app.memory.entries.list_unconfirmed(person.address.owner) if "Ternopil" in e.content)
     assert "Forgotten" in await person.says(f"/forget_{entry.id}")
     if undo:
         await person.says("/undo")
-    assert (await app.memory.foreign_import.run(file, session)).change is None
+    assert (await find_importer(app).run(file, session)).change is None
     unconfirmed = [e.content for e in await app.memory.entries.list_unconfirmed(person.address.owner)]
     assert any("Ternopil" in content for content in unconfirmed) == undo

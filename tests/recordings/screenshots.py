@@ -17,6 +17,7 @@ from memory.store.entry import Author, Kind, NewEntry
 from tests.features.page.test_memory_page import browsing, served
 from tests.support import exports
 from tests.support.fakes import Person
+from tests.support.features import find_importer
 from tests.support.servers.model import ModelServer
 
 FOLDER = Path(__file__).parents[2] / "docs"
@@ -59,8 +60,8 @@ async def record() -> None:
                 session = await app.sessions.get_or_create(person.address)
                 listed = Path(folder) / "list.txt"
                 listed.write_text(LIST, encoding="utf-8")
-                await app.memory.foreign_import.run(listed, session)
-                await app.memory.foreign_import.run(exports.write_chatgpt(Path(folder), 4_000), session)
+                await find_importer(app).run(listed, session)
+                await find_importer(app).run(exports.write_chatgpt(Path(folder), 4_000), session)
                 for name, dark, width, tab in SHOTS:
                     async with served(app, person) as (url, link), browsing(url, link, dark=dark, width=width) as page:
                         await page.locator(f"#tabs button[data-tab={tab}]").click()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from bot.features.imports.feature import ImportsFeature
+from bot.features.imports.importing import ForeignImport
+from bot.features.imports.job import BackgroundImportLearning
 from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.mcp_tools.tools import McpTools
 from bot.features.near_dates.dates import NearDates
@@ -19,6 +22,14 @@ Opened = TypeVar("Opened")
 def find_feature(app: App, kind: type[Opened]) -> Opened:
     """Return the feature of that class. It must be on."""
     return next(feature for feature in app.features if isinstance(feature, kind))
+
+
+def find_importer(app: App) -> ForeignImport:
+    return find_feature(app, ImportsFeature).create_importer(app.memory)
+
+
+def find_import_learning(app: App) -> BackgroundImportLearning:
+    return find_feature(app, ImportsFeature).learning
 
 
 def find_mcp_tools(app: App) -> McpTools:

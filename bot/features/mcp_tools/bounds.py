@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
-from memory.imports.json_stream import BoundedJson
+from config.json_stream import BoundedJson
 from memory.text.validity import JsonRepair
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import httpx2
 
 from bot.features.mcp_tools.bounds import ByteLimiter, create_message_json
-from memory.imports.json_stream import TooComplex
+from config.json_stream import TooComplex
 from memory.text.validity import JsonRepair
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")

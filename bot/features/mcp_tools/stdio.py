@@ -17,7 +17,7 @@ import anyio
 
 from bot.features.mcp_tools.bounds import ByteLimiter, TooMuch, parse_message
 from bot.features.mcp_tools.config import StdioServer
-from memory.imports.json_stream import TooComplex
+from config.json_stream import TooComplex
 
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, Process

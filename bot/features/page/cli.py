@@ -30,6 +30,7 @@ def web(
 
 async def _serve(owner: str | None, port: int) -> None:
     # Slow imports that other commands don't need
+    from bot.cli.importers import find_installed_importer
     from bot.console.console import create_console_address
     from bot.features.page.access import OneTimeLink, Visitor
     from bot.features.page.data import PageData
@@ -43,7 +44,8 @@ async def _serve(owner: str | None, port: int) -> None:
         address = create_console_address("local") if owner_name == SHARED_OWNER else Address.parse(owner_name)
         session = await opened.memory.sessions.get_or_create(address)
         language = await opened.memory.preferences.get_language(address.owner)
-        link = OneTimeLink(Visitor(PageData(opened.memory, session, system_clock), language), f"{HOST}:{port}")
+        data = PageData(opened.memory, session, system_clock, find_installed_importer(opened.memory))
+        link = OneTimeLink(Visitor(data, language), f"{HOST}:{port}")
         async with serve_web(build_page_app(link), port):
             typer.echo(f"The memory of {owner_name}, for one browser: {link.url}")
             typer.echo("Press Ctrl-C to stop.")

@@ -16,9 +16,9 @@ from config.texts import _
 from memory.browsing import ListedEntry
 from memory.clock import Clock
 from memory.errors import MemoryRefused
-from memory.imports.importing import describe, format_counts, format_left_out
 from memory.log.sessions import Session
 from memory.search.types import Filter
+from memory.transfer.file_importer import FileImporter
 
 MAX_RESULTS = 20
 MAX_CHANGE_TEXTS = 5
@@ -31,10 +31,16 @@ class PageData:
     memory: MemoryServices
     session: Session
     clock: Clock
+    importer: FileImporter | None
 
     @property
     def owner(self) -> str:
         return self.session.owner
+
+    @property
+    def suffixes(self) -> frozenset[str]:
+        """Return the extensions of file names that matter to imports."""
+        return self.importer.suffixes if self.importer is not None else frozenset()
 
     async def overview(self) -> Json:
         unsure = await self.memory.entries.list_unconfirmed(self.owner)
@@ -42,6 +48,7 @@ class PageData:
         return {
             "owner": self.owner,
             "unsure": len(unsure),
+            "imports": self.importer is not None,
             "imported": any(entry.author == "import" for entry in unsure),
             "growth": [{"month": month, "learned": learned, "holding": holding} for month, learned, holding in growth],
         }
@@ -158,11 +165,10 @@ class PageData:
         }
 
     async def import_file(self, path: Path, *, look: bool) -> Json:
-        if look:
-            report = await self.memory.foreign_import.look(path, self.session)
-            return {"program": report.program, "text": format_counts(report), "lines": format_left_out(report)}
-        done = await self.memory.foreign_import.run(path, self.session)
-        return {"text": describe(done.report), "lines": format_left_out(done.report), "change": done.change}
+        if self.importer is None:
+            raise MemoryRefused("Files can't be imported, because the feature imports isn't installed.")
+        importing = self.importer.preview_file if look else self.importer.import_file
+        return asdict(await importing(path, self.session))
 
     def _entry_to_json(self, listed: ListedEntry) -> Json:
         entry, decay = listed.entry, self.memory.decay

@@ -96,7 +96,7 @@ class MiniApp:
         address = Address(CHANNEL, str(found.user))
         session = await self._app.sessions.get_or_create(address)
         language = await self._app.memory.preferences.get_language(address.owner)
-        return Visitor(PageData(self._app.memory, session, self._app.clock), language)
+        return Visitor(PageData(self._app.memory, session, self._app.clock, self._app.importer), language)
 
     async def _enter(self, request: Request) -> Response:
         token = self._app.settings.telegram_bot_token

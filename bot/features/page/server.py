@@ -124,7 +124,7 @@ def build_page_app(visitors: Visitors) -> Starlette:
 
     async def import_file(request: Request) -> Json:
         data = _get_data(request)
-        async with uploads.receive(request, data.owner) as path:
+        async with uploads.receive(request, data.owner, data.suffixes) as path:
             return await data.import_file(path, look=request.query_params.get("look") == "1")
 
     def with_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:

@@ -14,7 +14,6 @@ from starlette.requests import Request
 from bot.web.limits import allow_body
 from config.texts import _
 from memory.errors import MnemeError
-from memory.imports.source import KINDS
 
 MAX_UPLOAD_BYTES = 64 * 1024**2
 """Maximum size of an uploaded file. `mneme import` accepts larger ones."""
@@ -32,8 +31,10 @@ class Uploads:
         self._owners: set[str] = set()
 
     @contextlib.asynccontextmanager
-    async def receive(self, request: Request, owner: str) -> AsyncIterator[Path]:
+    async def receive(self, request: Request, owner: str, suffixes: frozenset[str]) -> AsyncIterator[Path]:
         """Write the body of a request to a file, which is deleted at the end of the block.
+
+        The file keeps its extension if it is one of `suffixes`.
 
         Raises UploadRefused if the file is too large, or if too many are being received.
         """
@@ -45,8 +46,11 @@ class Uploads:
         try:
             # Allow a little more, so that a file without declared size gets the sentence about its size
             allow_body(request.scope, MAX_UPLOAD_BYTES + 1024**2)
+            # The rest of the name is up to the visitor, and ignored
+            suffix = Path(request.query_params.get("name", "").rpartition("/")[2]).suffix.lower()
+            suffix = suffix if suffix in suffixes else ""
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"sent{_get_kind(request.query_params.get('name', ''))}"
+                path = Path(folder) / f"sent{suffix}"
                 with path.open("wb") as file:
                     await _write_body(request, file)
                 yield path
@@ -65,12 +69,6 @@ async def _write_body(request: Request, file: IO[bytes]) -> None:
             await asyncio.to_thread(file.write, bytes(waiting))
             waiting.clear()
     await asyncio.to_thread(file.write, bytes(waiting))
-
-
-def _get_kind(name: str) -> str:
-    """Return the suffix of a file if imports support it. The rest of its name is up to the visitor, and ignored."""
-    suffix = Path(name.rpartition("/")[2]).suffix.lower()
-    return suffix if suffix in KINDS else ""
 
 
 def _explain_too_long() -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, MAX_MINUTE_BYTES, ByteLimiter, TooMuch, parse_message
-from memory.imports.json_stream import TooComplex
+from config.json_stream import TooComplex
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.features import find_mcp_tools

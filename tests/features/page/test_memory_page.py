@@ -38,7 +38,7 @@ async def served(app: App, person: Person, language: str = "en") -> AsyncIterato
     """Serve a person's page and yield its address and link."""
     port = find_free_port()
     session = await app.sessions.get_or_create(person.address)
-    link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock), language), f"{HOST}:{port}")
+    link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock, app.importer), language), f"{HOST}:{port}")
     async with serve_web(build_page_app(link), port):
         yield f"http://{HOST}:{port}", link
 

@@ -298,7 +298,7 @@ async function bringIn() {
     result.replaceChildren(element("p", { className: "about" }, texts.importing));
     try {
       const look = await ask(`${path}&look=1`, chosen);
-      const lines = look.lines.map((line) => element("p", { className: "about" }, line));
+      const lines = look.left_out.map((line) => element("p", { className: "about" }, line));
       result.replaceChildren(element("article", {}, element("p", {}, `${look.program}: ${look.text}`), ...lines,
         element("div", { className: "acts" }, button(texts.import_now, trying(async (event) => {
           event.target.disabled = true;
@@ -360,6 +360,7 @@ async function begin() {
   byId("words").placeholder = texts.search;
   byId("words").setAttribute("aria-label", texts.search);
   for (const name of Object.keys(TABS)) {
+    if (name === "import" && !overview.imports) continue;
     const tab = button(texts[name], () => { byId("words").value = ""; if (location.hash === `#${name}`) draw(); else go(name); });
     tab.dataset.tab = name;
     byId("tabs").append(tab);

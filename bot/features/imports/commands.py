@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from bot.jobs.background import BackgroundImportLearning
+from bot.features.imports.importing import ForeignImport, describe, format_left_out
+from bot.features.imports.job import BackgroundImportLearning
+from bot.features.imports.memories import is_list
+from bot.features.imports.source import write_temporarily
 from bot.services import MemoryServices
 from config.texts import N_, _, ngettext
 from memory.buttons import Button, create_undo_button
-from memory.imports.importing import describe, format_left_out
-from memory.imports.memories import is_list
-from memory.imports.source import write_temporarily
 from memory.messages import Role
 from pipeline.media.files import MediaSources
 
@@ -22,6 +22,7 @@ LEARN = "learn"
 @dataclass(frozen=True, slots=True)
 class ImportCommands:
     services: MemoryServices
+    imports: ForeignImport
     sources: MediaSources
     learning: BackgroundImportLearning
 
@@ -44,7 +45,7 @@ class ImportCommands:
         else:
             name, content = LIST_NAME, (await self._find_pasted_list(call)).encode()
         async with write_temporarily(name, content) as path:
-            done = await self.services.foreign_import.run(path, call.session)
+            done = await self.imports.run(path, call.session)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
         if done.change is None:
             return text

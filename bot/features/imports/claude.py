@@ -6,9 +6,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from bot.features.imports.items import (
+    ImportedConversation,
+    ImportedMemory,
+    ImportedMessage,
+    Item,
+    SkippedItem,
+    parse_moment,
+)
+from bot.features.imports.source import ImportSource
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMemory, ImportedMessage, Item, SkippedItem, parse_moment
-from memory.imports.source import ImportSource
 
 _CONVERSATIONS = "item.chat_messages"
 _MEMORY = "conversations_memory"

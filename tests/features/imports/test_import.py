@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.features.imports.importing import ForeignImport, ImportDone
+from bot.features.imports.items import ImportRefused
+from bot.features.imports.whatsapp import detect_day_order
 from bot.kernel import App
 from memory.facts.fact import Doubt
-from memory.imports.importing import ForeignImport, ImportDone
-from memory.imports.items import ImportRefused
-from memory.imports.whatsapp import detect_day_order
 from memory.ledger.undo import MEMORIES_PER_WRITE, Undo
 from memory.log.sessions import Address
 from memory.messages import Provenance
@@ -26,6 +26,7 @@ from memory.store.database import Database
 from tests.conftest import OpenApp
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_import_learning, find_importer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.telegram import BotApiServer
@@ -39,7 +40,7 @@ OWNER = "console:local"
 
 async def run_import(app: App, path: Path) -> ImportDone:
     session = await app.sessions.get_or_create(Address("console", "local"))
-    return await app.memory.foreign_import.run(path, session)
+    return await find_importer(app).run(path, session)
 
 
 async def export_contents(app: App, folder: Path) -> dict[str, str]:
@@ -417,14 +418,14 @@ async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
     await person.says("/remember The spare key is at Ann's.")
     before = await export_contents(app, tmp_path / "before")
     done = await run_import(app, exports.write_chatgpt(tmp_path, 10))
-    await app.jobs.importing.run_requested()
+    await find_import_learning(app).run_requested()
     assert not model.consolidations  # Not requested.
     script_learning(
         model, LEARNED, LEARNED | {"subject": "other", "fact": "They keep bees.", "quote": "They keep bees."}
     )
     agreeing, model.second_look = model.second_look, lambda _: Says("I can't tell.")
     assert "newest imported conversation" in await person.says("/import learn")
-    await app.jobs.importing.run_requested()
+    await find_import_learning(app).run_requested()
     assert "no imported conversations left to learn from" in await person.says("/import learn")
     (entry,) = await app.memory.entries.list_unconfirmed(OWNER)
     assert (entry.content, entry.unconfirmed) == (LEARNED["fact"], Doubt.IMPORTED)
@@ -446,13 +447,13 @@ async def test_learning_from_imports_respects_its_daily_token_limit(
 ) -> None:
     async with start(import_daily_tokens=1) as app:
         await run_import(app, exports.write_chatgpt(tmp_path, 30))
-        assert await app.jobs.importing.request(OWNER) == 3
-        await app.jobs.importing.run_requested()
-        await app.jobs.importing.run_requested()
+        assert await find_import_learning(app).request(OWNER) == 3
+        await find_import_learning(app).run_requested()
+        await find_import_learning(app).run_requested()
         assert len(model.consolidations) == 1
         assert "number29" in str(model.consolidations[0].messages)  # The newest first.
         clock.forward(days=1)
-        await app.jobs.importing.run_requested()
+        await find_import_learning(app).run_requested()
         assert len(model.consolidations) == 2
 
 
@@ -461,6 +462,6 @@ async def test_conversation_without_a_usable_answer_is_tried_three_times(
 ) -> None:
     await run_import(app, exports.write_chatgpt(tmp_path, 10))
     model.consolidation = lambda _: Says("I would rather not.")
-    await app.jobs.importing.request(OWNER)
-    await app.jobs.importing.run_requested()
+    await find_import_learning(app).request(OWNER)
+    await find_import_learning(app).run_requested()
     assert len(model.consolidations) == 3

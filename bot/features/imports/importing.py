@@ -16,20 +16,13 @@ from pathlib import Path
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-import aiosqlite
-
-from config.texts import N_, _, ngettext
-from memory.clock import TimezoneLookup, to_text
-from memory.errors import MemoryRefused
-from memory.facts.fact import Doubt
-from memory.imports.agents import HermesReader, MarkdownReader, NanobotReader, OpenClawReader
-from memory.imports.chatgpt import ChatGptReader
-from memory.imports.claude import ClaudeReader
-from memory.imports.gemini import GeminiReader
-from memory.imports.items import ImportedMemory, ImportedMessage, ImportRefused
-from memory.imports.json_stream import TooComplex
-from memory.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
-from memory.imports.planning import (
+from bot.features.imports.agents import HermesReader, MarkdownReader, NanobotReader, OpenClawReader
+from bot.features.imports.chatgpt import ChatGptReader
+from bot.features.imports.claude import ClaudeReader
+from bot.features.imports.gemini import GeminiReader
+from bot.features.imports.items import ImportedMemory, ImportedMessage, ImportRefused
+from bot.features.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
+from bot.features.imports.planning import (
     CANT_BE_KEPT,
     CHARS_PER_WRITE,
     MEMORIES_PER_WRITE,
@@ -38,16 +31,22 @@ from memory.imports.planning import (
     Piece,
     plan_pieces,
 )
-from memory.imports.source import BROKEN, ImportSource, Reader, opened_source
-from memory.imports.telegram import TelegramReader
-from memory.imports.whatsapp import WhatsAppReader
+from bot.features.imports.source import BROKEN, KINDS, ImportSource, Reader, opened_source
+from bot.features.imports.telegram import TelegramReader
+from bot.features.imports.whatsapp import WhatsAppReader
+from config.json_stream import TooComplex
+from config.texts import N_, _, ngettext
+from memory.clock import TimezoneLookup, to_text
+from memory.errors import MemoryRefused
+from memory.facts.fact import Doubt
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Session
 from memory.messages import Provenance, Role
-from memory.store.database import Database
+from memory.store.database import Connection, Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import find_owner_id, get_or_create_owner_id
 from memory.store.index import touching_conversation
+from memory.transfer.file_importer import FileSummary
 
 Progress = Callable[[int, int], None]
 """Called with the number of written messages and memories, and the total."""
@@ -73,6 +72,8 @@ class ImportDone:
 
 
 class ForeignImport:
+    suffixes = KINDS
+
     def __init__(self, database: Database, ledger: Ledger, zone_of: TimezoneLookup) -> None:
         self._database = database
         self._ledger = ledger
@@ -101,6 +102,16 @@ class ForeignImport:
                 return await self._in_thread(_next_batch, source, items)
 
             return await self._write(session, report, advance)
+
+    async def preview_file(self, path: Path, session: Session) -> FileSummary:
+        """Look at a file, as FileImporter defines it."""
+        report = await self.look(path, session)
+        return FileSummary(report.program, format_counts(report), format_left_out(report))
+
+    async def import_file(self, path: Path, session: Session) -> FileSummary:
+        """Import a file, as FileImporter defines it."""
+        done = await self.run(path, session)
+        return FileSummary(done.report.program, describe(done.report), format_left_out(done.report), done.change)
 
     @contextlib.asynccontextmanager
     async def _opened(self, path: Path) -> AsyncIterator[ImportSource]:
@@ -300,7 +311,7 @@ async def _require_not_undone(read: Callable[..., Awaitable[Iterable[object]]], 
         raise ImportRefused(_(UNDONE))
 
 
-async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piece: Piece) -> None:
+async def _write_piece(connection: Connection, writing: _Writing, piece: Piece) -> None:
     first, last = to_text(piece.messages[0].at), to_text(piece.messages[-1].at)
     if piece.begins:
         owner_id = await get_or_create_owner_id(connection, writing.session.owner)
@@ -321,9 +332,7 @@ async def _write_piece(connection: aiosqlite.Connection, writing: _Writing, piec
             await _insert_exchange(connection, writing, exchange)
 
 
-async def _insert_exchange(
-    connection: aiosqlite.Connection, writing: _Writing, exchange: Sequence[ImportedMessage]
-) -> None:
+async def _insert_exchange(connection: Connection, writing: _Writing, exchange: Sequence[ImportedMessage]) -> None:
     cursor = await connection.execute(
         "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
         (writing.conversation, to_text(exchange[0].at), to_text(exchange[-1].at)),
@@ -359,14 +368,12 @@ def _group_exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[Impor
         yield exchange
 
 
-async def _record_memory(
-    connection: aiosqlite.Connection, _entry: Entry, writing: _Writing, memory: ImportedMemory
-) -> None:
+async def _record_memory(connection: Connection, _entry: Entry, writing: _Writing, memory: ImportedMemory) -> None:
     await _insert_imported(connection, writing, memory.source_id, Part(0, memory.source_id))
 
 
 async def _insert_imported(
-    connection: aiosqlite.Connection, writing: _Writing, source_id: str, part: Part, conversation: int | None = None
+    connection: Connection, writing: _Writing, source_id: str, part: Part, conversation: int | None = None
 ) -> None:
     await connection.execute(
         "INSERT INTO imported (owner_id, program, source_id, entry_id, conversation_id, messages, digest)"

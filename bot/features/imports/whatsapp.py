@@ -12,8 +12,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from config.texts import N_, _
-from memory.imports.items import (
+from bot.features.imports.items import (
     MAX_MESSAGE_CHARS,
     ChatParts,
     ImportedMessage,
@@ -23,7 +22,8 @@ from memory.imports.items import (
     compute_digest,
     require_plausible,
 )
-from memory.imports.source import ImportSource
+from bot.features.imports.source import ImportSource
+from config.texts import N_, _
 
 _FIRST_LINES = 20
 # Direction marks at the beginning of lines, and special spaces such as that before AM.

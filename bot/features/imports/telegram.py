@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bot.features.imports.items import MAX_ID_CHARS, ChatParts, ImportedMessage, Item, SkippedItem, parse_timestamp
+from bot.features.imports.source import ImportSource
+from config.json_stream import ValueBuilder
 from config.texts import N_
-from memory.imports.items import MAX_ID_CHARS, ChatParts, ImportedMessage, Item, SkippedItem, parse_timestamp
-from memory.imports.json_stream import ValueBuilder
-from memory.imports.source import ImportSource
 
 _ONE_CHAT = ("messages.item.date_unixtime", "messages.item.from_id")
 _ALL_CHATS = "chats.list.item"

@@ -1,6 +1,6 @@
 """Inspect files to import under a memory limit and print the answers as a line of JSON.
 
-Run as `python -m tests.support.import_child MEGABYTES FILE...`.
+Run as `python -m tests.features.imports.import_child MEGABYTES FILE...`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from bot.features.imports.importing import ForeignImport
+from bot.features.imports.items import ImportRefused
 from memory.files.markdown import MarkdownFiles
-from memory.imports.importing import ForeignImport
-from memory.imports.items import ImportRefused
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address, SessionService
 from memory.store.database import Database

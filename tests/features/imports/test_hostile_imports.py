@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.features.imports.source import write_temporarily
 from bot.kernel import App
-from memory.errors import MnemeError
-from memory.imports.json_stream import (
+from config.json_stream import (
     CHUNK_BYTES,
     MAX_DEPTH,
     MAX_KEY_BYTES,
@@ -26,8 +26,8 @@ from memory.imports.json_stream import (
     TooComplex,
     parse_values,
 )
-from memory.imports.source import write_temporarily
-from tests.e2e.test_import import export_contents, run_import
+from memory.errors import MnemeError
+from tests.features.imports.test_import import export_contents, run_import
 from tests.support.hostile_files import create_hostile_imports
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,13 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.support.import_child", str(LIMIT_MB), *(str(tmp_path / n) for n in files)),
+        *(
+            sys.executable,
+            "-m",
+            "tests.features.imports.import_child",
+            str(LIMIT_MB),
+            *(str(tmp_path / n) for n in files),
+        ),
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,
     )

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from bot.features.imports.items import MAX_ID_CHARS, ImportedMemory, Item, SkippedItem, parse_moment
+from bot.features.imports.source import ImportSource
 from config.texts import N_
-from memory.imports.items import MAX_ID_CHARS, ImportedMemory, Item, SkippedItem, parse_moment
-from memory.imports.source import ImportSource
 
 _ENTRY = re.compile(r"(?:[-*]\s*)?\[(?P<day>\d{4}-\d\d-\d\d|unknown|date unknown)\]\s*[-–—:]\s*(?P<text>.+)")
 _FENCE = re.compile(r"\s*```")

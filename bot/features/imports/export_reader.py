@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bot.features.imports.importing import ForeignImport, format_counts
+from bot.features.imports.items import ImportRefused
+from bot.features.imports.planning import ImportReport
+from bot.features.imports.source import could_be_export, write_temporarily
 from config.texts import _
 from memory.buttons import Button, Notice
-from memory.imports.importing import ForeignImport, format_counts
-from memory.imports.items import ImportRefused
-from memory.imports.planning import ImportReport
-from memory.imports.source import could_be_export, write_temporarily
 from memory.media.media import Media
 from pipeline.media.reading import Attachment, Offer
 

@@ -10,9 +10,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from bot.features.imports.items import (
+    ImportedConversation,
+    ImportedMessage,
+    Item,
+    SkippedItem,
+    compute_digest,
+    parse_moment,
+)
+from bot.features.imports.source import ImportSource
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, Item, SkippedItem, compute_digest, parse_moment
-from memory.imports.source import ImportSource
 
 _RECORD = ("item.header", "item.title", "item.time", "item.products")
 _GEMINI = re.compile(r"Gemini|Bard")

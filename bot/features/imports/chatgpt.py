@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from bot.features.imports.items import ImportedConversation, ImportedMessage, Item, SkippedItem, parse_timestamp
+from bot.features.imports.source import ImportSource
 from config.texts import N_
-from memory.imports.items import ImportedConversation, ImportedMessage, Item, SkippedItem, parse_timestamp
-from memory.imports.source import ImportSource
 
 # The placeholder of a citation, which the page shows as a link.
 _CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")

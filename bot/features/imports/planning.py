@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from config.secrets import mask_secrets
-from config.texts import N_, _, format_number
-from memory.imports.items import (
+from bot.features.imports.items import (
     MAX_ID_CHARS,
     MAX_MESSAGE_CHARS,
     Digest,
@@ -21,6 +19,8 @@ from memory.imports.items import (
     SkippedItem,
     compute_digest,
 )
+from config.secrets import mask_secrets
+from config.texts import N_, _, format_number
 from memory.store.entry_rows import MAX_CONTENT_CHARS
 from memory.text.validity import replace_invalid
 

@@ -17,9 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from bot.features.imports.items import ImportRefused, Item
+from config.json_stream import CHUNK_BYTES, TooComplex, parse_events, parse_values
 from config.texts import N_, _
-from memory.imports.items import ImportRefused, Item
-from memory.imports.json_stream import CHUNK_BYTES, TooComplex, parse_events, parse_values
 from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
 
 if TYPE_CHECKING:

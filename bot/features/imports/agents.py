@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
 
+from bot.features.imports.items import ImportedMemory, Item, SkippedItem, parse_moment, require_plausible
+from bot.features.imports.source import ImportSource
 from config.texts import N_
-from memory.imports.items import ImportedMemory, Item, SkippedItem, parse_moment, require_plausible
-from memory.imports.source import ImportSource
 
 # The text is untrusted, so all quantifiers are bounded or can't overlap.
 _OBSERVED = re.compile(

@@ -1,0 +1,75 @@
+"""The feature imports: the conversations and memories of other programs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bot.feature import MEMORY_OFF, Contributions, Feature
+from bot.kernel import Kernel
+from bot.services import MemoryServices
+from config.settings import Settings
+from config.texts import N_, _
+from memory.buttons import Button, Notice
+
+if TYPE_CHECKING:
+    from bot.features.imports.importing import ForeignImport
+    from bot.features.imports.job import BackgroundImportLearning
+
+PURPOSE = "import"
+_A_LIST = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
+
+
+class ImportsFeature(Feature):
+    name = "imports"
+    learning: BackgroundImportLearning
+    _importer: ForeignImport | None = None
+
+    def why_off(self, settings: Settings) -> str | None:
+        return None if settings.memory_enabled else MEMORY_OFF
+
+    def create_importer(self, memory: MemoryServices) -> ForeignImport:
+        from bot.features.imports.importing import ForeignImport
+
+        if self._importer is None:
+            self._importer = ForeignImport(memory.database, memory.ledger, memory.zone_of)
+        return self._importer
+
+    async def open(self, kernel: Kernel) -> Contributions:
+        from bot.features.imports.commands import ImportCommands
+        from bot.features.imports.export_reader import ExportReader
+        from bot.features.imports.job import BackgroundImportLearning
+        from bot.features.imports.learning import ImportLearning
+        from memory.consolidation.extractor import Extractor
+        from memory.facts.checker import FactChecker
+        from memory.facts.second_look import SecondLook
+        from pipeline.models.memory_prompts import ModelConsolidator
+
+        memory, setup = kernel.memory, kernel.setup
+        importer = self.create_importer(memory)
+        ask = ModelConsolidator(setup.model, kernel.clock, PURPOSE)
+        learning = ImportLearning(
+            memory.database,
+            memory.ledger,
+            memory.facts,
+            Extractor(ask, setup.abilities, memory.facts, memory.counter, kernel.clock, memory.zone_of),
+            FactChecker(SecondLook(ask, setup.abilities.is_reliable)),
+            partial(kernel.usage.count_tokens_today_for, PURPOSE),
+            kernel.settings.import_daily_tokens,
+        )
+        self.learning = BackgroundImportLearning(
+            learning, memory.database, memory.notices, kernel.languages, setup.quiet
+        )
+        return Contributions(
+            commands=[ImportCommands(memory, importer, kernel.media, self.learning)],
+            jobs=[self.learning],
+            files=[ExportReader(importer)],
+            pasted=[offer_for_list],
+        )
+
+
+def offer_for_list(text: str) -> Notice | None:
+    """Offer to import a pasted list of memories. Usually another assistant wrote it, so the user doesn't state it."""
+    from bot.features.imports.memories import is_list
+
+    return Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)) if is_list(text) else None

@@ -1,0 +1,38 @@
+"""The interface of a feature that imports files of other programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from memory.log.sessions import Session
+
+
+@dataclass(frozen=True, slots=True)
+class FileSummary:
+    """The result of looking at a file, or of importing it.
+
+    Attributes:
+        left_out: Lines about what isn't imported.
+        change: The number for /undo, or None if nothing was imported.
+    """
+
+    program: str
+    text: str
+    left_out: list[str]
+    change: int | None = None
+
+
+class FileImporter(Protocol):
+    """Imports files of other programs into a memory. Both methods raise MnemeError for a file that can't be imported.
+
+    Attributes:
+        suffixes: The extensions of file names that make a difference, such as `.zip`.
+    """
+
+    suffixes: frozenset[str]
+
+    async def preview_file(self, path: Path, session: Session) -> FileSummary: ...
+
+    async def import_file(self, path: Path, session: Session) -> FileSummary: ...
