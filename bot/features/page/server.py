@@ -124,6 +124,8 @@ def build_page_app(visitors: Visitors) -> Starlette:
 
     async def import_file(request: Request) -> Json:
         data = _get_data(request)
+        if data.importer is None:
+            raise HTTPException(404)
         async with uploads.receive(request, data.owner, data.suffixes) as path:
             return await data.import_file(path, look=request.query_params.get("look") == "1")
 
