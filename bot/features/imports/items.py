@@ -25,20 +25,34 @@ class ImportRefused(MnemeError):
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
-    """One message. `speaker` is the sender in a chat of people."""
+    """One message.
+
+    Attributes:
+        speaker: The sender in a chat of people, who may be the user. None means the user, in a talk with an assistant.
+        id: What identifies the message in later exports of its conversation; an empty string if the format has no ids.
+    """
 
     text: str
     at: datetime
     by_assistant: bool = False
     speaker: str | None = None
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation:
-    """A conversation, oldest message first. `source_id` identifies it in later exports."""
+    """A conversation or a part of one, oldest message first.
+
+    Attributes:
+        source_id: What identifies the conversation in later exports.
+        title: The title of the conversation, or the name of the chat.
+        user: The speaker who is the user, if the export says so.
+    """
 
     source_id: str
     messages: tuple[ImportedMessage, ...]
+    title: str = ""
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +70,15 @@ class ImportedMemory:
 
 @dataclass(frozen=True, slots=True)
 class SkippedItem:
-    """An item that is not imported, with a description for the user."""
+    """An item that is not imported.
+
+    Attributes:
+        what: A description of its kind for the user.
+        place: Where it is in the file, if it can't be read, such as "result.json, message 1044".
+    """
 
     what: str
+    place: str = ""
 
 
 Item = ImportedConversation | ImportedMemory | SkippedItem
