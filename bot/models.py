@@ -104,7 +104,6 @@ def create_models(
             name,
             window,
             connect,
-            served_name=served_name,
             timeout=settings.llm_timeout,
             defaults=ModelDefaults(settings.llm_temperature, effort=settings.llm_effort),
             known=facts,

@@ -30,6 +30,7 @@ from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Address
 from memory.mail.chat_migration import ChatMigration
+from memory.mail.outbox import Reply
 from memory.messages import Provenance
 from pipeline.arrival import Arrival
 
@@ -376,7 +377,7 @@ class AccessControl:
                 await self._answer(address, text(), unasked=True)
 
     async def _answer(self, address: Address, text: str, keyboard: Keyboard = (), *, unasked: bool = False) -> None:
-        await self.outbox.mailbox.answer(address.session_id, text, keyboard=keyboard, unasked=unasked)
+        await self.outbox.mailbox.outbox.answer(address.session_id, Reply(text, keyboard=keyboard, unasked=unasked))
         self.outbox.hurry(address.session_id)
 
     async def _tell(self, arrival: Arrival, text: str, **values: object) -> None:

@@ -17,7 +17,8 @@ from bot.telegram.updates import IncomingMessage
 from config.texts import N_, _, use_language
 from memory.buttons import PlacedKeyboard
 from memory.log.sessions import Address
-from memory.mail.mailbox import InboxItem, Mailbox
+from memory.mail.inbox import InboxItem
+from memory.mail.mailbox import Mailbox
 from memory.messages import Provenance
 from memory.store.button_rows import ClaimResult, PressedButton
 from pipeline.arrival import Arrival
@@ -135,7 +136,7 @@ class CallbackHandler:
         return button if button is not None and get_chat_id(Address.parse(button.session_id)) == chat_id else None
 
     async def _refuse(self, item: InboxItem, message: IncomingMessage, why: str) -> None:
-        await self._mailbox.finish([item.id])
+        await self._mailbox.inbox.finish([item.id])
         await self._answer(message, why)
 
     async def _answer(self, message: IncomingMessage, text: str | None = None) -> None:

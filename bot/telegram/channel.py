@@ -26,6 +26,7 @@ from config.texts import N_, _, use_language
 from memory.buttons import Keyboard
 from memory.errors import StoreError
 from memory.mail.mailbox import Mailbox
+from memory.mail.outbox import Reply
 from memory.messages import Document
 from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival, ReplyChannel, collect_inbox_ids
@@ -69,7 +70,7 @@ class TelegramChannel:
 
     async def start(self) -> None:
         """Load the previews that an earlier run left in the chats, so that new answers replace them."""
-        self._leftover_previews = await self.mailbox.list_previews()
+        self._leftover_previews = await self.mailbox.signs.list_previews()
         await self._reactions.start()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
@@ -79,7 +80,7 @@ class TelegramChannel:
         async def keep(message_id: str) -> None:
             # Without this record, a crash before the end of the turn leaves a second copy in the chat
             with contextlib.suppress(StoreError):
-                await self.mailbox.store_preview(session_id, message_id)
+                await self.mailbox.signs.store_preview(session_id, message_id)
 
         # The reply replaces the message with the pressed button, or the preview of an interrupted run
         remaining = arrival.replaces or self._leftover_previews.pop(session_id, None)
@@ -106,10 +107,8 @@ class TelegramChannel:
     ) -> bool:
         session_id = arrival.address.session_id
         try:
-            await self.mailbox.answer(
-                session_id,
+            reply = Reply(
                 text,
-                inbox_ids=inbox_ids,
                 reply_to=arrival.reply_to,
                 replaces=arrival.replaces,
                 keyboard=keyboard,
@@ -117,6 +116,7 @@ class TelegramChannel:
                 document=document,
                 receiver=find_receiver(arrival),
             )
+            await self.mailbox.outbox.answer(session_id, reply, inbox_ids)
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
             return False
@@ -143,16 +143,16 @@ class TelegramChannel:
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
         # A full disk must not keep the message from being answered
         with contextlib.suppress(StoreError):
-            await self.mailbox.count_attempt(collect_inbox_ids(arrivals))
+            await self.mailbox.inbox.count_attempt(collect_inbox_ids(arrivals))
 
     async def hold(self, arrivals: list[Arrival]) -> None:
-        await self.mailbox.hold(collect_inbox_ids(arrivals))
+        await self.mailbox.inbox.hold(collect_inbox_ids(arrivals))
 
     async def notify_interrupted(self, arrivals: list[Arrival]) -> None:
         """Notify users with messages in the inbox. This bypasses the outbox: after a restart the notice is outdated."""
         try:
             async with asyncio.timeout(GOODBYE_TIMEOUT_SECONDS):
-                waiting_ids = {item.id for item in await self.mailbox.list_waiting()}
+                waiting_ids = {item.id for item in await self.mailbox.inbox.list_waiting()}
                 waiting = [a for a in arrivals if a.inbox_id in waiting_ids]
                 await asyncio.gather(*map(self._tell_interrupted, waiting), return_exceptions=True)
         except (TimeoutError, StoreError) as error:
@@ -251,7 +251,7 @@ class _TelegramReply(ReplyChannel):
         await self._preview.close()
         with contextlib.suppress(StoreError):
             # Store received messages that could not be written earlier, before they are marked as answered
-            await self._channel.mailbox.store_waiting()
+            await self._channel.mailbox.inbox.store_waiting()
         if not text and self._preview.message_id is None:
             return None
         last = self._arrivals[-1]
@@ -274,7 +274,7 @@ class _TelegramReply(ReplyChannel):
         return await self._channel.show_uncommitted(self._arrivals, await split_reply(text), self._preview.message_id)
 
     async def deliver(self, text: str) -> None:
-        self._channel.mailbox.finish_in_memory(collect_inbox_ids(self._arrivals))
+        self._channel.mailbox.inbox.finish_in_memory(collect_inbox_ids(self._arrivals))
         self._channel.outbox.kick(self._arrivals[-1].address.session_id)
 
     async def speak(self, answer: str) -> None:

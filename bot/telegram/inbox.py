@@ -28,7 +28,8 @@ from memory.errors import StoreError
 from memory.facts.corrections import Corrections
 from memory.log.sessions import Address
 from memory.log.speakers import Speakers
-from memory.mail.mailbox import InboxItem, Mailbox
+from memory.mail.inbox import InboxItem
+from memory.mail.mailbox import Mailbox
 from memory.messages import Provenance
 from memory.reminders.delivery import Tasks, is_task
 from memory.runtime.jobs import MAX_ATTEMPTS
@@ -106,7 +107,7 @@ class InboxWorker:
             # Before reading the inbox, so that items finished in between are excluded
             active = self.runner.list_active_inbox_ids() | self.callbacks.list_active_inbox_ids() | self.channel.shown
             active = active.union(*(ids for _, ids in self._handovers.values()))
-            waiting = await self.mailbox.list_waiting(but=active)
+            waiting = await self.mailbox.inbox.list_waiting(but=active)
         except Exception:
             log.exception("inbox_unreadable")
             return
@@ -158,10 +159,10 @@ class InboxWorker:
 
     async def _write_pending(self) -> None:
         """Write received updates and answers that could not be written earlier, then mark their items as done."""
-        await self.mailbox.store_waiting()
+        await self.mailbox.inbox.store_waiting()
         await self.runner.write_pending()
         if visible := set(self.channel.shown):
-            await self.mailbox.finish(visible)
+            await self.mailbox.inbox.finish(visible)
             self.channel.shown -= visible
 
     def _is_due(self, item: InboxItem) -> bool:
@@ -194,7 +195,7 @@ class InboxWorker:
         """Add a due task to the arrivals, if it still exists and its chat still has access."""
         run = await self.scheduled.find_run(item.payload, item.received_at)
         if run is None or not await self.access.serves(run.reminder.session_id):
-            await self.mailbox.finish([item.id])
+            await self.mailbox.inbox.finish([item.id])
         else:
             arrival = create_task_arrival(run, self.channel, item.id, item.attempts)
             arrivals[item.id] = replace(arrival, held=item.held)
@@ -211,7 +212,7 @@ class InboxWorker:
             return None
         # Access may have been revoked since
         if message is None or not await self.access.is_allowed(message):
-            await self.mailbox.finish([item.id])
+            await self.mailbox.inbox.finish([item.id])
         elif item.attempts >= MAX_ATTEMPTS and _starts_no_turn(message):
             await self._give_up(item, message)
         elif message.press is not None:
@@ -235,7 +236,7 @@ class InboxWorker:
 
     async def _reject_anonymous(self, item: InboxItem, message: IncomingMessage) -> None:
         if message.edited:
-            await self.mailbox.finish([item.id])
+            await self.mailbox.inbox.finish([item.id])
         else:
             await self._tell(replace(message.arrival, inbox_id=item.id), _ANONYMOUS)
 
@@ -251,7 +252,7 @@ class InboxWorker:
             name = await self.speakers.choose_name(arrival.address.owner, arrival.speaker_id, arrival.speaker)
             arrival = replace(arrival, speaker=name)
         if arrival.quoted is not None and message.quoted_reply is not None:
-            made_of = await self.mailbox.find_provenance(item.session_id, message.quoted_reply)
+            made_of = await self.mailbox.outbox.find_provenance(item.session_id, message.quoted_reply)
             arrival = replace(arrival, quoted=replace(arrival.quoted, provenance=made_of))
         if parse_command(arrival.text)[0] == STOP and arrival.provenance is Provenance.TYPED:
             self.channel.outbox.stop(arrival.address.session_id)
@@ -281,7 +282,7 @@ class InboxWorker:
         """
         # The update of a live location, or a message of a group that has another id now
         if (not edit.text and not edit.files) or edit.message_id is None:
-            await self.mailbox.finish([item.id])
+            await self.mailbox.inbox.finish([item.id])
             return None
         await asyncio.gather(*self._list_running_handovers(item.session_id), return_exceptions=True)
         before = next(
@@ -289,14 +290,14 @@ class InboxWorker:
         )
         waiting = before or self.runner.queues.replace_waiting(meaning)
         if waiting is not None and waiting.inbox_id is not None:
-            await self.mailbox.correct(item, waiting.inbox_id, convert_edit(item.payload))
+            await self.mailbox.inbox.correct(item, waiting.inbox_id, convert_edit(item.payload))
             return None if before is None else replace(before, text=meaning.text, files=meaning.files)
-        former = await self.mailbox.find_earlier_payload(item, edit.message_id)
+        former = await self.mailbox.inbox.find_earlier_payload(item, edit.message_id)
         if former is None:
             return meaning  # The former version was not addressed to the bot, so it was never read
         read = self._parse_former(former)
         if _has_same_content(edit, read):
-            await self.mailbox.finish([item.id])  # For example, a link got its preview
+            await self.mailbox.inbox.finish([item.id])  # For example, a link got its preview
         elif read is not None and await self._is_remembered(edit, read):
             return replace(meaning, corrects=read.text)  # The memory has to follow the edit, so it gets an answer
         else:

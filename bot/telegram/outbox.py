@@ -30,7 +30,8 @@ from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.sessions import Address
-from memory.mail.mailbox import Mailbox, OutboxItem
+from memory.mail.mailbox import Mailbox
+from memory.mail.outbox import OutboxItem
 from memory.runtime.preferences import PreferenceStore
 from memory.turnstile import Turnstile
 
@@ -92,7 +93,7 @@ class OutboxSender:
     async def start(self, follow: Follow) -> None:
         """Send replies that an earlier run left. `follow` moves a group to its new id."""
         self._follow = follow
-        for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.list_unsent()):
+        for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.outbox.list_unsent()):
             self.kick(session_id)
 
     def hurry(self, session_id: str) -> None:
@@ -126,7 +127,7 @@ class OutboxSender:
             while True:
                 self._dirty.discard(session_id)
                 try:
-                    for item in await self.mailbox.list_unsent(session_id):
+                    for item in await self.mailbox.outbox.list_unsent(session_id):
                         self._sending[session_id] = item.id
                         await self._replicate()
                         if not await self._send(item, backoff):
@@ -153,7 +154,7 @@ class OutboxSender:
         address = Address.parse(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
         if not sent and await self._send_rich(item, address, sent, backoff):
-            await self.mailbox.settle(item, tuple(sent))
+            await self.mailbox.outbox.settle(item, tuple(sent))
             del self._confirmed[item.id]
             return True
         with use_language(await self._languages.get_for_chat(address.owner)):
@@ -162,7 +163,7 @@ class OutboxSender:
             if number < len(sent):
                 continue
             if number > 0 and item.id in self._stopped:
-                await self.mailbox.settle(item, tuple(sent), failure=STOPPED)
+                await self.mailbox.outbox.settle(item, tuple(sent), failure=STOPPED)
                 self._stopped.discard(item.id)
                 break
             try:
@@ -177,12 +178,12 @@ class OutboxSender:
                     del self._confirmed[item.id]
                     return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
-                await self.mailbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
+                await self.mailbox.outbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 break
             if number + 1 < len(parts):
-                await self.mailbox.record_sent_chunk(item, tuple(sent))
+                await self.mailbox.outbox.record_sent_chunk(item, tuple(sent))
         else:
-            await self.mailbox.settle(item, tuple(sent))
+            await self.mailbox.outbox.settle(item, tuple(sent))
         del self._confirmed[item.id]
         return True
 
@@ -203,7 +204,7 @@ class OutboxSender:
         return True
 
     async def _split_into_parts(self, item: OutboxItem) -> list[Part]:
-        document = await self.mailbox.read_document(item) if item.has_document else None
+        document = await self.mailbox.outbox.read_document(item) if item.has_document else None
         return await split_reply(item.text) if document is None else await with_caption(item.text, document)
 
     async def _send_until_confirmed(

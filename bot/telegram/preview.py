@@ -207,7 +207,7 @@ class Reactions:
         self._tasks = tasks
 
     async def start(self) -> None:
-        for session_id, message_id in await self._mailbox.list_reactions():
+        for session_id, message_id in await self._mailbox.signs.list_reactions():
             self._tasks.start(self._remove(session_id, message_id), "reaction")
 
     def show_waiting(self, arrival: Arrival) -> None:
@@ -236,12 +236,12 @@ class Reactions:
             return
         with contextlib.suppress(StoreError):
             # Store it first, so that a crash leaves no unknown reaction
-            await self._mailbox.store_reaction(session_id, message_id)
+            await self._mailbox.signs.store_reaction(session_id, message_id)
             if await self._react(chat, message_id, ReactionEmoji.EYES):
                 await event.wait()
                 await self._remove(session_id, message_id)
             else:
-                await self._mailbox.drop_reaction(session_id, message_id)
+                await self._mailbox.signs.drop_reaction(session_id, message_id)
 
     async def _wait_for_room(self) -> None:
         while not self._pace.allows():  # noqa: ASYNC110  # No event signals that there is room
@@ -251,7 +251,7 @@ class Reactions:
         await self._wait_for_room()
         await self._react(get_chat_id(Address.parse(session_id)), message_id, None)
         with contextlib.suppress(StoreError):
-            await self._mailbox.drop_reaction(session_id, message_id)
+            await self._mailbox.signs.drop_reaction(session_id, message_id)
 
     async def _react(self, chat: int, message_id: str, emoji: str | None) -> bool:
         """Set or remove a reaction. Return True if the message may show it now."""

@@ -23,7 +23,9 @@ from bot.telegram.guest import GuestMode
 from bot.telegram.updates import MAX_INTEGER, IncomingMessage, RawUpdate, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
 from memory.clock import Clock
-from memory.mail.mailbox import Mailbox, ReceivedUpdate
+from memory.mail.inbox import ReceivedUpdate
+from memory.mail.mailbox import Mailbox
+from memory.mail.outbox import Reply
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
@@ -188,7 +190,7 @@ class Receiver:
     async def _store(self, updates: Sequence[tuple[RawUpdate, ReceivedUpdate]]) -> None:
         """Write updates into the inbox, separately if writing them together fails because of their content."""
         try:
-            await self.mailbox.receive([received for _, received in updates])
+            await self.mailbox.inbox.receive([received for _, received in updates])
         except _OF_ITS_CONTENT as error:
             if len(updates) == 1:
                 await self._set_aside(updates[0][0], error)
@@ -240,7 +242,7 @@ class Receiver:
             with use_language(await self.runner.languages.get_for_chat(sender.arrival.address.owner)):
                 sentence = _(_UNREADABLE, number=update.id)
             if update.id > MAX_INTEGER:  # Too large for the database
-                await self.mailbox.answer(session_id, sentence)
+                await self.mailbox.outbox.answer(session_id, Reply(sentence))
             else:
-                await self.mailbox.set_aside(ReceivedUpdate(update.id, session_id, update.payload), sentence)
+                await self.mailbox.inbox.set_aside(ReceivedUpdate(update.id, session_id, update.payload), sentence)
             self.channel.outbox.kick(session_id)

@@ -202,7 +202,7 @@ async def run_telegram(app: App) -> None:
             await inbox.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
-                await mailbox.take_back_attempts()
+                await mailbox.inbox.take_back_attempts()
             await outbox.close()
 
 

@@ -10,6 +10,7 @@ import structlog
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from memory.errors import StoreError
+from memory.mail.outbox import Reply
 from memory.messages import Document
 from memory.runtime.preferences import PreferenceStore, VoiceReplies
 from pipeline.arrival import Arrival
@@ -49,9 +50,8 @@ class VoiceSender:
             return
         session_id = arrival.address.session_id
         try:
-            await self._outbox.mailbox.answer(
-                session_id, "", reply_to=arrival.reply_to, document=Document("answer.ogg", audio, is_voice=True)
-            )
+            spoken = Reply("", reply_to=arrival.reply_to, document=Document("answer.ogg", audio, is_voice=True))
+            await self._outbox.mailbox.outbox.answer(session_id, spoken)
         except StoreError as error:
             log.warning("voice_message_not_kept", reason=error.loggable)
         else:

@@ -28,7 +28,7 @@ from memory.facts.fact_learner import LearnedMemory
 from memory.facts.learned_notices import create_notices
 from memory.facts.learning import Learning
 from memory.facts.sharing import Sharing
-from memory.ledger.change import Change
+from memory.ledger.change import Change, Details
 from memory.ledger.ledger import Ledger
 from memory.log.quoted import read_messages_around
 from memory.messages import Message
@@ -290,7 +290,7 @@ class CaptureReview:
         if verdict.nature is Nature.VITAL:
             entry = await change.set_nature(entry, verdict.nature)
         if verdict.text is not None and verdict.text != entry.content:
-            entry = await change.rewrite(entry, verdict.text, quote=entry.quote or entry.content)
+            entry = await change.rewrite(entry, verdict.text, Details(quote=entry.quote or entry.content))
         replaced = [known[at] for at in (*verdict.replaces, *verdict.repeats) if known[at].id != entry.id]
         kept = [item for item in aside if all(item.id != other.id for other in replaced)]
         back = [await change.put_back(item) for item in kept]

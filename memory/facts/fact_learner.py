@@ -18,7 +18,7 @@ import structlog
 from config.texts import _, strip_full_stop
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact, KnownMemory
-from memory.ledger.change import Change
+from memory.ledger.change import Change, Details
 from memory.search.search import Search
 from memory.search.types import Filter, make_hit_key
 from memory.store.database import Database, Row
@@ -255,9 +255,7 @@ class _Learning:
     async def _rewrite_capture(self, captured: Entry) -> Entry:
         """Rewrite the capture with the wording and the subject of the fact."""
         subject = await self._find_free_subject(but=captured)
-        entry = await self._change.rewrite(
-            captured,
-            self._content,
+        details = Details(
             valid_from=self._since,
             valid_until=self._until,
             quote=self._checked.quote,
@@ -265,6 +263,7 @@ class _Learning:
             nature=self._checked.fact.nature,
             kind=self._corrected_kind(captured),
         )
+        entry = await self._change.rewrite(captured, self._content, details)
         if captured.subject is not None or await self._change.find(subject) is not None:
             return entry
         return await self._change.rename(entry, subject)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.facts.fact_learner import LearnedMemory
-from memory.ledger.change import Change
+from memory.ledger.change import Change, Details
 from memory.ledger.ledger import Ledger
 from memory.messages import make_storable
 from memory.search.search import Search
@@ -116,7 +116,7 @@ def _find_same_kind_and_scope(new: NewEntry, entries: Sequence[Entry]) -> Entry 
 
 async def _confirm(change: Change, waiting: Entry, former: Entry | None, new: NewEntry) -> LearnedMemory:
     """Confirm an unconfirmed entry, with the new wording and quote."""
-    entry = await change.confirm(await change.rewrite(waiting, new.content, quote=new.quote))
+    entry = await change.confirm(await change.rewrite(waiting, new.content, Details(quote=new.quote)))
     if former is not None and await change.is_current(former):
         entry = await change.supersede_by_known(former, entry)
     return LearnedMemory(entry, superseded=former)
@@ -167,7 +167,7 @@ class Procedures:
                 raise MemoryRefused(f"The name {name!r} is taken by a {holder.kind}: choose another.")
             else:
                 _refuse_superseded(holder)
-                entry = await change.renew(await change.rewrite(holder, content, steps=plain))
+                entry = await change.renew(await change.rewrite(holder, content, Details(steps=plain)))
             return entry if success is None else await change.record_run(entry, success=success)
 
     async def record(self, owner: str, name: str, author: Author, *, success: bool) -> Entry:

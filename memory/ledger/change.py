@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import aiosqlite
@@ -51,6 +51,22 @@ from memory.store.entry_rows import (
 from memory.store.reinforcement import reinforce
 from memory.store.scope import validate_scope
 from memory.text.naming import make_name_key
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Details of an entry that replace its former ones. None keeps them."""
+
+    steps: Sequence[str] | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    quote: str | None = None
+    subject: str | None = None
+    nature: Nature | None = None
+    kind: Kind | None = None
+
+
+NO_DETAILS = Details()
 
 
 class Change:
@@ -114,35 +130,23 @@ class Change:
         """Write rows that belong to an entry, such as the marker of an archive, in the same transaction."""
         await write(self._connection, entry)
 
-    async def rewrite(
-        self,
-        entry: Entry,
-        content: str,
-        *,
-        steps: Sequence[str] | None = None,
-        valid_from: datetime | None = None,
-        valid_until: datetime | None = None,
-        quote: str | None = None,
-        subject: str | None = None,
-        nature: Nature | None = None,
-        kind: Kind | None = None,
-    ) -> Entry:
-        """Replace an entry's content. The entry gets the author and trust of this change."""
+    async def rewrite(self, entry: Entry, content: str, details: Details = NO_DETAILS) -> Entry:
+        """Replace an entry's content and details. The entry gets the author and trust of this change."""
         self._refuse_archive(entry)
         if self.author is Author.USER and content != entry.content:
             self.forgotten.append(entry)
         given = {
-            "steps": json.dumps(steps, ensure_ascii=False) if steps is not None else None,
-            "quote": quote,
-            "subject": make_name_key(subject) if subject is not None else None,
-            "nature": nature,
-            "valid_from": to_text(valid_from) if valid_from is not None else None,
-            "valid_until": to_text(valid_until) if valid_until is not None else None,
+            "steps": json.dumps(details.steps, ensure_ascii=False) if details.steps is not None else None,
+            "quote": details.quote,
+            "subject": make_name_key(details.subject) if details.subject is not None else None,
+            "nature": details.nature,
+            "valid_from": to_text(details.valid_from) if details.valid_from is not None else None,
+            "valid_until": to_text(details.valid_until) if details.valid_until is not None else None,
         }
         columns = {"content": validate_content(content), "author": self.author, "trusted": self._trusted}
         # A shared entry stays shared only if a person has written the new content.
         columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
-        columns |= _build_kind_columns(entry, kind) if kind is not None else {}
+        columns |= _build_kind_columns(entry, details.kind) if details.kind is not None else {}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
         rewritten = await self._get_by_id(entry.id)
         if rewritten.content != entry.content:
@@ -297,7 +301,7 @@ class Change:
             raise MemoryRefused(_("This memory no longer exists: there is nothing to do."))
         match proposal.action:
             case Action.WRITE:
-                await self.rewrite(entry, proposal.value, steps=proposal.steps or None)
+                await self.rewrite(entry, proposal.value, Details(steps=proposal.steps or None))
             case Action.RENAME:
                 await self.rename(entry, proposal.value)
             case Action.ALIAS:

@@ -8,6 +8,7 @@ import aiosqlite
 
 from config.texts import _
 from memory.errors import MemoryRefused
+from memory.ledger.change import Details
 from memory.ledger.ledger import Ledger
 from memory.ledger.page import compute_line_digest, removing_line
 from memory.store.database import Database
@@ -62,7 +63,7 @@ class EntryStore:
                 raise MemoryRefused(
                     _("{name} has several steps: tell me in your own words how it is done now.", name=entry.name)
                 )
-            edited = await change.rewrite(entry, content, quote="")
+            edited = await change.rewrite(entry, content, Details(quote=""))
             return edited if edited.unconfirmed is None else await change.confirm(edited)
 
     async def remove(self, owner: str, name: str, author: Author = Author.USER, *, is_asked: bool = False) -> Entry:

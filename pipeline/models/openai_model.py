@@ -65,8 +65,8 @@ class OpenAIModel:
 
     Args:
         name: The model's name for people and in the usage log.
-        served_name: Its name at the endpoint. None means `name`.
         connect: Returns the endpoint. It is called for each request, so it may start the server on demand.
+        known: What is known of its endpoint, and its name there. None means `name`.
         timeout: Maximum time without data from the endpoint, in seconds.
         unable: Parts that the model itself can't handle.
     """
@@ -78,18 +78,17 @@ class OpenAIModel:
         connect: Callable[[], Awaitable[Endpoint]],
         *,
         timeout: float,
-        served_name: str | None = None,
         defaults: ModelDefaults = NO_DEFAULTS,
         known: EndpointCapabilities | None = None,
         unable: frozenset[Part] = frozenset(),
     ) -> None:
         self.name = name
-        self._served_name = served_name or name
         self._window = window
         self._connect = connect
         self._timeout = timeout
         self._defaults = defaults
-        self._known = known or EndpointCapabilities(self._served_name)
+        self._known = known or EndpointCapabilities(name)
+        self._served_name = self._known.model
         self._unable = unable
         self._client: openai.AsyncOpenAI | None = None
         self._endpoint: Endpoint | None = None

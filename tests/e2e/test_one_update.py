@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.telegram.updates import RawUpdate
-from memory.mail.mailbox import Mailbox
+from memory.mail.inbox import Inbox
 from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_params import JsonObject
@@ -103,14 +103,14 @@ async def test_update_refused_by_the_inbox_does_not_block_others(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other updates of a poll are stored even if one update fails."""
-    receive = Mailbox.receive
+    receive = Inbox.receive
 
-    async def picky(self: Mailbox, updates: list[object]) -> None:
+    async def picky(self: Inbox, updates: list[object]) -> None:
         if any("poison" in str(update) for update in updates):
             raise OverflowError
         await receive(self, updates)  # type: ignore[arg-type]  # Passed on unchanged.
 
-    monkeypatch.setattr(Mailbox, "receive", picky)
+    monkeypatch.setattr(Inbox, "receive", picky)
     async with serve(ready=False):
         for text in ("before", "poison", "after"):
             telegram.user_says(text, chat_id=ANN)

@@ -153,8 +153,8 @@ async def test_reminder_due_before_a_group_migration_is_delivered(start: OpenApp
         clock.forward(hours=1)
         await app.memory.telling.deliver("telegram", serve_everybody)
         mailbox = Mailbox(app.database, "telegram", clock)
-        (item,) = await mailbox.list_unsent()
-        await mailbox.settle(item, (), failure="group migrated")
+        (item,) = await mailbox.outbox.list_unsent()
+        await mailbox.outbox.settle(item, (), failure="group migrated")
         assert await app.database.value("SELECT state FROM reminders") == "failed"
         assert await app.memory.moving.move(Address("telegram", "-400"), Address("telegram", "-100400"))
         assert await app.memory.telling.deliver("telegram", serve_everybody) == ["telegram:-100400"]

@@ -10,6 +10,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address, SessionState
 from memory.mail.mailbox import Mailbox
+from memory.mail.outbox import Reply
 from memory.runtime.menu_cache import MenuCache
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
@@ -69,10 +70,10 @@ async def send_refused_reply(app: App, error_code: int, description: str) -> Non
             mailbox = Mailbox(app.database, "telegram", app.clock)
             features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
             outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
-            await mailbox.answer("telegram:1001", "hello")
+            await mailbox.outbox.answer("telegram:1001", Reply("hello"))
             outbox.kick("telegram:1001")
             await outbox.close()
-            assert await mailbox.list_unsent() == []
+            assert await mailbox.outbox.list_unsent() == []
 
 
 async def test_complete_preview_is_not_edited_again(app: App) -> None:
@@ -85,8 +86,8 @@ async def test_complete_preview_is_not_edited_again(app: App) -> None:
             outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
             for text in ("hello", "hello again"):
                 outbox.shown["telegram:1001"] = preview, Chunk("hello")
-                await mailbox.answer("telegram:1001", text, replaces=preview)
+                await mailbox.outbox.answer("telegram:1001", Reply(text, replaces=preview))
                 outbox.kick("telegram:1001")
                 await outbox.close()
-            assert await mailbox.list_unsent() == []
+            assert await mailbox.outbox.list_unsent() == []
         assert [call.params["text"] for call in telegram.list_calls("editMessageText")] == ["hello again"]

@@ -14,7 +14,8 @@ from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
 from memory.log.sessions import Session
 from memory.log.turn_log import Outcome
-from memory.mail.mailbox import Mailbox, ReceivedUpdate
+from memory.mail.inbox import ReceivedUpdate
+from memory.mail.mailbox import Mailbox
 from memory.media.media import MediaFile, MediaKind, MediaStore, Part
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
@@ -61,8 +62,8 @@ class TalkingChats:
             if session.private:
                 await self.talks.end(session.id)
         elif what == "settle":
-            for number, item in enumerate(await self.mailbox.list_unsent(session.id)):
-                await self.mailbox.settle(item, (str(number),), "blocked" if size % 3 == 0 else None)
+            for number, item in enumerate(await self.mailbox.outbox.list_unsent(session.id)):
+                await self.mailbox.outbox.settle(item, (str(number),), "blocked" if size % 3 == 0 else None)
         elif what == "media":
             file = MediaFile(MediaKind.DOCUMENT, "telegram", "f", f"u{self.number}", self.create_words(session, 1))
             media = await self.media.store(session, file)
@@ -72,10 +73,10 @@ class TalkingChats:
 
     async def _turn(self, session: Session, what: str, words: str) -> None:
         received = ReceivedUpdate(self.number, session.id, f'{{"text": "{words}"}}', str(self.number))
-        await self.mailbox.receive([received])
-        (item,) = [item for item in await self.mailbox.list_waiting() if item.update_id == self.number]
+        await self.mailbox.inbox.receive([received])
+        (item,) = [item for item in await self.mailbox.inbox.list_waiting() if item.update_id == self.number]
         if what == "held":
-            await self.mailbox.hold([item.id])
+            await self.mailbox.inbox.hold([item.id])
             return
         await self.store.commit_turn(
             session,
@@ -145,7 +146,7 @@ async def test_private_talk_is_deleted_from_memory_at_its_end(database: Database
     memory = await database.private.get_memory_database()
     for table in ("messages", "turns", "media", "media_parts", "inbox", "outbox"):
         assert await memory.value(f"SELECT count(*) FROM {table}") == 0  # noqa: S608  # Constants.
-    assert await lives.mailbox.list_waiting() == []
+    assert await lives.mailbox.inbox.list_waiting() == []
 
 
 async def test_rebuilt_index_contains_nothing_of_a_private_talk(database: Database, clock: FakeClock) -> None:

@@ -12,7 +12,8 @@ import pytest
 from memory.errors import StoreError
 from memory.log.sessions import Address, Marker, SessionState
 from memory.log.turn_log import Outcome
-from memory.mail.mailbox import Mailbox, ReceivedUpdate
+from memory.mail.inbox import ReceivedUpdate
+from memory.mail.mailbox import Mailbox
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
@@ -229,12 +230,12 @@ async def test_conversations_of_chats_are_separate(store: Store) -> None:
 async def test_commit_settles_the_inbox_and_fills_the_outbox(store: Store) -> None:
     mailbox = Mailbox(store.database, "telegram", store.clock)
     session = await store.session()
-    await mailbox.receive(ReceivedUpdate(n, session.id, "{}") for n in (7, 8, 9))
-    waiting = await mailbox.list_waiting()
+    await mailbox.inbox.receive(ReceivedUpdate(n, session.id, "{}") for n in (7, 8, 9))
+    waiting = await mailbox.inbox.list_waiting()
     reply = OutgoingReply("telegram", "Hi", reply_to="41", preview_id="42")
     await store.commit_turn(session, user("Hello"), assistant("Hi"), inbox=(waiting[0].id, waiting[1].id), reply=reply)
-    assert [item.update_id for item in await mailbox.list_waiting()] == [9]
-    (sent,) = await mailbox.list_unsent()
+    assert [item.update_id for item in await mailbox.inbox.list_waiting()] == [9]
+    (sent,) = await mailbox.outbox.list_unsent()
     assert (sent.text, sent.reply_to, sent.preview_id, sent.message_ids) == ("Hi", "41", "42", ())
 
 
@@ -242,8 +243,8 @@ async def test_commit_that_fails_midway_writes_nothing(store: Store) -> None:
     mailbox = Mailbox(store.database, "telegram", store.clock)
     session = await store.session()
     before = await store.commit_exchange(session, "before", "yes")
-    await mailbox.receive([ReceivedUpdate(7, session.id, "{}")])
-    (waiting,) = await mailbox.list_waiting()
+    await mailbox.inbox.receive([ReceivedUpdate(7, session.id, "{}")])
+    (waiting,) = await mailbox.inbox.list_waiting()
     store.clock.forward(minutes=5)
     stranger = replace(session, id="telegram:nobody")
     with pytest.raises(StoreError, match="no session"):
@@ -263,6 +264,6 @@ async def test_commit_that_fails_midway_writes_nothing(store: Store) -> None:
         )
     assert await store.list_visible(session) == ["before", "yes"]
     assert await store.database.value("SELECT count(*) FROM turns") == 1
-    assert [item.id for item in await mailbox.list_waiting()] == [waiting.id]
-    assert await mailbox.list_unsent() == []
+    assert [item.id for item in await mailbox.inbox.list_waiting()] == [waiting.id]
+    assert await mailbox.outbox.list_unsent() == []
     assert (await store.session()).updated_at < store.clock()
