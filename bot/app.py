@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,14 +19,13 @@ from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.feature import Contributions, Feature, find_importer, open_features
 from bot.features.registry import installed_features
-from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
-from bot.jobs.capturing import BackgroundCapture
+from bot.jobs.background import BackgroundEmbedding
+from bot.jobs.learning import create_learning_jobs
 from bot.jobs.scheduled import Maintenance
 from bot.kernel import App, Jobs, Kernel
 from bot.languages import Languages
 from bot.models import (
     create_meaning_models,
-    create_media_reader,
     create_model_setup,
     create_models,
     create_price_lookup,
@@ -39,21 +37,13 @@ from bot.services import MemoryServices, create_replica
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
+from bot.turns import create_turns
 from bot.web import get_page_address
 from config.models import ModelCatalogue, load_catalogue
 from config.settings import Settings, check_together
 from memory.access import AccessList
 from memory.clock import Clock, system_clock
-from memory.consolidation.capture_review import CaptureReview
-from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR, ConsolidationService
-from memory.consolidation.extractor import Extractor
-from memory.consolidation.fact_writer import FactWriter
 from memory.errors import StoreError
-from memory.facts.capture_look import CaptureLook
-from memory.facts.checker import FactChecker
-from memory.facts.second_look import SecondLook
-from memory.log.compaction import CompactionLimits, CompactionService
 from memory.runtime.usage import Quota, TokenUse, UsageLog
 from memory.search.activation import set_half_life
 from memory.store.database import Database
@@ -61,43 +51,12 @@ from memory.store.effects import Effects
 from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
 from pipeline.media.files import MediaSources
-from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
-from pipeline.models.model import ChatModel
 from pipeline.models.routing import ModelChoice, ModelRouter
-from pipeline.order import ORDER
-from pipeline.prompt.budget import Budget
-from pipeline.prompt.memory_part import MemoryPart
-from pipeline.prompt.part import PartOrder, PromptPart
-from pipeline.prompt.parts import HintsPart, QuotedPart, SharedPart, SummaryPart
-from pipeline.prompt.prompt_builder import PromptBuilder
-from pipeline.prompt.prompts import without_memory
-from pipeline.runner import Pipeline
-from pipeline.systems.auto_capture import AutoCapture
-from pipeline.systems.context_building import AutoCompaction, ContextBuilding
-from pipeline.systems.input_sanitizing import InputSanitizing
-from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelivery
-from pipeline.systems.tool_loop import ToolLoop, TurnLimits
-from pipeline.tools.cited_writes import CitedWrites
-from pipeline.tools.entries import (
-    episode_tool,
-    history_search_tool,
-    learn_tool,
-    memory_file_tool,
-    note_tools,
-    procedure_tool,
-    stats_tool,
-)
-from pipeline.tools.media import media_tools
-from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.reminders import PlainReminders, reminder_tools
-from pipeline.tools.toolbox import Tool, Toolbox
 
 if TYPE_CHECKING:
     from bot.jobs.replication import Replication
 
 log = structlog.get_logger(__name__)
-
-CAPTURE_PURPOSE = "capture"
 
 
 @contextlib.asynccontextmanager
@@ -177,137 +136,53 @@ def _assemble(
     replication: Replication | None,
 ) -> App:
     settings, clock, memory, models, stack = kernel.settings, kernel.clock, kernel.memory, kernel.models, kernel.stack
-    setup, usage, languages = kernel.setup, kernel.usage, kernel.languages
-    enabled, notices_enabled, counter = settings.memory_enabled, memory.notices_of.is_enabled, memory.counter
-    model, offered = setup.model, setup.tools
-    style = setup.style if enabled else without_memory(setup.style)
-
-    async def budget(owner: str, talks: ChatModel) -> Budget:
-        specs = await toolbox.specs(owner, talks.window)
-        return Budget(talks.name, talks.window, counter, style.identity, specs)
-
-    reader = create_media_reader(settings, memory.media, budget, stack, kernel.media, added.files)
-    ask = ModelConsolidator(model, clock)
-    checker = FactChecker(SecondLook(ask, setup.abilities.is_reliable))
-    writes = CitedWrites(checker, memory.entries, memory.zone_of)
-    tools = [*(_tools(memory, writes) if enabled else []), *media_tools(memory.media, reader), *added.tools]
-    tools = [tool for tool in tools if offered is None or tool.name in offered]
-    toolbox = Toolbox(tools, kernel.effects, added.tool_sources)
     # A reply that is still to be written must not be written after /forget all
     memory.forgetting.add_store(memory.turns.drop_deferred)
     for forget in added.on_forget:
         memory.forgetting.add_store(forget)
-    daily_notes = memory.daily_notes if enabled else None
-    memory_part = MemoryPart(memory.daily_notes, memory.recall, memory.activation, settings.memory_activation_tokens)
-    parts: list[tuple[int, PromptPart]] = [(PartOrder.QUOTED, QuotedPart()), (PartOrder.SUMMARY, SummaryPart())]
-    parts += [(PartOrder.SHARED, SharedPart(memory.sharing)), (PartOrder.MEMORY, memory_part)] if enabled else []
-    parts += [(PartOrder.HINTS, HintsPart()), *added.prompt]
-    in_order = [part for _, part in sorted(parts, key=itemgetter(0))]
-    builder = PromptBuilder(style, in_order, budget, clock, memory.zone_of)
-    limits = CompactionLimits(
-        settings.compaction_max_context_tokens,
-        settings.compaction_keep_last_messages,
-        settings.memory_window,
-        enabled=settings.compaction_enabled,
-    )
-    summarizer = ModelSummarizer(model, clock)
-    compaction = CompactionService(memory.sessions, memory.entries, summarizer, limits, counter, clock)
-    consolidation = ConsolidationService(
-        memory.database,
-        memory.sessions,
-        Extractor(ask, setup.abilities, memory.facts, counter, clock, memory.zone_of),
-        checker,
-        FactWriter(memory.ledger, memory.facts, memory.view),
-        Compression(ModelConsolidator(model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
-        memory.history,
-        clock,
-        settings.consolidation_timeout,
-        enabled,
-    )
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
-    background = BackgroundConsolidation(consolidation, memory.notices, languages, setup.quiet, memory.jobs, tasks)
-    background_seconds = settings.consolidation_timeout * BACKGROUND_TIMEOUT_FACTOR
-    review = CaptureReview(
-        memory.database,
-        memory.ledger,
-        memory.learning,
-        memory.corrections,
-        CaptureLook(ModelConsolidator(model, clock, CAPTURE_PURPOSE), setup.abilities.is_reliable),
-        memory.sharing,
-        memory.zone_of,
-        background_seconds,
-    )
-    capturing = BackgroundCapture(review, memory.notices, languages, setup.quiet, tasks)
-    plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
-    embedding = BackgroundEmbedding(memory.embedding, setup.quiet) if memory.embedding is not None else None
-    turn_limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
-    pipeline = Pipeline(
-        [
-            InputSanitizing(reader, models, toolbox.wait_until_ready),
-            AutoCapture(
-                memory.ledger,
-                memory.long_term,
-                memory.learning,
-                memory.corrections,
-                memory.sessions,
-                memory.zone_of,
-                memory.lookup,
-                memory.sharing,
-                added.pasted,
-                enabled=enabled,
-                has_notices=notices_enabled,
-            ),
-            AutoCompaction(memory.sessions, compaction, background.mark_compacted),
-            ContextBuilding(memory.sessions, builder),
-            ToolLoop(toolbox, turn_limits, memory.recall if enabled else None, plain_reminders, models, clock),
-            ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-            MemoryPersist(daily_notes, capturing.add, memory.uses if enabled else None),
-            Indexing(embedding.wake if embedding is not None else None),
-            *(system for _, system in added.systems),
-        ],
-        order=(*ORDER, *(step for step, _ in added.systems)),
-        observers=added.on_turn,
-        owe=memory.turns.defer,
-    )
+    learning = create_learning_jobs(kernel, tasks)
+    embedding = BackgroundEmbedding(memory.embedding, kernel.setup.quiet) if memory.embedding is not None else None
+    turns = create_turns(kernel, added, learning, embedding)
     speech = create_speech(settings, stack)
     queues = SessionQueues(memory.sessions)
     status = Status(
         memory,
-        builder,
-        compaction,
+        turns.builder,
+        learning.compaction,
         models,
-        usage,
+        kernel.usage,
         embedding,
         added.status,
         replication,
         queues,
         clock,
         clock(),
-        enabled=enabled,
+        enabled=settings.memory_enabled,
     )
     groups = [
-        ConversationCommands(memory, compaction, background, status, queues),
+        ConversationCommands(memory, learning.compaction, learning.consolidation, status, queues),
         MemoryQueries(memory, get_page_address(settings.web_url), added.entry_buttons),
-        MemoryCommands(memory, clock, enabled=enabled),
+        MemoryCommands(memory, clock, enabled=settings.memory_enabled),
         ReminderCommands(memory.reminders),
-        SettingsCommands(memory, models, usage.find_price, clock, speaks=speech is not None),
+        SettingsCommands(memory, models, kernel.usage.find_price, clock, speaks=speech is not None),
         *([VoiceCommands(memory.preferences)] if speech is not None else []),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
-        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
+        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage),
         *added.commands,
     ]
-    commands = command_table(groups, remembers=enabled, scope=settings.memory_scope)
+    commands = command_table(groups, remembers=settings.memory_enabled, scope=settings.memory_scope)
     runner = SessionRunner(
         queues,
-        CommandRunner(commands, memory.sessions, kernel.effects, languages),
-        pipeline,
+        CommandRunner(commands, memory.sessions, kernel.effects, kernel.languages),
+        turns.pipeline,
         memory.sessions,
-        languages,
+        kernel.languages,
         memory.turns,
         clock,
     )
-    jobs = Jobs(background, capturing, housekeeping, embedding, added.jobs, added.periodic)
+    jobs = Jobs(learning.consolidation, learning.capture, housekeeping, embedding, added.jobs, added.periodic)
     health = Health(memory.database)
     return App(
         settings,
@@ -320,7 +195,7 @@ def _assemble(
         health,
         kernel.media,
         {},
-        checker,
+        learning.checker,
         added.servers,
         added.web,
         opened,
@@ -328,17 +203,3 @@ def _assemble(
         replication,
         speech,
     )
-
-
-def _tools(memory: MemoryServices, writes: CitedWrites) -> list[Tool]:
-    return [
-        memory_file_tool(memory.long_term, writes),
-        *note_tools(memory.entries, writes),
-        memory_recall_tool(memory.reading),
-        history_search_tool(memory.history),
-        learn_tool(memory.learning, memory.facts, memory.entries, writes),
-        episode_tool(memory.entries, writes),
-        procedure_tool(memory.procedures, memory.entries, writes),
-        stats_tool(memory.stats),
-        *reminder_tools(memory.reminders, writes),
-    ]
