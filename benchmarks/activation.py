@@ -23,7 +23,7 @@ from benchmarks.embedding import embed_missing
 from benchmarks.search_scale import generate_query, generate_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
-from memory.search.activation import Layer
+from memory.search.activation_candidates import Layer
 from memory.search.ranking import Ranker
 from memory.search.search import Search
 from memory.store.database import Database

@@ -18,7 +18,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.capture.capture import Capture, capture_statements, find_remember_request
+from memory.capture.capture import Capture, capture_statements
+from memory.capture.requests import find_remember_request
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 SENTENCES = SETS / "capture_sentences.json"

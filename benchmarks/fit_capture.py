@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, LabelledSentence, read_labels
 from benchmarks.fitting import build_table, compute_rarity, find_threshold, fit, quantize
-from memory.capture.capture import find_remember_request, parse_sentences
+from memory.capture.capture import parse_sentences
 from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, hash_features
+from memory.capture.requests import find_remember_request
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]

@@ -31,7 +31,8 @@ from memory.reminders.reminders import Reminders
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.jobs import JobLog
 from memory.runtime.preferences import Notices, NoticeSettings, PreferenceStore, Zones
-from memory.search.activation import Activation, ActivationLog
+from memory.search.activation import Activation
+from memory.search.activation_log import ActivationLog
 from memory.search.memory_reader import MemoryReader, MemoryStats
 from memory.search.named_memories import MemoryLookup
 from memory.search.ranking import Ranker

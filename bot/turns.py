@@ -25,7 +25,7 @@ from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelivery
-from pipeline.systems.tool_loop import ToolLoop, TurnLimits
+from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
     episode_tool,
@@ -40,6 +40,7 @@ from pipeline.tools.media import media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
+from pipeline.tools.turn_limits import TurnLimits
 from pipeline.turn import System
 
 

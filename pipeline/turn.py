@@ -14,7 +14,7 @@ from memory.log.sessions import Session, Transcript
 from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Provenance, Role, find_least_trusted
 from memory.reminders.delivery import TaskRun
-from memory.search.activation import ActivatedMemory
+from memory.search.activation_candidates import ActivatedMemory
 from pipeline.arrival import Arrival, ReplyChannel
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget

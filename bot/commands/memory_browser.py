@@ -9,25 +9,31 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bot.commands.command import MEMORY, Access, Answer, CommandCall, CommandResult, WrongArgument, command
+from bot.commands.memory_keyboards import (
+    FILE,
+    create_all_kinds_button,
+    create_memory_buttons,
+    entry_keyboard,
+    forget_keyboard,
+    kinds_keyboard,
+)
 from bot.services import MemoryServices
 from config.texts import N_, _, ngettext, shorten_to_line
 from memory.buttons import (
     Button,
-    Keyboard,
     Notice,
-    arrange_in_rows,
     collect_rows,
-    create_edit_button,
     create_page_button,
     create_review_buttons,
     create_share_button,
 )
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Session
-from memory.search.activation import ActivationReason, Layer, format_record
-from memory.search.formatting import NoSuchPage, ResultPage
+from memory.search.activation_candidates import Layer, format_record
+from memory.search.activation_log import ActivationReason
 from memory.search.memory_reader import ReadRequest
 from memory.search.named_memories import NamedMemory
+from memory.search.paging import NoSuchPage, ResultPage
 from memory.search.types import Filter, Hit
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind
 from memory.text.same_words import has_same_words
@@ -44,9 +50,6 @@ WHY = "why"
 UNSURE = "unsure"
 MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
 
-ENTRIES_PER_ROW = 2
-KINDS_PER_ROW = 2
-MAX_LABEL_CHARS = 29
 _WHY = {
     Layer.BASELINE: N_("a rule that always applies"),
     Layer.CONTEXT: N_("it fits your message"),
@@ -65,7 +68,6 @@ _ORIGINS: Mapping[str, str] = {
 SEARCH = "search"
 EntryButtons = Callable[[Entry], Sequence[Button]]
 """Returns further buttons below an entry."""
-FILE = "MEMORY.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class MemoryQueries:
             return Answer(format_unsure(unsure) + hint, choices)
         if call.argument.lower() == FILE.lower():
             lines = await self.services.lookup.read_lines(owner)
-            return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE_SIZE]), (_all_kinds(),)))
+            return Answer(format_lines(lines), (*forget_keyboard(lines[:PAGE_SIZE]), (create_all_kinds_button(),)))
         searched = re.fullmatch(rf"{SEARCH}\s+(?P<words>\S.*)", call.argument, re.IGNORECASE | re.DOTALL)
         if searched is not None:
             return await self._search(owner, searched["words"], hint)
@@ -161,7 +163,7 @@ class MemoryQueries:
         kinds += [f"{FILE}: {of_file}"] if of_file else []
         parts += [", ".join(kinds), _("/memory KIND lists one kind, and /memory search WORDS searches everything.")]
         unsure = bool(await self.services.entries.list_unconfirmed(owner, 1))
-        rows = (*_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
+        rows = (*create_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
         rows = rows if page is None else (*rows, (create_page_button(page),))
         return Answer("\n\n".join(parts), rows)
 
@@ -289,13 +291,6 @@ def format_lines(lines: Sequence[NamedMemory]) -> str:
     return "\n".join([_("In MEMORY.md, which is part of every request:"), *shown, *more])
 
 
-def forget_keyboard(memories: Sequence[NamedMemory]) -> Keyboard:
-    return tuple(
-        (Button(f"{_('Forget')}: {shorten_to_line(memory.content, MAX_LABEL_CHARS)}", memory.forget_command),)
-        for memory in memories
-    )
-
-
 def format_unsure(entries: Sequence[Entry]) -> str:
     if not entries:
         return _("There is nothing for you to confirm.")
@@ -343,13 +338,6 @@ def _split_page(argument: str) -> tuple[str, int]:
     return (match["what"], int(match["page"])) if match else (argument, 1)
 
 
-def kinds_keyboard(counts: Mapping[str, int], of_file: int, *, unsure: bool) -> Keyboard:
-    kinds = [Button(f"{_(kind)} ({count})", f"/memory {kind} 1", in_place=True) for kind, count in counts.items()]
-    kinds += [Button(f"{FILE} ({of_file})", f"/memory {FILE}", in_place=True)] if of_file else []
-    rows = arrange_in_rows(kinds, KINDS_PER_ROW)
-    return (*rows, (Button(_("Not sure"), "/memory unsure", in_place=True),)) if unsure else rows
-
-
 def _page(
     head: str,
     listed: str,
@@ -374,37 +362,13 @@ def _page(
         for label, to in zip(labels, (page - 1, page + 1), strict=True)
         if 1 <= to <= pages
     ]
-    return Answer("\n".join([head, "", *lines]) + after, (*_memory_buttons(memories), (*neighbours, _all_kinds())))
+    return Answer(
+        "\n".join([head, "", *lines]) + after,
+        (*create_memory_buttons(memories), (*neighbours, create_all_kinds_button())),
+    )
 
 
 def _line(memory: Entry | Hit) -> str:
     """Return a memory as a line: its content, a mark if it was replaced, and the command that shows it."""
     history = f" ({_('replaced')})" if memory.superseded_by is not None else ""
     return f"- {shorten_to_line(memory.content)}{history} /memory_{memory.id}"
-
-
-def _memory_buttons(memories: Sequence[Entry | Hit]) -> Keyboard:
-    return arrange_in_rows(
-        [
-            Button(shorten_to_line(memory.content, MAX_LABEL_CHARS), f"/memory_{memory.id}", in_place=True)
-            for memory in memories
-        ],
-        ENTRIES_PER_ROW,
-    )
-
-
-def entry_keyboard(entry: Entry, buttons: Sequence[Button] = ()) -> Keyboard:
-    back = Button(_("All of {kind}", kind=_(entry.kind)), f"/memory {entry.kind} 1", in_place=True)
-    if entry.unconfirmed is not None:
-        unsure = (*create_review_buttons(entry.id, entry.content), create_edit_button(entry.id, entry.content))
-        return unsure, (back, _all_kinds())
-    edit = () if entry.steps or entry.kind == Kind.ARCHIVE else (create_edit_button(entry.id, entry.content),)
-    return (
-        (*edit, Button(_("Forget"), f"/forget_{entry.id}", in_place=True)),
-        *([tuple(buttons)] if buttons else []),
-        (back, _all_kinds()),
-    )
-
-
-def _all_kinds() -> Button:
-    return Button(_("All kinds"), "/memory", in_place=True)

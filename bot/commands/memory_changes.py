@@ -17,7 +17,8 @@ from bot.commands.command import (
     command,
     tapped_number,
 )
-from bot.commands.memory_browser import forget_keyboard, hint_at_entry, parse_quoted_name
+from bot.commands.memory_browser import hint_at_entry, parse_quoted_name
+from bot.commands.memory_keyboards import forget_keyboard
 from bot.services import MemoryServices
 from config.numbers import NUMBER
 from config.texts import N_, _, ngettext, shorten_to_line
@@ -25,7 +26,8 @@ from memory.buttons import Button, create_edit_button, create_undo_button
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.forgetting import Extent
-from memory.ledger.undo import UNDO_PERIOD, UndoResult
+from memory.ledger.undo import UNDO_PERIOD
+from memory.ledger.undo_outcomes import UndoResult
 from memory.messages import Document
 from memory.search.named_memories import is_proper_name
 from memory.store.entry import Author, Entry, NewEntry

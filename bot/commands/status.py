@@ -19,7 +19,7 @@ from memory.condition import Condition
 from memory.log.compaction import CompactionService
 from memory.log.sessions import Session
 from memory.runtime.usage import Quota, UsageLog, UsageTotal
-from memory.search.activation import Layer
+from memory.search.activation_candidates import Layer
 from memory.store.entry import Kind
 from pipeline.models.routing import ModelChoice
 from pipeline.prompt.prompt_builder import PromptBuilder

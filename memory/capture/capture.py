@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory.capture.classifier import CaptureKind, load_classifier
 from memory.capture.phrases import HAN, STRAIGHT, Phrases, select_phrases
-from memory.capture.sentences import extract_first_sentence, find_clauses, split_sentences
-from memory.text.classes import classify, classify_first, classify_words, split_pieces
+from memory.capture.requests import asks_for_reminder, trim_requests
+from memory.capture.sentence_marks import (
+    ASKING,
+    EDGES,
+    ENDS_ASKING,
+    FULL_STOPS,
+    MIN_STATEMENT_WORDS,
+    NOTE,
+    SENTENCE_WORDS,
+    classify_opening,
+    find_end,
+    find_start,
+)
+from memory.capture.sentences import split_sentences
+from memory.text.classes import classify, classify_words, split_pieces
 from memory.text.words import is_small_talk
 
-MAX_CAPTURE_CHARS = 500
-"""A longer sentence is left to the model."""
 MAX_CAPTURES = 3
 MAX_PROPOSED = 6
 """Captures of one message that a model is asked about."""
@@ -30,40 +41,21 @@ _MAX_VALUE_PIECES = 4
 _MAX_RESUMING_CHARS = 120
 _MIN_ORDER_SCORE = -3.0
 _MAX_CANDIDATES = 6
-_MAX_OPENERS = 6
-# A Chinese character counts as a word.
-_MIN_STATEMENT_WORDS = 3
-_MIN_REQUEST_CHARS = 3
 # Words of a new value, such as "Lviv".
 _MAX_VALUE_WORDS = 4
 _MAX_OBJECTION_CHARS = 100
 # Sentences that are searched for a request to remember or to forget.
-_MAX_REQUEST_SENTENCES = 4
 
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['-][^\W_{HAN}]+)*")
-_SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+|[:;=][-']?[)(DPp]+|[xX]D+)\\s*$")
-# A placeholder for something that was sent but not typed, such as `[location: ...]`.
-_NOTE = re.compile(r"\s*\[[^\]]*\]\s*")
-_ENDS_ASKING = re.compile(r"[?？]\W*$")
-_FULL_STOPS = " \t.!…。！"
-_EDGES = " \t,;:，；–—-"
 _VALUE_EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
 _WISHES = (CaptureKind.PREFERENCE, CaptureKind.CONSTRAINT)
-# Word classes (memory/text/word_classes.txt)
-# Words that begin a clause that asks for something. "When" and "who" are missing, since they also begin statements.
-_ASKING = frozenset({"CANYOU", "MAKE"})
 # Words that begin an order to the bot.
 _ORDER_OPENERS = frozenset({"ALWAYS", "NEVER", "FROMNOW", "MAKE", "ANSWER", "FORMAT", "CANYOU", "YOU"})
 _SELF = frozenset({"I", "WE", "MY", "OUR", "BE"})
 # Without one of these, "from ... to ..." is not a change: "the train from Kyiv to Lviv".
 _CHANGE_WORDS = frozenset({"MOVE", "INSTEAD"})
-_JOINING = frozenset({"BUT", "CONT", "PLEASE", "|"})
-# Words that distinguish a sentence from a bare value.
-_SENTENCE_WORDS = frozenset({"I", "WE", "MY", "OUR", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "MUST"})
 _SPEAKER_WORDS = frozenset({"I", "ME", "MY", "WE", "OUR", "IF"})
 _PRONOUNS = frozenset({"HE", "THEY", "THIS"})
-_VERBS = frozenset({"BE", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "NAME", "MUST"})
-_QUESTION_OPENERS = frozenset({"QW", "CANYOU", "MAY"})
 # Words that end a new value, as in "to Lviv in March".
 _AFTER_VALUE = frozenset({"TODAY", "NOW", "LAST", "SINCE", "THIS", "IN", "BUT", "MONTH"})
 
@@ -95,24 +87,11 @@ class Capture:
         row = classify_words(split_pieces(self.text))
         present = frozenset().union(*row)
         subject = row[0] if row else frozenset()
-        return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(_SENTENCE_WORDS)) or bool(subject & _PRONOUNS)
+        return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(SENTENCE_WORDS)) or bool(subject & _PRONOUNS)
 
     @property
     def can_replace(self) -> bool:
         return self.is_change or self.is_answer or self.kind is CaptureKind.CORRECTION
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryRequest:
-    """A request to remember or to forget.
-
-    Attributes:
-        what: The thing to remember or to forget, in the user's words.
-        rest: The rest of the message.
-    """
-
-    what: str
-    rest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +132,7 @@ class ParsedSentence:
     @property
     def score(self) -> float:
         """Return the log-odds that it states something lasting, ignoring capitals and full stops."""
-        plain = self.said.rstrip(_FULL_STOPS)
+        plain = self.said.rstrip(FULL_STOPS)
         return load_classifier().score(plain.casefold() if plain.isupper() else plain)
 
     @property
@@ -187,7 +166,7 @@ class ParsedSentence:
         head, colon, _ = self.core.replace("：", ":").partition(":")
         phrases = select_phrases(head)
         ends = any(match.end() == len(head.rstrip()) for match in phrases.lists.finditer(head))
-        return (bool(colon) and ends) or phrases.errands.fullmatch(head.rstrip(_FULL_STOPS)) is not None
+        return (bool(colon) and ends) or phrases.errands.fullmatch(head.rstrip(FULL_STOPS)) is not None
 
     @property
     def reports_change(self) -> bool:
@@ -240,7 +219,7 @@ def find_resuming_order(text: str) -> Capture | None:
         return None
     for sentence in parse_sentences(text):
         core = sentence.core
-        if sentence.asks_to_remember or _ENDS_ASKING.search(core):
+        if sentence.asks_to_remember or ENDS_ASKING.search(core):
             continue
         is_of_oneself = any(names & _SPEAKER_WORDS for names in classify(split_pieces(core)))
         if is_of_oneself or sentence.introduces_text:
@@ -259,47 +238,15 @@ def find_candidates(text: str) -> tuple[str, ...]:
     return tuple(itertools.islice(lasting, _MAX_CANDIDATES))
 
 
-def find_remember_request(text: str) -> MemoryRequest | None:
-    """Return the explicit request to remember something in `text`, or None."""
-    return _find_request(text, _extract_wanted_memory)
-
-
-def is_request_for_all(text: str) -> bool:
-    return _find_request(text, lambda sentence: _extract_wanted_memory(sentence, for_all=True)) is not None
-
-
-def find_forget_request(text: str) -> MemoryRequest | None:
-    return _find_request(text, _extract_unwanted_memory)
-
-
 def is_objection(text: str) -> bool:
     """Return True if `text` only says that the answer before was wrong, without a correction."""
     plain = text.translate(STRAIGHT)
-    if len(plain) > _MAX_OBJECTION_CHARS or _ENDS_ASKING.search(plain):
+    if len(plain) > _MAX_OBJECTION_CHARS or ENDS_ASKING.search(plain):
         return False
     objection, at, objects_to_it = select_phrases(plain).objection, 0, False
     while (match := objection.match(plain, at)) is not None:
         at, objects_to_it = match.end(), objects_to_it or match["wrong"] is not None
     return objects_to_it and not _WORD.search(plain, at)
-
-
-def asks_for_reminder(text: str) -> bool:
-    plain = text.translate(STRAIGHT)
-    return select_phrases(plain).remind.search(plain) is not None
-
-
-def _find_request(text: str, read: Callable[[str], str | None]) -> MemoryRequest | None:
-    rest = text
-    for _ in range(_MAX_REQUEST_SENTENCES):
-        sentence = extract_first_sentence(rest)
-        what = read(" ".join(sentence.split()))
-        if what is not None:
-            before = text[: len(text) - len(rest)]
-            return MemoryRequest(what, f"{before}\n{rest[len(sentence) :]}".strip())
-        rest = rest[len(sentence) :]
-        if not rest.strip():
-            break
-    return None
 
 
 def restate(memory: str, corrects: str, becomes: str) -> str | None:
@@ -319,8 +266,8 @@ def parse_sentences(text: str) -> Iterator[ParsedSentence]:
     was_mark = False
     for typed, sentence in split_sentences(text):
         phrases = select_phrases(sentence)
-        start, is_mark, asks_to_remember = _find_start(sentence, phrases)
-        end = _find_end(sentence, start, len(sentence), phrases)
+        start, is_mark, asks_to_remember = find_start(sentence, phrases)
+        end = find_end(sentence, start, len(sentence), phrases)
         yield ParsedSentence(typed, sentence, start, end, is_mark or was_mark, asks_to_remember)
         was_mark = is_mark and not _WORD.search(sentence, start, end)
 
@@ -334,30 +281,6 @@ def _parse_outside_lists(text: str) -> Iterator[ParsedSentence]:
             yield sentence
 
 
-def _find_start(text: str, phrases: Phrases) -> tuple[int, bool, bool]:
-    """Return the offset after fillers, whether they object, and whether a request to remember follows."""
-    at, is_mark = 0, False
-    for _ in range(_MAX_OPENERS):
-        if phrases.remember.match(text, at):
-            return at, is_mark, True
-        opener = phrases.openers.match(text, at)
-        if opener is None:
-            break
-        at, is_mark = opener.end(), is_mark or opener["mark"] is not None
-    return at, is_mark, phrases.remember.match(text, at) is not None
-
-
-def _find_end(text: str, start: int, end: int, phrases: Phrases) -> int:
-    """Return the offset before courtesies and smileys at the end."""
-    while True:
-        rest = text[start:end]
-        shorter = _SMILES.sub("", rest)
-        shorter = phrases.closers.sub("", shorter, count=1).rstrip(_EDGES)
-        if shorter == rest or not shorter:
-            return end
-        end = start + len(shorter)
-
-
 def _propose(sentence: ParsedSentence) -> Capture | None:
     core = sentence.core
     if is_small_talk(sentence.said) or asks_for_reminder(sentence.said) or _begins_as_request(core):
@@ -367,33 +290,28 @@ def _propose(sentence: ParsedSentence) -> Capture | None:
     capture = _capture(sentence, sentence.begins_as_order or sentence.score >= bar)
     words = _WORD.findall(core)
     if capture is None and sentence.is_answer and 0 < len(words) <= _MAX_FRAGMENT_WORDS:
-        text = sentence.typed[sentence.start : sentence.end].rstrip(_EDGES)
-        return None if _ENDS_ASKING.search(core) else Capture(CaptureKind.CORRECTION, text, is_answer=True)
+        text = sentence.typed[sentence.start : sentence.end].rstrip(EDGES)
+        return None if ENDS_ASKING.search(core) else Capture(CaptureKind.CORRECTION, text, is_answer=True)
     return capture
-
-
-def _classify_opening(text: str) -> frozenset[str]:
-    """Return the classes of the first word after joining words such as "and"."""
-    return next((names for names in classify(split_pieces(text)) if not names & _JOINING), frozenset())
 
 
 def _begins_as_request(text: str) -> bool:
     """Return True if a sentence begins like a request: "translate ...", "can you ...", "please write ..."."""
-    return bool(_classify_opening(text) & _ASKING) and select_phrases(text).standing.search(text) is None
+    return bool(classify_opening(text) & ASKING) and select_phrases(text).standing.search(text) is None
 
 
 def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capture | None:
     """Return the statement in a sentence, or None. `is_statement` overrides the sentence's own judgement."""
-    if sentence.asks_to_remember or _NOTE.fullmatch(sentence.said):
+    if sentence.asks_to_remember or NOTE.fullmatch(sentence.said):
         return None
     if not (sentence.is_statement if is_statement is None else is_statement):
         return None
-    start, end = _trim_requests(sentence.said, sentence.start, sentence.end)
+    start, end = trim_requests(sentence.said, sentence.start, sentence.end)
     text, typed = sentence.said[start:end], sentence.typed[start:end]
     words = _WORD.findall(text)
     # Two words are clear only if they are about the user or an answer, such as "it's Olga".
     is_clear = sentence.is_answer or any(names & _SELF for names in classify(words))
-    if len(text) > _MAX_STATEMENT_CHARS or len(words) < (2 if is_clear else _MIN_STATEMENT_WORDS):
+    if len(text) > _MAX_STATEMENT_CHARS or len(words) < (2 if is_clear else MIN_STATEMENT_WORDS):
         return None
     kind = sentence.kind
     phrases = select_phrases(text)
@@ -401,32 +319,9 @@ def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capt
     if kind is CaptureKind.CORRECTION and not (sentence.is_answer or corrects):
         kind = CaptureKind.FACT  # There is nothing that it could correct.
     is_standing = kind in _WISHES and _is_standing(text, phrases)
-    if _ENDS_ASKING.search(text) and not is_standing:
+    if ENDS_ASKING.search(text) and not is_standing:
         return None  # "Can you always answer in English?" is an instruction, but other questions state nothing.
     return Capture(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, sentence.is_answer)
-
-
-def _trim_requests(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span without clauses at its ends that only ask for something, unless it is one question."""
-    if _ENDS_ASKING.search(text[:end]) and classify_first(text[start:end]) & _QUESTION_OPENERS:
-        return start, end  # "May I eat nuts, with my allergy?"
-    spans = [(start + first, start + last) for first, last in find_clauses(text[start:end])]
-    while len(spans) > 1 and _only_asks(text[slice(*spans[-1])]):
-        spans.pop()
-    while len(spans) > 1 and _only_asks(text[slice(*spans[0])]):
-        spans.pop(0)
-    first, last = spans[0][0], spans[-1][1]
-    rest = text[first:last]
-    return first, first + len(rest.rstrip(_EDGES))
-
-
-def _only_asks(clause: str) -> bool:
-    if _ENDS_ASKING.search(clause):
-        return True
-    first = _classify_opening(clause)
-    if not first & _ASKING or select_phrases(clause).standing.search(clause):
-        return False
-    return "CANYOU" in first or not load_classifier().is_sure(clause)
 
 
 def _is_standing(text: str, phrases: Phrases) -> bool:
@@ -458,38 +353,3 @@ def _extract_value(typed: str, match: re.Match[str], name: str) -> str | None:
     following = (at for at, word in enumerate(words) if at and next(classify([word]), frozenset()) & _AFTER_VALUE)
     words = words[: next(following, None)]
     return " ".join(words) if 0 < len(words) <= _MAX_VALUE_WORDS else None
-
-
-def _extract_wanted_memory(sentence: str, *, for_all: bool = False) -> str | None:
-    """Return the text that a typed sentence asks to remember, or None. `for_all` accepts only family requests."""
-    text = sentence.translate(STRAIGHT)
-    phrases = select_phrases(text)
-    at = _find_start(text, phrases)[0]
-    match = phrases.remember.match(text, at)
-    if match is None or (for_all and match["for_all"] is None):
-        return None
-    spans = find_clauses(text[match.end() :])
-    while len(spans) > 1 and _only_asks(text[match.end() :][slice(*spans[-1])]):
-        spans.pop()
-    start, end = match.end(), match.end() + spans[-1][1]
-    end = _find_end(text, start, end, phrases)
-    what = sentence[start:end].strip(_EDGES)
-    is_meant = match["recalls"] is None or _is_statement_text(text[start:end])
-    is_request = is_meant and len(what) >= _MIN_REQUEST_CHARS and not _ENDS_ASKING.search(what)
-    return what[:MAX_CAPTURE_CHARS] if is_request else None
-
-
-def _extract_unwanted_memory(sentence: str) -> str | None:
-    text = sentence.translate(STRAIGHT)
-    phrases = select_phrases(text)
-    start, _is_mark, asks_to_remember = _find_start(text, phrases)
-    match = None if asks_to_remember else phrases.forget.match(text, start)
-    if match is None:
-        return None
-    what = sentence[match.end() : _find_end(text, match.end(), len(text), phrases)].strip(_EDGES)
-    return what[:MAX_CAPTURE_CHARS] if what and not _ENDS_ASKING.search(what) else None
-
-
-def _is_statement_text(text: str) -> bool:
-    """Return True if a statement follows "remember", not a shared memory such as "our trip to Rome"."""
-    return load_classifier().is_sure(text) and any(names & _VERBS for names in classify(split_pieces(text)))

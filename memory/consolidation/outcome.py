@@ -8,7 +8,7 @@ from config.texts import _, join_sentences, ngettext
 from memory.buttons import Button, Keyboard, Notice, create_edit_button, create_review_buttons, create_undo_button
 from memory.facts.fact import Doubt
 from memory.facts.fact_learner import LearnedMemory
-from memory.ledger.undo import MEMORY_FILE
+from memory.ledger.undo_outcomes import MEMORY_FILE
 from memory.store.entry import Entry
 
 MAX_UNSURE_SHOWN = 3

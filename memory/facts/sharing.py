@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.ledger import Ledger
-from memory.ledger.undo import Undo, UndoResult
+from memory.ledger.undo import Undo
+from memory.ledger.undo_outcomes import UndoResult
 from memory.store.database import Database
 from memory.store.entry import Author, Entry, Operation
 from memory.store.entry_rows import LIVE, read_entries

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 
 import aiosqlite
 
@@ -23,6 +22,14 @@ from memory.clock import Clock, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.file_undo import build_file_change
+from memory.ledger.undo_outcomes import (
+    MEMORY_FILE,
+    Outcome,
+    UndoResult,
+    describe_entry_outcome,
+    describe_file_outcomes,
+    select_shown,
+)
 from memory.store.database import Database, Row
 from memory.store.effects import record_causes
 from memory.store.entry import Author, Entry, Operation
@@ -33,7 +40,6 @@ from memory.store.forgotten import mark_words, unmark
 
 States = Mapping[int, str | None]
 
-MEMORY_FILE = "MEMORY.md"
 UNDO_PERIOD = timedelta(days=30)
 MEMORIES_PER_WRITE = 50
 BUILT_ON = N_("That was changed again later: /undo starts with the newest change.")
@@ -43,23 +49,6 @@ _HALF_UNDONE = (
 )
 
 
-class Effect(StrEnum):
-    """The effects of an undo on one entry or line. Translate them for display."""
-
-    TAKEN_BACK = N_("Undone")
-    BROUGHT_BACK = N_("Restored")
-    BACK_TO = N_("Changed back to")
-    BACK_TO_NAME = N_("Renamed back to")
-    WITHOUT_NAME = N_("No longer also called")
-    AS_IT_WAS = N_("Restored as it was")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    effect: Effect
-    text: str
-
-
 @dataclass(frozen=True, slots=True)
 class _Slices:
     """The result of undoing the memories of a large import."""
@@ -67,17 +56,6 @@ class _Slices:
     batch: int
     outcomes: tuple[Outcome, ...]
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UndoResult:
-    """The result of an undo: the undone operation, its author, the names of affected entries and the effects."""
-
-    operation: str
-    author: str
-    names: tuple[str, ...]
-    outcomes: tuple[Outcome, ...]
-    left_as_edited: bool = False  # MEMORY.md was not changed, since a person has edited it
 
 
 class Undo:
@@ -185,7 +163,7 @@ class Undo:
             (batch, limit),
         )
         states = {row["entry_id"]: None for row in rows}
-        outcomes = [await _describe_entry_outcome(connection, entry_id, None) for entry_id in states]
+        outcomes = [await describe_entry_outcome(connection, entry_id, None) for entry_id in states]
         names = await _restore_all(connection, owner_id, states)
         await connection.execute(
             "UPDATE changes SET undone_at = ? WHERE batch = ? AND undone_at IS NULL"
@@ -220,9 +198,7 @@ class Undo:
             is_whole = len(states) == every
             if slices is None and number is not None and await _is_built_on(connection, owner_id, batch, states):
                 raise MemoryRefused(_(BUILT_ON))
-            outcomes = [
-                await _describe_entry_outcome(connection, entry_id, state) for entry_id, state in states.items()
-            ]
+            outcomes = [await describe_entry_outcome(connection, entry_id, state) for entry_id, state in states.items()]
             await record_causes(connection)
             edit = _join_edits([row for row in rows if row["entry_id"] == 0])
             change_of_file = await build_file_change(connection, edit, states, is_whole=is_whole)
@@ -236,7 +212,7 @@ class Undo:
                     if self._copies is not None:
                         await self._copies.store(connection, self._files.long_term_path(owner))
                     names += [MEMORY_FILE] if text != former else []
-                    outcomes = [*_describe_file_outcomes(text, former, change_of_file.of_entries), *outcomes]
+                    outcomes = [*describe_file_outcomes(text, former, change_of_file.of_entries), *outcomes]
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not states and slices is None:
@@ -244,7 +220,7 @@ class Undo:
         operation, author = rows[0]["operation"], rows[0]["author"]
         if slices is not None:
             names, outcomes = [*slices.names, *names], [*slices.outcomes, *outcomes]
-        return UndoResult(operation, author, tuple(names), _select_shown(outcomes), refused is not None)
+        return UndoResult(operation, author, tuple(names), select_shown(outcomes), refused is not None)
 
     async def _forget_words(
         self, connection: aiosqlite.Connection, owner_id: int, batch: int, operation: str, states: States
@@ -302,7 +278,7 @@ async def _select_states(connection: aiosqlite.Connection, states: States, entry
 
 
 def _create_result(slices: _Slices) -> UndoResult:
-    return UndoResult(Operation.IMPORT, Author.IMPORT, slices.names, _select_shown(slices.outcomes))
+    return UndoResult(Operation.IMPORT, Author.IMPORT, slices.names, select_shown(slices.outcomes))
 
 
 async def _find_large_import(connection: aiosqlite.Connection, owner_id: int, number: int | None) -> int | None:
@@ -414,43 +390,3 @@ async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[st
         "UPDATE entries SET superseded_by = id WHERE id = ? AND superseded_by NOT IN (SELECT id FROM entries)",
         (entry_id,),
     )
-
-
-def _select_shown(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """Return the outcomes to show. Changes of names are left out if there are others."""
-    texts = dict.fromkeys(outcomes)
-    plain = [text for text in texts if text.effect in (Effect.TAKEN_BACK, Effect.BROUGHT_BACK, Effect.BACK_TO)]
-    return tuple(plain or texts)
-
-
-def _describe_file_outcomes(text_before: str, text_after: str, of_entries: Collection[str]) -> list[Outcome]:
-    """Return the outcomes of reverting MEMORY.md, without lines of entries, which are reported themselves."""
-    before, after, others = (_collect_lines(text) for text in (text_before, text_after, "\n".join(of_entries)))
-    gone = [Outcome(Effect.TAKEN_BACK, line) for line in after if line not in before and line not in others]
-    return gone + [Outcome(Effect.BROUGHT_BACK, line) for line in before if line not in after and line not in others]
-
-
-async def _describe_entry_outcome(connection: aiosqlite.Connection, entry_id: int, state: str | None) -> Outcome:
-    """Return the outcome of restoring an entry. Must run before the restore."""
-    rows = await connection.execute_fetchall("SELECT * FROM entries WHERE id = ?", (entry_id,))
-    now = {key: row[key] for row in rows for key in row.keys()}  # noqa: SIM118  # a row iterates over its values
-    if state is None:
-        return Outcome(Effect.TAKEN_BACK, now.get("content", ""))
-    former = json.loads(state)
-    before = former["row"]
-    for mark in ("deleted_at", "superseded_by", "archived_at"):
-        if before[mark] is None and now.get(mark) is not None:
-            return Outcome(Effect.BROUGHT_BACK, before["content"])
-    if before["content"] != now.get("content"):
-        return Outcome(Effect.BACK_TO, before["content"])
-    rows = await connection.execute_fetchall("SELECT name, is_alias FROM names WHERE entry_id = ?", (entry_id,))
-    goes = {(row["name"], bool(row["is_alias"])) for row in rows} - {(name, bool(a)) for name, a in former["names"]}
-    if any(not is_alias for _, is_alias in goes):
-        return Outcome(Effect.BACK_TO_NAME, "".join(name for name, is_alias in former["names"] if not is_alias))
-    if goes:
-        return Outcome(Effect.WITHOUT_NAME, ", ".join(sorted(name for name, _ in goes)))
-    return Outcome(Effect.AS_IT_WAS, before["content"])
-
-
-def _collect_lines(text: str) -> dict[str, None]:
-    return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))

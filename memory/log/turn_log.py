@@ -15,7 +15,8 @@ from memory.clock import Clock, now_text, to_text
 from memory.errors import StoreError
 from memory.log.sessions import message_from_row, open_conversation
 from memory.messages import Message, Role, make_storable
-from memory.search.activation import ActivatedMemory, dump_activation
+from memory.search.activation_candidates import ActivatedMemory
+from memory.search.activation_log import dump_activation
 from memory.store.button_rows import OutgoingReply, put_reply
 from memory.store.database import Database
 from memory.store.entry_rows import cite

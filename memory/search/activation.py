@@ -11,24 +11,34 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from itertools import product
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from memory.clock import Clock, TimezoneLookup, from_text, to_text
 from memory.ledger.page import format_line
+from memory.search.activation_candidates import (
+    MAX_WORKFLOWS,
+    ActivatedMemory,
+    Candidate,
+    Layer,
+    PageLines,
+    Pool,
+    drop_repetitions,
+    format_record,
+    make_candidate_key,
+    rank_memories,
+    rank_workflows,
+)
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.ranking import rank_by_features
 from memory.search.search import MEMORIES
 from memory.search.types import NOTHING, MessageHits, make_hit_key
 from memory.store.database import Database, Row
 from memory.store.decay import Decay
-from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Entry, Kind, Priority
-from memory.store.entry_rows import ENTRY_ROWS, LIVE, entry_from_row, sql_list
-from memory.text.naming import make_wording_key
+from memory.store.entry import PRIORITY_RANK, TYPED_KINDS, Kind, Priority
+from memory.store.entry_rows import LIVE, sql_list
 
 TokenCount = Callable[[str], int]
 """Counts the tokens of a text for the model that reads it."""
@@ -43,14 +53,6 @@ MIN_LINE_TOKENS = 6
 """Tokens of the shortest possible line. It bounds how many rules can fit the budget and have to be read."""
 MAX_STRONG_MEMORIES = 32
 """Number of the strongest memories that layer B ranks, in addition to those that match the message."""
-MAX_WORKFLOWS = 3
-MIN_WORKFLOW_RELEVANCE = 0.4
-"""Minimum relevance of a workflow, as a share of the best workflow's relevance."""
-FADED_RELEVANCE_FACTOR = 0.85
-"""Factor on the relevance of a faded memory. Of two memories with similar relevance, the one in use comes first.
-
-On the tune half of the labelled cases (most wanted first / nDCG@5 / kept): 70/84/94% with it, 66/83/94% without.
-"""
 MIN_NEARNESS_DEVIATIONS = 2.0
 """Minimum similarity of a memory without matching words, in standard deviations above the mean of the owner's texts.
 
@@ -62,80 +64,6 @@ MAX_LINE_CHARS = 500
 
 
 _OWNER_ID = "(SELECT id FROM owners WHERE name = :owner)"
-
-
-class Layer(StrEnum):
-    """The layers of S4."""
-
-    BASELINE = "A"
-    CONTEXT = "B"
-    PROCEDURES = "C"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A memory with the fields that ranking and prompt need. Hundreds are built per message, so it is no full Entry.
-
-    Attributes:
-        line: Its line in MEMORY.md.
-        turn: The turn of the message that it cites.
-        since: The first day of its validity, in the owner's time zone.
-        made: The day of its creation, in the owner's time zone.
-        relevance: A share of the best candidate's relevance. 0 if it doesn't match the message.
-    """
-
-    id: int
-    name: str
-    kind: str
-    priority: str
-    content: str
-    line: str | None
-    turn: int | None
-    scope: str | None
-    author: str
-    since: date
-    made: date
-    success_count: int
-    failure_count: int
-    score: float
-    relevance: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """Candidates for activation: rules for layer A, the strongest other memories, and those that match the message."""
-
-    rules: list[Candidate]
-    strong: list[Candidate]
-    fitting: list[Candidate]
-
-
-@dataclass(frozen=True, slots=True)
-class PageLines:
-    """Lines of MEMORY.md that need special treatment in a prompt.
-
-    Attributes:
-        hidden: Lines to leave out.
-        fresh: Lines that were written this week.
-        vital: Lines of vital memories, and whether each was written into the file. If it is missing there although it
-            was written, a person deleted it.
-    """
-
-    hidden: frozenset[str]
-    fresh: frozenset[str]
-    vital: tuple[tuple[str, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ActivatedMemory:
-    """An activated memory with its line in the prompt and the line's cost in tokens."""
-
-    id: int
-    layer: Layer
-    score: float
-    relevance: float
-    line: str
-    tokens: int
 
 
 class Activation:
@@ -190,7 +118,7 @@ class Activation:
         Args:
             already_in_prompt: The contents of the same part of the prompt. They are not repeated.
         """
-        unseen = _drop_repetitions(pool.rules, already_in_prompt)
+        unseen = drop_repetitions(pool.rules, already_in_prompt)
         ordered = sorted(unseen, key=lambda c: (PRIORITY_RANK[c.priority], -c.score, c.id))
         return self._fill(ordered, Layer.BASELINE, tokens, count)
 
@@ -248,13 +176,13 @@ class Activation:
         the owner's day `today` are left out, so that the prompt doesn't change with each new memory.
         """
         used = {activated_memory.id for activated_memory in baseline}
-        rules = {_make_wording_key(rule) for rule in pool.rules if rule.id in used}
+        rules = {make_candidate_key(rule) for rule in pool.rules if rule.id in used}
         known = (c for c in (*pool.rules, *pool.strong) if c.id not in used and c.made < today)
-        candidates = _drop_repetitions(known, already_in_prompt)
+        candidates = drop_repetitions(known, already_in_prompt)
         strong = [
             replace(c, relevance=0.0)
             for c in candidates
-            if c.kind != Kind.WORKFLOW and _make_wording_key(c) not in rules
+            if c.kind != Kind.WORKFLOW and make_candidate_key(c) not in rules
         ]
         chosen = self._fill(rank_memories(strong, self._decay.threshold), Layer.CONTEXT, tokens, count)
         return tuple(sorted(chosen, key=lambda memory: memory.id))
@@ -280,9 +208,9 @@ class Activation:
         remaining = (candidate for candidate in (*pool.rules, *pool.strong) if candidate.id not in used)
         strongest = sorted(remaining, key=lambda c: (-c.score, c.id))[:MAX_STRONG_MEMORIES]
         results = {activated_memory.id: activated_memory for activated_memory in (*strongest, *pool.fitting)}
-        rules = {_make_wording_key(rule) for rule in pool.rules if rule.id in used}
-        unseen = _drop_repetitions((c for c in results.values() if c.id not in used), already_in_prompt)
-        candidates = [candidate for candidate in unseen if _make_wording_key(candidate) not in rules]
+        rules = {make_candidate_key(rule) for rule in pool.rules if rule.id in used}
+        unseen = drop_repetitions((c for c in results.values() if c.id not in used), already_in_prompt)
+        candidates = [candidate for candidate in unseen if make_candidate_key(candidate) not in rules]
         memories = rank_memories([c for c in candidates if c.kind != Kind.WORKFLOW], self._decay.threshold)
         workflows = rank_workflows([c for c in candidates if c.kind == Kind.WORKFLOW])
         chosen: list[ActivatedMemory] = []
@@ -390,50 +318,6 @@ def _build_strongest_query(
     )
 
 
-def _drop_repetitions(candidates: Iterable[Candidate], already_in_prompt: AlreadyInPrompt) -> list[Candidate]:
-    """Drop candidates that the prompt already contains. Of several with the same wording, keep the heaviest."""
-    best: dict[tuple[str, str | None], Candidate] = {}
-    for candidate in candidates:
-        duplicate = best.get(_make_wording_key(candidate))
-        if duplicate is None or _weight(candidate) > _weight(duplicate):
-            best[_make_wording_key(candidate)] = candidate
-    return [
-        candidate
-        for candidate in best.values()
-        if not already_in_prompt.contains(candidate.content, candidate.line, candidate.turn)
-    ]
-
-
-def _make_wording_key(candidate: Candidate) -> tuple[str, str | None]:
-    return make_wording_key(candidate.content), candidate.scope
-
-
-def _weight(candidate: Candidate) -> tuple[int, float, float]:
-    return -PRIORITY_RANK[candidate.priority], candidate.relevance, candidate.score
-
-
-def rank_memories(candidates: Iterable[Candidate], threshold: float) -> list[Candidate]:
-    """Return layer B, best first: all memories that match, and the others if they are strong enough."""
-    chosen = (candidate for candidate in candidates if candidate.relevance or candidate.score >= threshold)
-
-    def rank(candidate: Candidate) -> tuple[float, float, int]:
-        factor = 1.0 if candidate.score >= threshold else FADED_RELEVANCE_FACTOR
-        return candidate.relevance * factor, candidate.score, candidate.id
-
-    return sorted(chosen, key=rank, reverse=True)
-
-
-def rank_workflows(workflows: Iterable[Candidate]) -> list[Candidate]:
-    """Return layer C: workflows that match the task, successful ones first."""
-    best = max((workflow.relevance for workflow in workflows), default=0.0)
-    fitting = [workflow for workflow in workflows if workflow.relevance >= MIN_WORKFLOW_RELEVANCE * best]
-    return sorted(fitting, key=lambda c: (c.success_count == 0, -c.relevance, c.id))[:MAX_WORKFLOWS]
-
-
-def format_record(successes: int, failures: int) -> str:
-    return f"worked {successes} of {successes + failures} times" if successes + failures else "not tried yet"
-
-
 async def set_half_life(database: Database, days: float) -> None:
     """Set the half-life of strengths to `days`. The store recomputes them if it has changed."""
     if await database.value("SELECT half_life_days FROM decay") != days:
@@ -443,69 +327,3 @@ async def set_half_life(database: Database, days: float) -> None:
 def _to_single_line(content: str) -> str:
     line = " ".join(content.split())
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
-
-
-@dataclass(frozen=True, slots=True)
-class ActivationReason:
-    """Why a memory was activated, and its cost in tokens. `entry` is None if it was deleted since."""
-
-    entry: Entry | None
-    layer: Layer
-    score: float
-    relevance: float
-    tokens: int
-
-
-def dump_activation(
-    activated: Sequence[ActivatedMemory], recalled: Sequence[int] = (), recalled_notes: Sequence[int] = ()
-) -> str | None:
-    """Return the JSON that a session stores about its last turn, or None if the turn used no memory.
-
-    Args:
-        recalled: Ids of the messages that the request quoted.
-        recalled_notes: Ids of the entries that the request quoted or that tools found.
-    """
-    rows = [
-        [memory.id, memory.layer, round(memory.score, 3), round(memory.relevance, 3), memory.tokens]
-        for memory in activated
-    ]
-    notes = [entry for entry in recalled_notes if entry not in {memory.id for memory in activated}]
-    return json.dumps([rows, [*recalled], notes]) if rows or recalled or notes else None
-
-
-class ActivationLog:
-    """The last turn's activation of each session."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def read_last(self, session_id: str) -> list[ActivationReason]:
-        """Return the memories that were activated in the session's last turn, in the order of the prompt."""
-        rows, _messages, _notes = await self._read_last(session_id)
-        entries = await self._read_entries([row[0] for row in rows])
-        return [ActivationReason(entries.get(row[0]), Layer(row[1]), row[2], row[3], row[4]) for row in rows]
-
-    async def read_recalled(self, session_id: str) -> list[tuple[datetime, str]]:
-        """Return time and text of the messages that the last turn's request quoted, best first."""
-        _memories, messages, _notes = await self._read_last(session_id)
-        rows = await self._database.rows(
-            "SELECT s.* FROM json_each(?) k JOIN spoken s ON s.id = k.value ORDER BY k.key", (json.dumps(messages),)
-        )
-        return [(from_text(row["created_at"]), row["content"]) for row in rows]
-
-    async def read_recalled_entries(self, session_id: str) -> list[Entry]:
-        """Return the entries that the last turn's request quoted or that its tools found, best first."""
-        _memories, _messages, notes = await self._read_last(session_id)
-        entries = await self._read_entries(notes)
-        return [entries[note] for note in notes if note in entries]
-
-    async def _read_entries(self, ids: Sequence[int]) -> dict[int, Entry]:
-        listed = ", ".join(str(int(entry_id)) for entry_id in ids)
-        rows = await self._database.rows(f"{ENTRY_ROWS} WHERE e.id IN ({listed}) AND e.deleted_at IS NULL")
-        return {row["id"]: entry_from_row(row) for row in rows}
-
-    async def _read_last(self, session_id: str) -> tuple[list[list[Any]], list[int], list[int]]:
-        database = await self._database.private.get_database(session_id)
-        value = await database.value("SELECT activated FROM sessions WHERE id = ?", (session_id,))
-        memories, messages, *rest = json.loads(value) if value else ([], [])
-        return memories, messages, rest[0] if rest else []

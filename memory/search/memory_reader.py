@@ -16,19 +16,10 @@ from zoneinfo import ZoneInfo
 from memory.clock import from_text, to_text
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, find_least_trusted
-from memory.search.formatting import (
-    LINES_PER_FETCH,
-    HitFormatter,
-    Line,
-    NoSuchPage,
-    Paging,
-    ResultPage,
-    add_speaker,
-    cut_excerpt,
-    cut_to_tokens,
-    find_quotes,
-)
-from memory.search.recall import Recall, RecallResult
+from memory.search.formatting import HitFormatter, add_speaker, cut_excerpt, find_quotes
+from memory.search.paging import LINES_PER_FETCH, Line, NoSuchPage, Paging, ResultPage, cut_to_tokens
+from memory.search.recall import Recall
+from memory.search.recall_results import RecallResult
 from memory.search.search import SCORE, Search, build_conditions, build_sources
 from memory.search.types import Filter, Hit
 from memory.store.database import Database, Row

@@ -9,30 +9,37 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from operator import itemgetter
 
 from memory.clock import TimezoneLookup, from_text
 from memory.log.sessions import Transcript
-from memory.messages import Passage, Provenance, Role, find_least_trusted
+from memory.messages import Passage, Role, find_least_trusted
 from memory.search.formatting import (
     NOTHING_IN_PROMPT,
     AlreadyInPrompt,
     HitFormatter,
     PromptLines,
-    QuotedMessage,
     make_sentence_key,
     split_sentences,
 )
 from memory.search.neighbourhood import Neighbourhood, read_neighbourhood
 from memory.search.query_splitting import asks, depends_on_context, find_questions, split_pieces
 from memory.search.ranking import Ranker, RankingRequest, rank_by_features
+from memory.search.recall_results import (
+    RecallResult,
+    WholeEntry,
+    format_exchange,
+    interleave,
+    make_hit_key,
+    remove_sentences,
+)
 from memory.search.search import PASSAGES, Search
 from memory.search.types import PASSAGE_KINDS, Filter, Hit, MessageHits
 from memory.store.database import Database
-from memory.store.entry import TYPED_KINDS, Kind
-from memory.store.forgotten import ForgottenWords, read_forgotten_words
+from memory.store.entry import TYPED_KINDS
+from memory.store.forgotten import read_forgotten_words
 from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
@@ -79,52 +86,6 @@ MIN_NAMED_SCORE = 1.0
 """Minimum score of an entry with the whole query as its name."""
 MAX_QUESTION_HITS = 10
 """Additional candidates, since some hits may be earlier repetitions of the question itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecallResult:
-    """A formatted hit: an entry, or the whole exchange that the message belongs to.
-
-    Attributes:
-        provenance: The worst provenance of the text. Foreign parts are also marked in the text.
-        said: The messages of an exchange as one text, without the time. None for an entry.
-        messages: The messages of an exchange.
-    """
-
-    hit: Hit
-    text: str
-    provenance: Provenance
-    said: str | None = None
-    messages: tuple[QuotedMessage, ...] = ()
-
-    @property
-    def pieces(self) -> list[Passage]:
-        if self.said is None:
-            return [Passage(self.hit.content, self.provenance)]
-        return [Passage(message.text, message.provenance) for message in self.messages]
-
-    @property
-    def key(self) -> tuple[bool, int]:
-        return _make_key(self.hit)
-
-    def is_hidden_by(self, forgotten: ForgottenWords) -> bool:
-        """Return True if it contains text that was forgotten since. Typed memories are never hidden."""
-        hit = self.hit
-        if hit.turn_id is None:
-            is_derived = hit.kind in (Kind.ARCHIVE, Kind.EPISODE)
-            return is_derived and forgotten.hides(hit.content, hit.created_at)
-        return forgotten.hides(self.said or self.text, hit.created_at, message_id=hit.id, turn_id=hit.turn_id)
-
-
-@dataclass(frozen=True, slots=True)
-class WholeEntry:
-    """An entry with its full text. `about` is one line with its validity, kind, name and source."""
-
-    id: int
-    name: str
-    about: str
-    text: str
-    provenance: Provenance
 
 
 class Recall:
@@ -212,7 +173,7 @@ class Recall:
         messages: list[int] = []
         entries: list[int] = []
         once: set[tuple[bool, int]] = set()
-        for exchange in _interleave(exchanges):
+        for exchange in interleave(exchanges):
             if lines.left < MIN_LINE_TOKENS:
                 break
             if exchange.key in once:
@@ -221,7 +182,7 @@ class Recall:
             if exchange.is_hidden_by(visible.forgotten):
                 continue
             known = besides.sentence_keys | (said if exchange.said is None else noted)
-            if (unsaid := _remove_sentences(exchange, known, formatter)) is None:
+            if (unsaid := remove_sentences(exchange, known, formatter)) is None:
                 continue
             if lines.add(unsaid.hit, unsaid.text, unsaid.said):
                 pieces += unsaid.pieces
@@ -373,7 +334,7 @@ class Recall:
         query_terms, formatter = QueryTerms(query), self.create_formatter(owner)
         once: set[tuple[bool, int]] = set()
         for hit in hits:
-            key = _make_key(hit)
+            key = make_hit_key(hit)
             if key in once:
                 continue
             once.add(key)
@@ -382,28 +343,7 @@ class Recall:
             else:
                 rows = [row for row in around.get_turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
                 messages = formatter.quote_rows(rows, query_terms)
-                yield _format_exchange(hit, messages, formatter, numbered=numbered)
-
-
-def _remove_sentences(result: RecallResult, said: Collection[str], formatter: HitFormatter) -> RecallResult | None:
-    """Return a result without the sentences that the prompt contains. None if nothing remains."""
-    if result.said is None:
-        keys = {make_sentence_key(part) for part in split_sentences(result.hit.content)}
-        return None if keys and keys <= {*said} else result
-    remaining = [unsaid for message in result.messages if (unsaid := message.remove_sentences(said)) is not None]
-    if len(remaining) == len(result.messages) and all(a is b for a, b in zip(remaining, result.messages, strict=True)):
-        return result
-    if all(is_small_talk(message.text) for message in remaining):
-        return None
-    return _format_exchange(result.hit, tuple(remaining), formatter)
-
-
-def _format_exchange(
-    hit: Hit, messages: tuple[QuotedMessage, ...], formatter: HitFormatter, *, numbered: bool = False
-) -> RecallResult:
-    text = " | ".join(message.wording for message in messages)
-    provenance = find_least_trusted(message.provenance for message in messages)
-    return RecallResult(hit, formatter.format_exchange(hit, text, numbered=numbered), provenance, text, messages)
+                yield format_exchange(hit, messages, formatter, numbered=numbered)
 
 
 def _find_previous_exchange(visible: Transcript) -> list[str]:
@@ -425,12 +365,3 @@ def _create_unseen_filter(visible: Transcript) -> Callable[[Hit], bool]:
         )
 
     return can_be_shown
-
-
-def _interleave(groups: Sequence[Iterator[RecallResult]]) -> Iterator[RecallResult]:
-    for several in itertools.zip_longest(*groups):
-        yield from (item for item in several if item is not None)
-
-
-def _make_key(hit: Hit) -> tuple[bool, int]:
-    return (hit.turn_id is None, hit.id if hit.turn_id is None else hit.turn_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.search.activation import PageLines
+from memory.search.activation_candidates import PageLines
 from pipeline.prompt.budget import Budget
 
 NEW_HEADER = "## Learned This Week"

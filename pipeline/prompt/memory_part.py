@@ -10,7 +10,8 @@ import structlog
 from memory.files.notes import Memory, remove_visible
 from memory.log.daily_notes import DailyNotes
 from memory.messages import Passage
-from memory.search.activation import UNASKED_DIVISOR, ActivatedMemory, Activation, Layer, Pool
+from memory.search.activation import UNASKED_DIVISOR, Activation
+from memory.search.activation_candidates import ActivatedMemory, Layer, Pool
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.recall import Recall
 from memory.search.types import NOTHING

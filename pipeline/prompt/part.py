@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from memory.log.sessions import Session, Transcript
 from memory.messages import Message, Passage
 from memory.reminders.delivery import TaskRun
-from memory.search.activation import ActivatedMemory
+from memory.search.activation_candidates import ActivatedMemory
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.query_splitting import asks, find_questions
 from pipeline.prompt.budget import Budget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 import structlog
@@ -34,10 +34,10 @@ from pipeline.models.model import (
     RequestRejected,
 )
 from pipeline.models.routing import ModelChoice
-from pipeline.prompt.budget import Budget
 from pipeline.recalled import AnsweredFromMemory, answer_from_memory
 from pipeline.tools.reminders import PlainReminders, ReminderWish, could_ask_for_reminder
 from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
+from pipeline.tools.turn_limits import TurnLimits, TurnUsage
 from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -46,35 +46,6 @@ STARTUP_SECONDS = 300
 """How long after the bot's start the model server may still be starting."""
 REMINDER_TOOL = "reminder_set"
 MAX_IDENTICAL_CALLS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
-    model_calls: int
-    tool_calls: int
-    seconds: float
-
-
-@dataclass(slots=True)
-class _TurnUsage:
-    budget: Budget
-    limit: asyncio.Timeout
-    model_calls: int = 0
-    tool_calls: int = 0
-    last_call: tuple[str, str] | None = None
-    repeats: int = 0  # How often the last call was made in a row.
-
-    @contextlib.contextmanager
-    def untimed(self) -> Iterator[None]:
-        """Stop the time limit of the turn while the block runs, so that a person can take their time to answer."""
-        loop, end = asyncio.get_running_loop(), self.limit.when()
-        started = loop.time()
-        self.limit.reschedule(None)
-        try:
-            yield
-        finally:
-            if end is not None:
-                self.limit.reschedule(end + loop.time() - started)
 
 
 @dataclass(eq=False)
@@ -120,7 +91,7 @@ class ToolLoop:
     async def _loop(self, turn: Turn, limit: asyncio.Timeout) -> None:
         # Without a budget ContextBuilding fails, which aborts the turn.
         assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101
-        used = _TurnUsage(turn.budget, limit)
+        used = TurnUsage(turn.budget, limit)
         can_set = await _can_set_reminders(turn)
         while True:
             answer = await self._query(turn, used)
@@ -153,7 +124,7 @@ class ToolLoop:
             turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
         return answer is not None
 
-    async def _keep_promise(self, turn: Turn, used: _TurnUsage) -> bool | None:
+    async def _keep_promise(self, turn: Turn, used: TurnUsage) -> bool | None:
         """Set or offer the requested reminder if the model has answered without setting it.
 
         Returns:
@@ -192,7 +163,7 @@ class ToolLoop:
         turn.produced.append(Message(Role.ASSISTANT, offered, self.clock()))
         return False
 
-    async def _query(self, turn: Turn, used: _TurnUsage) -> ModelAnswer:
+    async def _query(self, turn: Turn, used: TurnUsage) -> ModelAnswer:
         """Return an answer with text or tool calls. Ask again, once, if the answer is unusable."""
         messages = used.budget.fit([*turn.context, *turn.produced])
         try:
@@ -232,7 +203,7 @@ class ToolLoop:
         return STARTUP_SECONDS - elapsed if waited and elapsed < STARTUP_SECONDS else None
 
     async def _ask_without_history(
-        self, turn: Turn, messages: list[Message], used: _TurnUsage
+        self, turn: Turn, messages: list[Message], used: TurnUsage
     ) -> tuple[list[Message], ModelAnswer]:
         """Repeat a request that a content filter refused, with only the system message and this turn.
 
@@ -255,9 +226,7 @@ class ToolLoop:
             )
         )
 
-    async def _ask_again(
-        self, turn: Turn, messages: list[Message], used: _TurnUsage, first: ModelAnswer
-    ) -> ModelAnswer:
+    async def _ask_again(self, turn: Turn, messages: list[Message], used: TurnUsage, first: ModelAnswer) -> ModelAnswer:
         try:
             again = await self._ask(turn, messages, used)
         except MnemeError:
@@ -267,7 +236,7 @@ class ToolLoop:
         return again if _says_something(again) else first
 
     async def _ask(
-        self, turn: Turn, messages: list[Message], used: _TurnUsage, required_tool: str | None = None
+        self, turn: Turn, messages: list[Message], used: TurnUsage, required_tool: str | None = None
     ) -> ModelAnswer:
         if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
@@ -299,7 +268,7 @@ class ToolLoop:
         )
         return await turn.chat_model.complete(request, on_text)
 
-    def _check_calls(self, calls: tuple[ToolCall, ...], used: _TurnUsage) -> None:
+    def _check_calls(self, calls: tuple[ToolCall, ...], used: TurnUsage) -> None:
         for call in calls:
             used.tool_calls += 1
             same = used.last_call == (call.name, call.arguments)
@@ -323,7 +292,7 @@ class ToolLoop:
                 )
             )
 
-    async def _execute(self, turn: Turn, used: _TurnUsage, answer: ModelAnswer) -> None:
+    async def _execute(self, turn: Turn, used: TurnUsage, answer: ModelAnswer) -> None:
         """Run the calls. Append calls and results together, since providers refuse one without the other."""
         budget = used.budget
         context = ToolContext(

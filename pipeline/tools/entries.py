@@ -17,7 +17,7 @@ from memory.ledger.entries import EntryStore
 from memory.ledger.long_term import LongTermMemory
 from memory.ledger.page import replacing
 from memory.messages import Passage, Provenance
-from memory.search.activation import format_record
+from memory.search.activation_candidates import format_record
 from memory.search.memory_reader import MemoryStats
 from memory.store.entry import TYPED_KINDS, Action, Author, Entry, Kind, NewEntry, Priority, Proposal
 from pipeline.tools.cited_writes import (

@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import AliasChoices, Field
 
 from memory.messages import Passage  # Not under TYPE_CHECKING: the toolbox evaluates annotations.
-from memory.search.formatting import ResultPage
 from memory.search.memory_reader import MemoryReader, ReadRequest
+from memory.search.paging import ResultPage
 from memory.search.types import MESSAGE_KIND, Filter
 from memory.store.entry import Kind
 from memory.text.spans import parse_span

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
-from memory.capture.capture import asks_for_reminder
+from memory.capture.requests import asks_for_reminder
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.log.sessions import Session

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from bot.kernel import App
-from memory.capture.capture import MAX_CAPTURE_CHARS, Capture, find_remember_request
+from memory.capture.capture import Capture
 from memory.capture.classifier import CaptureKind
 from memory.capture.new_entry import create_new_entry
+from memory.capture.requests import find_remember_request
+from memory.capture.sentence_marks import MAX_CAPTURE_CHARS
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from memory.clock import Clock
 from memory.log.sessions import Transcript
-from memory.search.activation import ActivatedMemory, Activation, TokenCount
+from memory.search.activation import Activation, TokenCount
+from memory.search.activation_candidates import ActivatedMemory
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import Search

@@ -10,7 +10,7 @@ from memory.clock import Clock, from_text
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
-from memory.ledger.undo import UndoResult
+from memory.ledger.undo_outcomes import UndoResult
 from memory.log.sessions import Address, Marker, Session, SessionService, insert_marker
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall

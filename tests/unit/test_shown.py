@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.messages import Message, Passage, Provenance, Role
-from memory.search.activation import ActivatedMemory
+from memory.search.activation_candidates import ActivatedMemory
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter

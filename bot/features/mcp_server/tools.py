@@ -26,7 +26,7 @@ from memory.facts.fact_learner import LearnedMemory
 from memory.log.quoted import QuotedMessages
 from memory.search.formatting import cut_excerpt
 from memory.search.memory_reader import MAX_RESULTS, ReadRequest
-from memory.search.recall import RecallResult
+from memory.search.recall_results import RecallResult
 from memory.search.types import Filter, Hit
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, NewEntry
 from memory.store.entry_rows import MAX_CONTENT_CHARS, refuse_secret
