@@ -44,7 +44,6 @@ _MAX_CANDIDATES = 6
 # Words of a new value, such as "Lviv".
 _MAX_VALUE_WORDS = 4
 _MAX_OBJECTION_CHARS = 100
-# Sentences that are searched for a request to remember or to forget.
 
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['-][^\W_{HAN}]+)*")
 _VALUE_EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"

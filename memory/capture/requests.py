@@ -22,6 +22,7 @@ from memory.capture.sentences import extract_first_sentence, find_clauses
 from memory.text.classes import classify_first
 
 _MIN_REQUEST_CHARS = 3
+# Sentences that are searched for a request to remember or to forget.
 _MAX_REQUEST_SENTENCES = 4
 
 

@@ -28,12 +28,12 @@ from memory.facts.fact_learner import LearnedMemory
 from memory.facts.learned_notices import create_notices
 from memory.facts.learning import Learning
 from memory.facts.sharing import Sharing
-from memory.ledger.change import Change, Details
+from memory.ledger.change import Change
 from memory.ledger.ledger import Ledger
 from memory.log.quoted import read_messages_around
 from memory.messages import Message
 from memory.store.database import Database
-from memory.store.entry import Author, Entry, Kind, Nature, NewEntry, Operation, Priority, Proposal
+from memory.store.entry import Author, Details, Entry, Kind, Nature, NewEntry, Operation, Priority, Proposal
 from memory.store.entry_rows import Read, read_entries
 from memory.store.erasure import IS_KEPT
 from memory.store.forgotten import read_forgotten_words, read_forgotten_words_by_id

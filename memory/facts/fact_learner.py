@@ -18,11 +18,11 @@ import structlog
 from config.texts import _, strip_full_stop
 from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact, KnownMemory
-from memory.ledger.change import Change, Details
+from memory.ledger.change import Change
 from memory.search.search import Search
 from memory.search.types import Filter, make_hit_key
 from memory.store.database import Database, Row
-from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Nature, NewEntry, Proposal
+from memory.store.entry import TYPED_KINDS, Author, Details, Entry, Kind, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, read_entries, validate_content, validate_name
 from memory.store.forgotten import ForgottenWords, read_forgotten_words_by_id
 from memory.text.naming import make_name_key

@@ -12,7 +12,7 @@ from dataclasses import replace
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.facts.fact_learner import LearnedMemory
-from memory.ledger.change import Change, Details
+from memory.ledger.change import Change
 from memory.ledger.ledger import Ledger
 from memory.messages import make_storable
 from memory.search.search import Search
@@ -22,6 +22,7 @@ from memory.store.entry import (
     PRIORITY_RANK,
     TYPED_KINDS,
     Author,
+    Details,
     Entry,
     Kind,
     NewEntry,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 import aiosqlite
@@ -16,33 +16,30 @@ import aiosqlite
 from config.texts import _
 from memory.clock import to_text
 from memory.errors import MemoryRefused
+from memory.ledger.change_reads import ChangeReads
 from memory.ledger.page import Page, appending, format_line, get_line, replacing
 from memory.messages import make_storable
-from memory.store.database import Row
 from memory.store.decay import MAX_REINFORCEMENTS
 from memory.store.entry import (
     MAX_RECORDED_RUNS,
+    NO_DETAILS,
     Action,
     Author,
+    Details,
     Entry,
     Kind,
     Nature,
     NewEntry,
     Priority,
     Proposal,
-    get_default_priority,
+    build_kind_columns,
+    inherit_nature,
 )
 from memory.store.entry_rows import (
     CURRENT,
-    ENTRY_ROWS,
     bind_name,
-    entry_from_row,
-    find_entry,
-    find_free_entry_name,
     generate_name,
-    get_entry,
     insert_entry,
-    read_entries,
     refuse_secret,
     require_free,
     validate_content,
@@ -53,23 +50,7 @@ from memory.store.scope import validate_scope
 from memory.text.naming import make_name_key
 
 
-@dataclass(frozen=True, slots=True)
-class Details:
-    """Details of an entry that replace its former ones. None keeps them."""
-
-    steps: Sequence[str] | None = None
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
-    quote: str | None = None
-    subject: str | None = None
-    nature: Nature | None = None
-    kind: Kind | None = None
-
-
-NO_DETAILS = Details()
-
-
-class Change:
+class Change(ChangeReads):
     """One change of an owner's memory, within a transaction.
 
     Attributes:
@@ -89,14 +70,13 @@ class Change:
         *,
         trusted: bool,
     ) -> None:
-        self.owner_id = owner_id
+        super().__init__(connection, owner_id)
         self.author = author
         self.moment = moment
         self.before: dict[int, str | None] = {}
         self.is_written = True
         self.forgotten: list[Entry] = []
         self.number: int | None = None
-        self._connection = connection
         self._page = page
         self._trusted = trusted
         self._now = to_text(moment)
@@ -104,19 +84,6 @@ class Change:
     @property
     def has_edited(self) -> bool:
         return self._page.is_changed
-
-    async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """Return the rows that `sql` selects, including the writes of this change so far."""
-        return list(await self._connection.execute_fetchall(sql, parameters))
-
-    async def get(self, name: str) -> Entry:
-        return await get_entry(self.read, self.owner_id, name)
-
-    async def find(self, name: str) -> Entry | None:
-        return await find_entry(self.read, self.owner_id, name)
-
-    async def find_free_name(self, target: str) -> str:
-        return await find_free_entry_name(self._connection, self.owner_id, target)
 
     async def add(self, new: NewEntry) -> Entry:
         """Create an entry. Raise MemoryRefused if its name is taken or its content must not be stored."""
@@ -146,7 +113,7 @@ class Change:
         columns = {"content": validate_content(content), "author": self.author, "trusted": self._trusted}
         # A shared entry stays shared only if a person has written the new content.
         columns |= {} if self.author is Author.USER else {"shared_at": None, "shared_by": None}
-        columns |= _build_kind_columns(entry, details.kind) if details.kind is not None else {}
+        columns |= build_kind_columns(entry, details.kind) if details.kind is not None else {}
         await self._set(entry.id, columns | {name: value for name, value in given.items() if value is not None})
         rewritten = await self._get_by_id(entry.id)
         if rewritten.content != entry.content:
@@ -168,7 +135,7 @@ class Change:
                 subject=new.subject or former.subject,
                 scope=new.scope or former.scope,
                 priority=new.priority or inherited,
-                nature=_inherit_nature(former, new.nature),
+                nature=inherit_nature(former, new.nature),
             )
         )
         # Released first, since the new entry takes over the names.
@@ -180,7 +147,7 @@ class Change:
     async def supersede_by_known(self, former: Entry, entry: Entry, word: str = "until") -> Entry:
         """Let an existing entry supersede `former`. The new name of `former` contains `word` and the date."""
         await self._release_names(former)
-        nature = _inherit_nature(former, entry.nature)
+        nature = inherit_nature(former, entry.nature)
         await self._set(entry.id, {"subject": entry.subject or former.subject, "nature": nature})
         await self._mark_superseded(former, entry.id, (former.name, *former.aliases), word)
         return await self._get_by_id(entry.id)
@@ -311,20 +278,6 @@ class Change:
             case Action.RECORD:
                 await self.record_run(entry, success=proposal.value == "success")
 
-    async def find_current(self, subject: str, but: int | None = None) -> Entry | None:
-        """Return the current entry about a subject, other than the entry with id `but`."""
-        return await self._find_first(f"e.subject = ? AND {CURRENT} AND e.id IS NOT ?", make_name_key(subject), but)
-
-    async def is_current(self, entry: Entry) -> bool:
-        return bool(await self.read(f"SELECT 1 FROM entries e WHERE e.id = ? AND {CURRENT}", (entry.id,)))
-
-    async def find_by_number(self, number: int) -> Entry | None:
-        return await self._find_first("e.id = ?", number)
-
-    async def find_by_line(self, line: str) -> Entry | None:
-        """Return the current entry to which a line of MEMORY.md belongs."""
-        return await self._find_first(f"e.line = ? AND {CURRENT}", line)
-
     async def archive(self, entry: Entry) -> None:
         """Remove an entry from all prompts. It stays searchable."""
         await self._set(entry.id, {"archived_at": self._now})
@@ -345,7 +298,7 @@ class Change:
 
     async def set_kind(self, entry: Entry, kind: Kind) -> Entry:
         """Change an entry's kind and set the default priority of that kind."""
-        if columns := _build_kind_columns(entry, kind):
+        if columns := build_kind_columns(entry, kind):
             await self._set(entry.id, columns)
         return await self._get_by_id(entry.id)
 
@@ -441,21 +394,3 @@ class Change:
         await self._touch(entry_id)
         assignments = ", ".join(f"{column} = ?" for column in columns)
         await self._connection.execute(f"UPDATE entries SET {assignments} WHERE id = ?", (*columns.values(), entry_id))
-
-    async def _get_by_id(self, entry_id: int) -> Entry:
-        (row,) = await self.read(f"{ENTRY_ROWS} WHERE e.id = ?", (entry_id,))  # Also a deleted one.
-        return entry_from_row(row)
-
-    async def _find_first(self, where: str, *parameters: object) -> Entry | None:
-        entries = await read_entries(self.read, f"e.owner_id = ? AND {where}", (self.owner_id, *parameters))
-        return next(iter(entries), None)
-
-
-def _build_kind_columns(entry: Entry, kind: Kind) -> dict[str, object]:
-    """Return the columns that change an entry's kind. Its priority becomes the default of the new kind."""
-    return {"kind": kind, "priority": get_default_priority(kind)} if kind != entry.kind else {}
-
-
-def _inherit_nature(former: Entry, nature: Nature | str) -> str:
-    """Return the nature of an entry that supersedes `former`. A new home is as vital as the last one."""
-    return Nature.VITAL if former.nature == Nature.VITAL and nature != Nature.EVENT else nature

@@ -8,11 +8,10 @@ import aiosqlite
 
 from config.texts import _
 from memory.errors import MemoryRefused
-from memory.ledger.change import Details
 from memory.ledger.ledger import Ledger
 from memory.ledger.page import compute_line_digest, removing_line
 from memory.store.database import Database
-from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
+from memory.store.entry import Author, Details, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import LIVE, find_entry, find_owner_id, get_entry, read_entries
 from memory.store.forgotten import ForgottenWords, read_forgotten_words
 from memory.text.naming import make_name_key

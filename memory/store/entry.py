@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -209,3 +209,29 @@ class Proposal:
         stored = json.loads(text)
         lists = {name: tuple(stored[name]) for name in ("replaces", "steps") if name in stored}
         return cls(**stored | lists | ({"action": Action(stored["action"])} if "action" in stored else {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Details of an entry that replace its former ones. None keeps them."""
+
+    steps: Sequence[str] | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    quote: str | None = None
+    subject: str | None = None
+    nature: Nature | None = None
+    kind: Kind | None = None
+
+
+NO_DETAILS = Details()
+
+
+def build_kind_columns(entry: Entry, kind: Kind) -> dict[str, object]:
+    """Return the columns that change an entry's kind. Its priority becomes the default of the new kind."""
+    return {"kind": kind, "priority": get_default_priority(kind)} if kind != entry.kind else {}
+
+
+def inherit_nature(former: Entry, nature: Nature | str) -> str:
+    """Return the nature of an entry that supersedes `former`. A new home is as vital as the last one."""
+    return Nature.VITAL if former.nature == Nature.VITAL and nature != Nature.EVENT else nature
