@@ -17,7 +17,7 @@ from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.people import AccessCommands
 from bot.commands.reminders import ReminderCommands
-from bot.commands.settings import SettingsCommands, VoiceCommands
+from bot.commands.settings import SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.feature import Contributions, Feature, open_features
@@ -33,7 +33,6 @@ from bot.models import (
     create_model_setup,
     create_models,
     create_price_lookup,
-    create_speech,
     describe_uncounted_cost,
 )
 from bot.monitoring import Health
@@ -291,7 +290,6 @@ def _assemble(
         observers=added.on_turn,
         owe=memory.turns.defer,
     )
-    speech = create_speech(settings, stack)
     queues = SessionQueues(memory.sessions)
     status = Status(
         memory,
@@ -312,8 +310,7 @@ def _assemble(
         MemoryQueries(memory, get_page_address(settings.web_url), added.entry_buttons),
         MemoryCommands(memory, clock, enabled=enabled),
         ReminderCommands(memory.reminders),
-        SettingsCommands(memory, models, usage.find_price, clock, speaks=speech is not None),
-        *([VoiceCommands(memory.preferences)] if speech is not None else []),
+        SettingsCommands(memory, models, usage.find_price, clock, added.chat_settings),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, usage),
         *added.commands,
@@ -345,9 +342,9 @@ def _assemble(
         checker,
         added.servers,
         added.web,
+        added.telegram,
         opened,
         replication,
-        speech,
     )
 
 
