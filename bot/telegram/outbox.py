@@ -196,8 +196,8 @@ class OutboxSender:
         """Send a reply in another format if there is one for it. Return False if it has to be sent as text."""
         if item.has_document or item.receiver is not None or item.asks is not None:
             return False
-        for format_ in self._formats:
-            if (answer := await format_.convert(address, item.text)) is None:
+        for answer_format in self._formats:
+            if (answer := await answer_format.convert(address, item.text)) is None:
                 continue
             send = partial(
                 answer.send,
