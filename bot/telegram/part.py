@@ -48,20 +48,20 @@ class UpdateHandler(Protocol):
         """Handle an update in the background. Return False if it is for the channel."""
 
 
-class FormattedAnswer(Protocol):
-    """An answer that is sent as a single message with a method of its own."""
-
-    async def send(
-        self, bot: Bot, address: Address, reply_to: str | None, markup: Markup, *, preview_id: str | None, silent: bool
-    ) -> str:
-        """Send the answer, or edit the message `preview_id`. Return the message's id. Raises SendFailed."""
-
-
 class AnswerFormat(Protocol):
     """Sends some answers in another format than text with entities."""
 
     async def convert(self, address: Address, markdown: str) -> FormattedAnswer | None:
         """Convert an answer. Return None to send it as text, for example if the server doesn't know the format."""
+
+
+class FormattedAnswer(Protocol):
+    """An answer in another format, which is sent as a single message."""
+
+    async def send(
+        self, bot: Bot, address: Address, reply_to: str | None, markup: Markup, *, preview_id: str | None, silent: bool
+    ) -> str:
+        """Send the answer, or edit the message `preview_id`. Return the message's id. Raises SendFailed."""
 
 
 class AnswerAttachment(Protocol):
