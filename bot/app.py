@@ -14,7 +14,7 @@ from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.people import AccessCommands
 from bot.commands.reminders import ReminderCommands
-from bot.commands.settings import SettingsCommands, VoiceCommands
+from bot.commands.settings import SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.feature import Contributions, Feature, find_importer, open_features
@@ -29,7 +29,6 @@ from bot.models import (
     create_model_setup,
     create_models,
     create_price_lookup,
-    create_speech,
     describe_uncounted_cost,
 )
 from bot.monitoring import Health
@@ -145,7 +144,6 @@ def _assemble(
     learning = create_learning_jobs(kernel, tasks)
     embedding = BackgroundEmbedding(memory.embedding, kernel.setup.quiet) if memory.embedding is not None else None
     turns = create_turns(kernel, added, learning, embedding)
-    speech = create_speech(settings, stack)
     queues = SessionQueues(memory.sessions)
     status = Status(
         memory,
@@ -166,8 +164,7 @@ def _assemble(
         MemoryQueries(memory, get_page_address(settings.web_url), added.entry_buttons),
         MemoryCommands(memory, clock, enabled=settings.memory_enabled),
         ReminderCommands(memory.reminders),
-        SettingsCommands(memory, models, kernel.usage.find_price, clock, speaks=speech is not None),
-        *([VoiceCommands(memory.preferences)] if speech is not None else []),
+        SettingsCommands(memory, models, kernel.usage.find_price, clock, added.chat_settings),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage),
         *added.commands,
@@ -198,8 +195,8 @@ def _assemble(
         learning.checker,
         added.servers,
         added.web,
+        added.telegram,
         opened,
         find_importer(opened, memory),
         replication,
-        speech,
     )

@@ -15,10 +15,12 @@ from typing import ClassVar
 
 from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
+from bot.commands.settings import ChatSetting
 from bot.doctor.finding import Check
 from bot.kernel import App, Kernel, Server
 from bot.services import MemoryServices
 from bot.tasks import Job, Periodic
+from bot.telegram.part import Connection, TelegramPart
 from bot.web import WebPart
 from config.errors import ConfigurationError
 from config.settings import Settings
@@ -51,12 +53,14 @@ class Contributions:
         periodic: Work of every channel that stays open, such as the terminal.
         servers: Context managers that are open while the bot runs, such as servers at ports of their own.
         web: Create the routes of the feature at WEB_PORT.
+        telegram: Create the feature's part of the Telegram channel.
         on_turn: Called with each finished turn.
         on_tokens: Called with the tokens of each model call.
         status: Groups for `/status` and its figures.
         files: Readers of further kinds of files that people send.
         pasted: Called with each typed message. Return what to offer for a text that the user pasted instead of stating
             it, so that nothing is learned from it, and None for all others.
+        chat_settings: Lines of `/settings` with the commands that change them.
         entry_buttons: Return further buttons for a memory that `/memory` shows.
         on_forget: Called by `/forget all` with nothing, after the memory itself is empty.
     """
@@ -70,11 +74,13 @@ class Contributions:
     periodic: Sequence[Periodic] = ()
     servers: Sequence[Server] = ()
     web: Sequence[Callable[[App], WebPart]] = ()
+    telegram: Sequence[Callable[[Connection], TelegramPart]] = ()
     on_turn: Sequence[Callable[[Turn], None]] = ()
     on_tokens: Sequence[Callable[[TokenUse], None]] = ()
     status: Sequence[StatusReport] = ()
     files: Sequence[FileReader] = ()
     pasted: Sequence[Callable[[str], Notice | None]] = ()
+    chat_settings: Sequence[ChatSetting] = ()
     entry_buttons: Sequence[EntryButtons] = ()
     on_forget: Sequence[Callable[[], Awaitable[None]]] = ()
 

@@ -16,6 +16,7 @@ from bot.monitoring import Health
 from bot.services import MemoryServices
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks, Job, Periodic
+from bot.telegram.part import Connection, TelegramPart
 from bot.web import InboundRoute, WebPart
 from config.settings import Settings
 from memory.clock import Clock
@@ -26,7 +27,6 @@ from memory.store.database import Database
 from memory.store.effects import Effects
 from memory.transfer.file_importer import FileImporter
 from pipeline.media.files import MediaSources
-from pipeline.media.speech import Speech
 from pipeline.models.routing import ModelChoice
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ class App:
     checker: FactChecker
     servers: Sequence[Callable[[App], contextlib.AbstractAsyncContextManager[None]]]
     web: Sequence[Callable[[App], WebPart]]
+    telegram: Sequence[Callable[[Connection], TelegramPart]]
     features: Sequence[object]  # The features that are on, see bot/feature.py
     importer: FileImporter | None
     replication: Replication | None
-    speech: Speech | None
 
     @property
     def database(self) -> Database:

@@ -1,4 +1,4 @@
-"""Selection of the models for chat, embeddings, images, transcription and speech."""
+"""Selection of the models for chat, embeddings, images and transcription."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from memory.search.vectors import Embedder, EmbedderError
 from memory.store.erasure import PendingErasures
 from pipeline.media.files import MediaSources, Transcriber
 from pipeline.media.reading import FileReader, MediaReader
-from pipeline.media.speech import Speech
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ChatModel, Tier
@@ -277,23 +276,13 @@ def create_media_reader(
 ) -> MediaReader:
     url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
     transcriber = Transcriber(
-        settings.llm_transcription_model, _create_audio_endpoint(settings, url, key), settings.llm_timeout
+        settings.llm_transcription_model, create_audio_endpoint(settings, url, key), settings.llm_timeout
     )
     stack.push_async_callback(transcriber.close)
     return MediaReader(store, sources, transcriber, budget, readers)
 
 
-def create_speech(settings: Settings, stack: contextlib.AsyncExitStack) -> Speech | None:
-    """Create the model that reads answers aloud, or return None if none is configured."""
-    endpoint = _create_audio_endpoint(settings, settings.llm_speech_base_url, settings.llm_speech_api_key)
-    if settings.llm_speech_model is None or endpoint is None:
-        return None
-    speech = Speech(settings.llm_speech_model, settings.llm_speech_voice, endpoint, settings.llm_timeout)
-    stack.push_async_callback(speech.close)
-    return speech
-
-
-def _create_audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:
+def create_audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:
     """Return the endpoint of a speech or transcription model. The key of one address is never sent to another."""
     if key is None and url is None and not settings.has_endpoint:
         return None

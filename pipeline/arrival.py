@@ -202,6 +202,6 @@ class ReplyChannel(Protocol):
     async def deliver(self, text: str) -> None:
         """Send the final reply, after the commit."""
 
-    async def speak(self, answer: str) -> None:
-        """Send the delivered answer as a voice message too, if the user wants that."""
+    async def on_delivered(self, answer: str) -> None:
+        """Called with each delivered answer. The channel may send something in addition, such as a voice message."""
         return

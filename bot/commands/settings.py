@@ -1,4 +1,4 @@
-"""/settings /language /timezone /notices /voice /rich /model: the settings of a chat."""
+"""/settings /language /timezone /notices /model: the settings of a chat."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -18,28 +19,13 @@ from memory.buttons import Button, Keyboard, arrange_in_rows
 from memory.clock import Clock
 from memory.log.sessions import Session
 from memory.reminders.wording import format_day_and_hour
-from memory.runtime.preferences import Notices, PreferenceStore, VoiceReplies
+from memory.runtime.preferences import Notices, Preferences
 from memory.runtime.usage import PriceOf
 from pipeline.models.model import ChatModel
 from pipeline.models.routing import ModelChoice
 
 BUTTONS_PER_ROW = 2
-RICH = {True: N_("formatted by Telegram"), False: N_("as plain text")}
-_PRESENT_RICH = {
-    True: N_(
-        "Tables, headings, quotes and nested lists are **formatted by Telegram**, in one message. Older apps may not"
-        " show them well."
-    ),
-    False: N_("Tables, headings, quotes and nested lists are sent **as plain text**, which every app can show."),
-}
 NOTICES = {Notices.ON: N_("On"), Notices.QUIET: N_("Quiet"), Notices.OFF: N_("Off")}
-
-_PRESENT_VOICE = {
-    VoiceReplies.AUTO: N_("Voice messages: **when you send one**, I answer with one too."),
-    VoiceReplies.ALWAYS: N_("Voice messages: **every answer** is also sent as one."),
-    VoiceReplies.NEVER: N_("Voice messages: I **never** send any."),
-}
-VOICE = {VoiceReplies.AUTO: N_("When I speak"), VoiceReplies.ALWAYS: N_("Always"), VoiceReplies.NEVER: N_("Never")}
 
 DEFAULT = "default"
 
@@ -70,6 +56,21 @@ def all_settings() -> Button:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatSetting:
+    """A line of `/settings`, with a button.
+
+    Attributes:
+        command: The command that shows and changes the setting.
+        label: The label of the button, not translated yet.
+        describe: Returns the present value as a sentence.
+    """
+
+    command: str
+    label: str
+    describe: Callable[[Preferences], str]
+
+
+@dataclass(frozen=True, slots=True)
 class SettingsCommands:
     heading: ClassVar = SETTINGS
 
@@ -77,7 +78,7 @@ class SettingsCommands:
     models: ModelChoice
     price_of: PriceOf
     clock: Clock
-    speaks: bool
+    added: Sequence[ChatSetting]  # Those of features
 
     @command("settings", N_("Show and change the settings of this chat"), access=Access.MANAGERS)
     async def settings(self, call: CommandCall) -> Answer:
@@ -97,14 +98,12 @@ class SettingsCommands:
             speaks = _("Language: **{language}**.", language=language)
         else:
             speaks = _("Language: **{language}**, the same as in your app.", language=language)
-        is_rich = self.services.preferences.get_cached(session.address.owner).rich
         privacy = _("This conversation is private.") if session.private else _("This conversation is saved.")
         return [
             ("language", _("Language"), speaks),
             ("timezone", _("Time zone"), _("Time zone: **{zone}**, where it is {hour}.", zone=zone.key, hour=hour)),
             ("notices", _("Notices"), _("Notices: **{notices}**.", notices=notices)),
-            *([("voice", _("Voice"), _(_PRESENT_VOICE[chosen.voice]))] if self.speaks else []),
-            ("rich", _("Layout"), _("Tables and headings: **{present}**.", present=_(RICH[is_rich]))),
+            *((each.command, _(each.label), each.describe(chosen)) for each in self.added),
             ("model", _("Model"), _("Model: **{model}**.", model=model.name)),
             ("private", _("Start a private conversation"), privacy),
         ]
@@ -129,8 +128,8 @@ class SettingsCommands:
 
     async def _language_buttons(self, chat: str) -> Keyboard:
         current = (await self.services.preferences.get(chat)).language
-        named = [_choice(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
-        auto = _choice(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
+        named = [choice_button(name, f"/language {code}", chosen=code == current) for code, name in LANGUAGES.items()]
+        auto = choice_button(_("Same as my app"), f"/language {AUTO}", chosen=current is None)
         return (*arrange_in_rows(named, LANGUAGES_PER_ROW), (auto,), (all_settings(),))
 
     @command("timezone", N_("Time zone of this chat"), "[CITY]", repeatable=True, access=Access.MANAGERS)
@@ -176,21 +175,10 @@ class SettingsCommands:
         if notices:
             await self.services.preferences.change(call.session.address.owner, notices=Notices(notices))
         present = self.services.notices_of(call.session.id)
-        choice = [_choice(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()]
+        choice = [
+            choice_button(_(name), f"/notices {value}", chosen=value is present) for value, name in NOTICES.items()
+        ]
         return Answer(_(_PRESENT_NOTICES[present]), (tuple(choice), (all_settings(),)))
-
-    @command("rich", N_("Choose how tables and headings look"), "[on|off]", repeatable=True, access=Access.MANAGERS)
-    async def rich(self, call: CommandCall) -> CommandResult:
-        chosen = call.argument.lower()
-        if chosen not in ("", "on", "off"):
-            raise WrongArgument(_("Send /rich on or /rich off."))
-        chat = call.session.address.owner
-        if chosen:
-            await self.services.preferences.change(chat, rich=chosen == "on")
-        present = (await self.services.preferences.get(chat)).rich
-        choices = [(_("By Telegram"), "/rich on", True), (_("As text"), "/rich off", False)]
-        choice = [_choice(label, text, chosen=value is present) for label, text, value in choices]
-        return Answer(_(_PRESENT_RICH[present]), (tuple(choice), (all_settings(),)))
 
     @command(
         "model",
@@ -251,30 +239,6 @@ class SettingsCommands:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class VoiceCommands:
-    heading: ClassVar = SETTINGS
-
-    preferences: PreferenceStore
-
-    @command(
-        "voice",
-        N_("Choose which answers I send as voice messages"),
-        "[auto|always|never]",
-        repeatable=True,
-        access=Access.MANAGERS,
-    )
-    async def voice(self, call: CommandCall) -> CommandResult:
-        chat, value = call.session.address.owner, call.argument.lower()
-        if value and value not in set(VoiceReplies):
-            raise WrongArgument(_("Send /voice auto, /voice always or /voice never."))
-        if value:
-            await self.preferences.change(chat, voice=VoiceReplies(value))
-        present = self.preferences.get_cached(chat).voice
-        choice = [_choice(_(label), f"/voice {name}", chosen=name is present) for name, label in VOICE.items()]
-        return Answer(_(_PRESENT_VOICE[present]), (tuple(choice), (all_settings(),)))
-
-
 def find_language_code(name: str) -> str | None:
     """Return the code of an interface language by its name in any of them, or None."""
     if (code := find_language(name.strip())) is not None:
@@ -301,7 +265,8 @@ def _all_languages() -> str:
     return ", ".join(LANGUAGES.values())
 
 
-def _choice(label: str, text: str, *, chosen: bool) -> Button:
+def choice_button(label: str, text: str, *, chosen: bool) -> Button:
+    """Return a button that chooses a value of a setting."""
     return Button(f"✓ {label}" if chosen else label, text, in_place=True)
 
 

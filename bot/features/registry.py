@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from bot.feature import GROUP, Feature
+from bot.features.guest.feature import GuestFeature
 from bot.features.imports.feature import ImportsFeature
 from bot.features.lightrag.feature import LightRagFeature
 from bot.features.mcp_server.feature import McpServerFeature
@@ -12,11 +13,16 @@ from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.metrics.feature import MetricsFeature
 from bot.features.near_dates.feature import NearDatesFeature
 from bot.features.page.feature import PageFeature
+from bot.features.rich.feature import RichFeature
 from bot.features.skills.feature import SkillsFeature
 from bot.features.tidying.feature import TidyingFeature
+from bot.features.voice.feature import VoiceFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
+    GuestFeature,
+    VoiceFeature,
+    RichFeature,
     ImportsFeature,
     SkillsFeature,
     McpToolsFeature,

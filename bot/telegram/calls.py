@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -48,14 +48,14 @@ from pipeline.media.files import MediaUnreadable
 
 log = structlog.get_logger(__name__)
 
-ALLOWED_UPDATES = [
+UPDATE_KINDS = (
     Update.MESSAGE,
     Update.EDITED_MESSAGE,
     Update.CALLBACK_QUERY,
     Update.MY_CHAT_MEMBER,
-    Update.GUEST_MESSAGE,
     STOPPED,
-]
+)
+"""The types of updates that the channel itself handles."""
 READ_TIMEOUT_SECONDS = 30
 MAX_UPDATES = 100
 
@@ -107,9 +107,11 @@ class PollingBot(ExtBot[int]):
     The library's own poll fails as a whole, so that one unreadable update blocks all later ones, and logs its text.
     """
 
-    async def poll(self, offset: int | None, seconds: int, limit: int = MAX_UPDATES) -> list[RawUpdate]:
-        """Return the updates from `offset` on, after at most `seconds`. Raises TelegramError."""
-        parameters = {"offset": offset, "timeout": seconds, "limit": limit, "allowed_updates": ALLOWED_UPDATES}
+    async def poll(
+        self, offset: int | None, seconds: int, kinds: Sequence[str], limit: int = MAX_UPDATES
+    ) -> list[RawUpdate]:
+        """Return the updates of these kinds from `offset` on, after at most `seconds`. Raises TelegramError."""
+        parameters = {"offset": offset, "timeout": seconds, "limit": limit, "allowed_updates": kinds}
         with parsing_answer():
             result = await self._post("getUpdates", parameters, read_timeout=seconds + READ_TIMEOUT_SECONDS)
         if not isinstance(result, list):

@@ -19,9 +19,9 @@ from bot.telegram.access import AccessControl
 from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, send_part
 from bot.telegram.features import ServerFeatures, is_ephemeral
 from bot.telegram.outbox import OutboxSender
+from bot.telegram.part import AnswerAttachment
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, Part, render, split_reply, with_caption
-from bot.telegram.speech import VoiceSender
 from config.texts import N_, _, use_language
 from memory.buttons import Keyboard
 from memory.errors import StoreError
@@ -51,11 +51,11 @@ class TelegramChannel:
         outbox: OutboxSender,
         access: AccessControl,
         features: ServerFeatures,
-        voice: VoiceSender,
+        attachments: Sequence[AnswerAttachment],
         tasks: BackgroundTasks,
     ) -> None:
         self._bot = bot
-        self._voice = voice
+        self._attachments = attachments
         self._tasks = tasks
         self._access = access
         self.features = features
@@ -136,9 +136,23 @@ class TelegramChannel:
         """Remove the reaction. From now on typing shows progress."""
         self._reactions.hide_waiting(arrival)
 
-    def speak(self, arrivals: list[Arrival], answer: str) -> None:
-        if self._voice.is_wanted(arrivals):
-            self._tasks.start(self._voice.send(arrivals[-1], answer), "speech")
+    def attach(self, arrivals: list[Arrival], answer: str) -> None:
+        """Send the attachments of a delivered answer, in the background."""
+        for attachment in self._attachments:
+            self._tasks.start(self._attach(attachment, arrivals, answer), "attachment")
+
+    async def _attach(self, attachment: AnswerAttachment, arrivals: list[Arrival], answer: str) -> None:
+        document = await attachment.create(arrivals, answer)
+        if document is None:
+            return
+        arrival = arrivals[-1]
+        session_id = arrival.address.session_id
+        try:
+            await self.mailbox.outbox.answer(session_id, Reply("", reply_to=arrival.reply_to, document=document))
+        except StoreError as error:
+            log.warning("attachment_not_kept", reason=error.loggable)
+        else:
+            self.outbox.kick(session_id)
 
     async def count_attempt(self, arrivals: list[Arrival]) -> None:
         # A full disk must not keep the message from being answered
@@ -277,5 +291,5 @@ class _TelegramReply(ReplyChannel):
         self._channel.mailbox.inbox.finish_in_memory(collect_inbox_ids(self._arrivals))
         self._channel.outbox.kick(self._arrivals[-1].address.session_id)
 
-    async def speak(self, answer: str) -> None:
-        self._channel.speak(self._arrivals, answer)
+    async def on_delivered(self, answer: str) -> None:
+        self._channel.attach(self._arrivals, answer)

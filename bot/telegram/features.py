@@ -21,11 +21,10 @@ _EPHEMERAL_PREFIX = "alone"
 
 
 class Feature(StrEnum):
-    """Features that older servers lack: ephemeral messages came with Bot API 10.3, rich messages with 10.1."""
+    """Features that older servers lack: ephemeral messages came with Bot API 10.3."""
 
     DRAFTS = "drafts"
     EPHEMERAL = "ephemeral"
-    RICH = "rich"
 
 
 class ServerFeatures:
@@ -35,16 +34,20 @@ class ServerFeatures:
         self._published = published
         self._bot_id = bot_id
         self._clock = clock
-        self._known: dict[Feature, bool] = {}
+        self._known: dict[str, bool] = {}
         self._doubted: set[Feature] = set()
         self._refusing_chats: set[int] = set()
 
     async def start(self) -> None:
         for feature in Feature:
-            if await self._published.is_shown(self._make_key(feature), True):
-                self._known[feature] = True
-            elif await self._published.is_shown(self._make_key(feature), self._get_week()):
-                self._known[feature] = False
+            await self._load(feature)
+
+    async def _load(self, feature: str) -> None:
+        """Load the stored result of a trial, if there is one."""
+        if await self._published.is_shown(self._make_key(feature), True):
+            self._known[feature] = True
+        elif await self._published.is_shown(self._make_key(feature), self._get_week()):
+            self._known[feature] = False
 
     def supports(self, feature: Feature) -> bool | None:
         """Return whether the server supports a feature, or None if it wasn't tried."""
@@ -53,7 +56,7 @@ class ServerFeatures:
     def can_use(self, feature: Feature) -> bool:
         return self._known.get(feature) is not False and feature not in self._doubted
 
-    async def record(self, feature: Feature, *, supported: bool) -> None:
+    async def record(self, feature: str, *, supported: bool) -> None:
         """Store the result of a trial. If the database can't be written, the result is known for this run only."""
         if self._known.get(feature) is supported:
             return
@@ -61,9 +64,15 @@ class ServerFeatures:
         self._doubted.discard(feature)
         await self._store(self._make_key(feature), supported or self._get_week())
 
-    async def has_method(self, bot: Bot, feature: Feature, method: str) -> bool:
-        """Return True if the server has a method. If that is unknown, find out by a call without a chat."""
-        if self._known.get(feature) is None:
+    async def has_method(self, bot: Bot, feature: str, method: str) -> bool:
+        """Return True if the server has a method. If that is unknown, find out by a call without a chat.
+
+        Args:
+            feature: the name under which the result is stored.
+        """
+        if feature not in self._known:
+            await self._load(feature)
+        if feature not in self._known:
             try:
                 await bot.do_api_request(method)
             except EndPointNotFound:
@@ -74,7 +83,7 @@ class ServerFeatures:
                 return False
         return self._known.get(feature) is True
 
-    async def record_missing(self, bot: Bot, feature: Feature) -> None:
+    async def record_missing(self, bot: Bot, feature: str) -> None:
         """Record a missing method, unless `getMe` fails too: a proxy or a starting server answers 404 to everything."""
         with contextlib.suppress(TelegramError):
             await bot.get_me()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -24,15 +25,14 @@ from bot.telegram.calls import (
     to_send_failure,
 )
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
+from bot.telegram.part import AnswerFormat
 from bot.telegram.rendering import Chunk, Part, split_reply, with_caption
-from bot.telegram.rich import SEND, RichMessage, convert_to_rich, send_rich
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.mail.mailbox import Mailbox
 from memory.mail.outbox import OutboxItem
-from memory.runtime.preferences import PreferenceStore
 from memory.turnstile import Turnstile
 
 if TYPE_CHECKING:
@@ -68,16 +68,15 @@ class OutboxSender:
         mailbox: Mailbox,
         languages: Languages,
         features: ServerFeatures,
-        preferences: PreferenceStore,
         replication: Replication | None = None,
     ) -> None:
         self._bot = bot
         self._features = features
-        self._preferences = preferences
         self._replication = replication
         self.mailbox = mailbox
         self._languages = languages
         self._follow: Follow | None = None
+        self._formats: Sequence[AnswerFormat] = ()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._dirty: set[str] = set()
         self._sending: dict[str, int] = {}
@@ -90,9 +89,15 @@ class OutboxSender:
         # half a minute
         self._turnstile = Turnstile(MAX_CONCURRENT_REPLIES)
 
-    async def start(self, follow: Follow) -> None:
-        """Send replies that an earlier run left. `follow` moves a group to its new id."""
+    async def start(self, follow: Follow, formats: Sequence[AnswerFormat]) -> None:
+        """Send replies that an earlier run left.
+
+        Args:
+            follow: moves a group to its new id.
+            formats: formats to try before text, in this order.
+        """
         self._follow = follow
+        self._formats = formats
         for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.outbox.list_unsent()):
             self.kick(session_id)
 
@@ -153,7 +158,7 @@ class OutboxSender:
         """Send a reply or give it up. Return False if its group has a new id, under which it now waits."""
         address = Address.parse(item.session_id)
         sent = self._confirmed.setdefault(item.id, list(item.message_ids))
-        if not sent and await self._send_rich(item, address, sent, backoff):
+        if not sent and await self._send_formatted(item, address, sent, backoff):
             await self.mailbox.outbox.settle(item, tuple(sent))
             del self._confirmed[item.id]
             return True
@@ -167,7 +172,8 @@ class OutboxSender:
                 self._stopped.discard(item.id)
                 break
             try:
-                sent.append(await self._send_until_confirmed(item, address, parts, number, backoff))
+                send = partial(self._send_part, item, address, parts, number)
+                sent.append(await self._send_until_confirmed(item, send, number, backoff))
             except SendFailed as failure:
                 present = failure.moved_to
                 if (
@@ -187,30 +193,38 @@ class OutboxSender:
         del self._confirmed[item.id]
         return True
 
-    async def _send_rich(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
-        """Send a reply as a rich message if its chat wants that. Return False if it has to be sent as plain text."""
-        if not (await self._preferences.get(address.owner)).rich:
-            return False
+    async def _send_formatted(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
+        """Send a reply in another format if there is one for it. Return False if it has to be sent as text."""
         if item.has_document or item.receiver is not None or item.asks is not None:
             return False
-        rich = await asyncio.to_thread(convert_to_rich, item.text)
-        if rich is None or not await self._features.has_method(self._bot, Feature.RICH, SEND):
-            return False
-        try:
-            sent.append(await self._send_until_confirmed(item, address, [rich], 0, backoff))
-        except SendFailed as failure:
-            log.info("rich_message_refused", outbox=item.id, reason=failure.reason)
-            return False  # The plain message will meet the same failure
-        return True
+        for answer_format in self._formats:
+            if (answer := await answer_format.convert(address, item.text)) is None:
+                continue
+            send = partial(
+                answer.send,
+                self._bot,
+                address,
+                item.reply_to,
+                build_markup(item.keyboard),
+                preview_id=item.preview_id,
+                silent=item.silent,
+            )
+            try:
+                sent.append(await self._send_until_confirmed(item, send, 0, backoff))
+            except SendFailed as failure:
+                log.info("format_refused", outbox=item.id, reason=failure.reason)
+                return False  # The text will meet the same failure
+            return True
+        return False
 
     async def _split_into_parts(self, item: OutboxItem) -> list[Part]:
         document = await self.mailbox.outbox.read_document(item) if item.has_document else None
         return await split_reply(item.text) if document is None else await with_caption(item.text, document)
 
     async def _send_until_confirmed(
-        self, item: OutboxItem, address: Address, parts: Sequence[Part | RichMessage], number: int, backoff: Backoff
+        self, item: OutboxItem, send: Callable[[], Awaitable[str]], number: int, backoff: Backoff
     ) -> str:
-        """Send a part until it is confirmed, with growing pauses. Raises SendFailed if that is impossible.
+        """Call `send` until the part is confirmed, with growing pauses. Raises SendFailed if that is impossible.
 
         After an unreadable answer it is sent only once more, since it has probably arrived.
         """
@@ -218,7 +232,7 @@ class OutboxSender:
         while True:
             try:
                 async with self._turnstile.pass_through(item.session_id):
-                    message_id = await self._send_part(item, address, parts, number)
+                    message_id = await send()
             except SendFailed as failure:
                 if failure.trouble is Trouble.NEVER:
                     raise
@@ -244,15 +258,10 @@ class OutboxSender:
             else:
                 return
 
-    async def _send_part(
-        self, item: OutboxItem, address: Address, parts: Sequence[Part | RichMessage], number: int
-    ) -> str:
+    async def _send_part(self, item: OutboxItem, address: Address, parts: Sequence[Part], number: int) -> str:
         part = parts[number]
         is_last = number + 1 == len(parts)
         markup = build_markup(item.keyboard) if is_last else None
-        if isinstance(part, RichMessage):
-            reply_to, preview = item.reply_to, item.preview_id
-            return await send_rich(self._bot, address, part, reply_to, markup, preview_id=preview, silent=item.silent)
         if number == 0 and item.preview_id and isinstance(part, Chunk):
             if markup is None and self.shown.pop(item.session_id, None) == (item.preview_id, part):
                 return item.preview_id

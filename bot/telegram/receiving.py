@@ -19,7 +19,7 @@ from bot.telegram.access import AccessControl
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.features import is_ephemeral
-from bot.telegram.guest import GuestMode
+from bot.telegram.part import UpdateHandler
 from bot.telegram.updates import MAX_INTEGER, IncomingMessage, RawUpdate, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
 from memory.clock import Clock
@@ -112,6 +112,7 @@ class Receiver:
 
     Args:
         arrived: set when the inbox has new items.
+        handlers: handle certain updates instead of the inbox.
         replication: if available, stored updates are replicated before Telegram gets its confirmation.
     """
 
@@ -123,7 +124,7 @@ class Receiver:
     albums: Albums
     parser: UpdateParser
     callbacks: CallbackHandler
-    guests: GuestMode
+    handlers: Sequence[UpdateHandler]
     replication: Replication | None = None
     arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -156,9 +157,7 @@ class Receiver:
         self, update: RawUpdate, read: Update, parsed: IncomingMessage | None
     ) -> ReceivedUpdate | None:
         """Return what to store of an update. Other updates are handled here."""
-        if read.guest_message is not None:
-            if parsed is not None:
-                self.guests.take(parsed)
+        if any(handler.handle(read, self.parser) for handler in self.handlers):
             return None
         message = parsed or self._read_album_message(read)
         message = self.access.migrations.redirect(message) if message is not None else None

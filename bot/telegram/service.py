@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,16 +20,15 @@ from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, ChatMigrations
 from bot.telegram.callbacks import CallbackHandler
-from bot.telegram.calls import BotApiRequest, PollingBot, TelegramFiles, parsing_answer
+from bot.telegram.calls import UPDATE_KINDS, BotApiRequest, PollingBot, TelegramFiles, parsing_answer
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.features import ServerFeatures
-from bot.telegram.guest import GuestMode
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
+from bot.telegram.part import Connection
 from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.sources import Contact, Poller, TokenWatch, Webhook
-from bot.telegram.speech import VoiceSender
 from bot.telegram.updates import UpdateParser
 from bot.web import get_page_address
 from config.errors import ConfigurationError
@@ -129,7 +128,7 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         features = ServerFeatures(published, me.id, app.clock)
         await features.start()
-        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences, app.replication)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.replication)
         access_list = AccessList(app.database, CHANNEL, app.clock)
         family = {
             *await access_list.list_owner_ids(),
@@ -148,14 +147,15 @@ async def run_telegram(app: App) -> None:
             tasks,
             asks_for_role=app.memory.sharing.enabled,
         )
-        voice = VoiceSender(app.speech, app.memory.preferences, outbox)
-        channel = TelegramChannel(bot, mailbox, outbox, access, features, voice, tasks)
+        connection = Connection(app, bot, access, features, tasks)
+        parts = [create(connection) for create in app.telegram]
+        handlers = [handler for part in parts for handler in part.handlers]
+        attachments = [attachment for part in parts for attachment in part.attachments]
+        channel = TelegramChannel(bot, mailbox, outbox, access, features, attachments, tasks)
         albums, callbacks = Albums(app.clock), CallbackHandler(bot, mailbox, access, app.runner, tasks)
         parser = UpdateParser(me, channel, app.runner.commands, albums)
-        private, remembers = app.database.private, app.settings.guest_memory
-        guests = GuestMode(bot, access, app.runner, private, tasks, remembers=remembers)
         receiver = Receiver(
-            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, guests, app.replication
+            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, app.replication
         )
         speakers = Speakers(app.database)
         inbox = InboxWorker(
@@ -182,7 +182,7 @@ async def run_telegram(app: App) -> None:
         # In the background: nothing has to wait for the menu
         tasks.start(menu.publish(), "menu")
         await migrations.start()
-        await outbox.start(access.follow)
+        await outbox.start(access.follow, [answer_format for part in parts for answer_format in part.formats])
         await channel.start()
         await inbox.start()
         app.start_background_work()
@@ -196,7 +196,8 @@ async def run_telegram(app: App) -> None:
         start_reminders(tell, app.jobs.periodic, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
-            await _create_source(app, bot, receiver, contact).run()
+            kinds = [*UPDATE_KINDS, *(kind for handler in handlers for kind in handler.kinds)]
+            await _create_source(app, bot, receiver, contact, kinds).run()
         finally:
             await tasks.close()  # No more updates, notices to strangers, reminders or previews
             await inbox.close()
@@ -222,11 +223,13 @@ async def _wait_until_token_works(bot: PollingBot, contact: Contact, token: Toke
         await token.store()
 
 
-def _create_source(app: App, bot: PollingBot, receiver: Receiver, contact: Contact) -> Poller | Webhook:
+def _create_source(
+    app: App, bot: PollingBot, receiver: Receiver, contact: Contact, kinds: Sequence[str]
+) -> Poller | Webhook:
     url, secret = app.settings.telegram_webhook_url, app.settings.telegram_webhook_secret
     if url is None or secret is None:
-        return Poller(bot, receiver.receive, contact)
-    return Webhook(bot, receiver.receive, contact, app.inbound_routes, str(url), secret.get_secret_value())
+        return Poller(bot, receiver.receive, contact, kinds)
+    return Webhook(bot, receiver.receive, contact, kinds, app.inbound_routes, str(url), secret.get_secret_value())
 
 
 async def _warn_if_nobody_may_enter(app: App, access_list: AccessList) -> None:

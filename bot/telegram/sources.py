@@ -20,7 +20,6 @@ from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, Teleg
 
 from bot.monitoring import Heartbeat
 from bot.telegram.calls import (
-    ALLOWED_UPDATES,
     MAX_UPDATES,
     PollingBot,
     Unreadable,
@@ -191,11 +190,15 @@ class Poller:
 
     Each poll confirms the updates of the one before. `receive` returns after they are on disk, so Telegram sends an
     update again if a crash loses it.
+
+    Args:
+        kinds: the types of updates to request.
     """
 
     bot: PollingBot
     receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
     contact: Contact
+    kinds: Sequence[str]
     _offset: int | None = field(default=None, init=False)
     _one_by_one: bool = field(default=False, init=False)
 
@@ -221,7 +224,7 @@ class Poller:
         patience = POLL_SECONDS if self.contact.pulse.trouble is None else 0
         self.contact.pulse.report_step(within=patience + MAX_REQUEST_SECONDS + SLACK_SECONDS)
         try:
-            updates = await self.bot.poll(self._offset, patience, 1 if self._one_by_one else MAX_UPDATES)
+            updates = await self.bot.poll(self._offset, patience, self.kinds, 1 if self._one_by_one else MAX_UPDATES)
         except Unreadable as error:
             if error.update is None:
                 raise
@@ -247,6 +250,7 @@ class Webhook:
     `receive` returns after an update is on disk, so Telegram sends an update again if a crash loses it.
 
     Args:
+        kinds: the types of updates to request.
         url: the public address.
         secret: the token that Telegram sends in a header.
     """
@@ -254,6 +258,7 @@ class Webhook:
     bot: Bot
     receive: Callable[[Sequence[RawUpdate]], Awaitable[None]]
     contact: Contact
+    kinds: Sequence[str]
     inbound_routes: dict[str, InboundRoute]
     url: str
     secret: str
@@ -303,7 +308,7 @@ class Webhook:
         return None
 
     async def _set(self) -> None:
-        await self.bot.set_webhook(self.url, secret_token=self.secret, allowed_updates=ALLOWED_UPDATES)
+        await self.bot.set_webhook(self.url, secret_token=self.secret, allowed_updates=self.kinds)
         log.info("webhook_set", host=urlsplit(self.url).hostname)
 
     def _admits(self, headers: Mapping[str, str]) -> bool:

@@ -284,7 +284,7 @@ def _split_words(text: str) -> list[str]:
     return [word.strip("*_~|`.,:;!?()").lower() for word in text.split()]
 
 
-def _remove_mention(text: str, me: User) -> str:
+def remove_mention(text: str, me: User) -> str:
     at = text.lower().find(f"@{me.username}".lower())
     if at < 0:
         return text
@@ -319,8 +319,7 @@ class UpdateParser:
         """Return the message in an update. Return None for other kinds of update and for messages to others.
 
         In a group a message is for the bot if it mentions the bot, replies to it, is a command, or belongs to an album
-        with such a message. Automatic forwards from a linked channel and service messages never are. A guest message
-        always is, and gets the id of its query.
+        with such a message. Automatic forwards from a linked channel and service messages never are.
 
         Args:
             kept: whether to treat the update as addressed to the bot.
@@ -329,8 +328,7 @@ class UpdateParser:
             return _parse_press(update.callback_query, self._channel)
         if isinstance(stopped := update.api_kwargs.get(STOPPED), dict):
             return _parse_stop(stopped, self._channel)
-        guest = update.guest_message
-        message = update.message or update.edited_message or guest
+        message = update.message or update.edited_message
         if message is None or message.from_user is None or message.is_automatic_forward:
             return None
         # Messages in the name of a chat come from one of Telegram's own bots
@@ -344,7 +342,7 @@ class UpdateParser:
         text, provenance = content.text, _get_provenance(message)
         if content.has_words_of_others and provenance is Provenance.TYPED:
             provenance = Provenance.FILE
-        if guest is None and not private and not kept and message.media_group_id not in self._albums:
+        if not private and not kept and message.media_group_id not in self._albums:
             is_command = _is_our_command(text, self._me, self._commands)
             is_addressed = (
                 _is_addressed(message, self._me)
@@ -357,14 +355,14 @@ class UpdateParser:
         key = make_message_key(message)
         arrival = Arrival(
             address=Address(CHANNEL, str(message.chat.id), str(topic) if topic else None),
-            text=text if private and guest is None else _remove_mention(text, self._me),
+            text=text if private else remove_mention(text, self._me),
             provenance=provenance,
             received_at=message.date,
             channel=self._channel,
-            speaker=None if private or guest is not None else clean_name(message.from_user.full_name),
+            speaker=None if private else clean_name(message.from_user.full_name),
             speaker_id=str(message.from_user.id),
             sender=clean_name(message.from_user.full_name),
-            message_id=message.guest_query_id if guest is not None else key,
+            message_id=key,
             alone=is_ephemeral(key),
             quoted=_parse_quote(message, self._me),
             files=(*_get_quoted_files(message, self._me), *content.files),

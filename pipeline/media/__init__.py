@@ -1,1 +1,1 @@
-"""Media: fetching files, reading documents, and recognising and producing speech."""
+"""Media: fetching files, reading documents, and recognising speech."""

@@ -80,7 +80,7 @@ class ReplyDelivery:
             # The reply is in the log and in the outbox, so the outcome of the turn doesn't change.
             log.exception("delivery_failed")
         if turn.outcome is Outcome.ANSWERED and turn.produced:
-            await turn.channel.speak(turn.produced[-1].content)
+            await turn.channel.on_delivered(turn.produced[-1].content)
 
 
 def _settle_task(turn: Turn) -> TaskResult | None:

@@ -69,7 +69,7 @@ async def send_refused_reply(app: App, error_code: int, description: str) -> Non
         async with ExtBot(BotApiServer.TOKEN, base_url=f"{telegram.url}/bot") as bot:
             mailbox = Mailbox(app.database, "telegram", app.clock)
             features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
-            outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages, features)
             await mailbox.outbox.answer("telegram:1001", Reply("hello"))
             outbox.kick("telegram:1001")
             await outbox.close()
@@ -83,7 +83,7 @@ async def test_complete_preview_is_not_edited_again(app: App) -> None:
             preview = str((await bot.send_message(1001, "hello")).message_id)
             mailbox = Mailbox(app.database, "telegram", app.clock)
             features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
-            outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.memory.preferences)
+            outbox = OutboxSender(bot, mailbox, app.runner.languages, features)
             for text in ("hello", "hello again"):
                 outbox.shown["telegram:1001"] = preview, Chunk("hello")
                 await mailbox.outbox.answer("telegram:1001", Reply(text, replaces=preview))

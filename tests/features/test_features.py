@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,15 @@ import pytest
 from bot.app import open_app
 from bot.feature import Contributions, Feature
 from bot.features.registry import FEATURES, installed_features
-from bot.kernel import Kernel
+from bot.kernel import App, Kernel
 from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, list_texts, serving, wait_for_text
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
 METADATA = "Metadata-Version: 2.1\nName: mneme-moon\nVersion: 1.0\n"
@@ -102,3 +106,24 @@ async def test_kernel_without_features_answers_and_remembers(
         await person.says("Where is the spare key?")
         assert "spare key is at Ann's" in model.requests[-1].prompt
         assert "spare key is at Ann's" in await person.says("/recall spare key")
+
+
+async def test_telegram_without_features_answers_in_text(
+    tmp_path: Path, clock: FakeClock, model: ModelServer, telegram: BotApiServer
+) -> None:
+    @contextlib.asynccontextmanager
+    async def start(window: int | None = None, **settings: object) -> AsyncIterator[App]:
+        values = {"mneme_data_dir": tmp_path, "openai_base_url": model.url, "llm_model": "scripted"} | settings
+        async with open_app(Settings.model_validate(values), clock, features=()) as app:
+            yield app
+
+    model.script(Says("# Tea\n\nIt is warm."))
+    async with serving(start, telegram)():
+        telegram.user_calls_guest("@mneme_test_bot hello", chat_id=GROUP, user_id=ANN)
+        telegram.user_says("Which tea?", chat_id=ANN)
+        await wait_for_text(telegram, "It is warm.")
+        telegram.user_says("/help", chat_id=ANN)
+        await wait_for_text(telegram, "/settings")
+    assert not {"/rich", "/voice"} & {word for text in list_texts(telegram) for word in text.split()}
+    assert len(model.requests) == 1
+    assert telegram.list_calls("answerGuestQuery") == []

@@ -15,8 +15,11 @@ from bot.telegram.service import run_telegram
 from tests.conftest import OpenApp
 from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_chats import BotMessage
+from tests.support.servers.telegram_files import SentFile
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
+HEARS = {"llm_transcription_model": "whisper-1"}
+"""The setting of a bot that understands recordings."""
 
 Serve = Callable[..., AbstractAsyncContextManager[App]]
 """Runs the bot for as long as the context is open; keyword arguments are settings, menu: whether it is shown."""
@@ -103,3 +106,12 @@ def list_texts(telegram: BotApiServer, chat_id: int = ANN) -> list[str]:
 async def wait_for_text(telegram: BotApiServer, text: str, chat_id: int = ANN) -> None:
     """Wait for a message of the bot that contains the text."""
     await telegram.wait_for(lambda: any(text in message for message in list_texts(telegram, chat_id)))
+
+
+async def send_recording(telegram: BotApiServer, app: App, sends: SentFile, *, forwarded: bool = False) -> str:
+    """Send a recording and return the bot's answer."""
+    before = len(telegram.list_sent(ANN))
+    telegram.user_says(chat_id=ANN, sends=sends, forwarded=forwarded)
+    await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) > before)
+    await app.runner.wait_until_idle(f"telegram:{ANN}")
+    return list_texts(telegram)[-1]

@@ -5,18 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 
-import structlog
-
-from bot.telegram.outbox import OutboxSender
+from bot.features.voice.speech import Speech
 from bot.telegram.rendering import render
-from memory.errors import StoreError
-from memory.mail.outbox import Reply
 from memory.messages import Document
 from memory.runtime.preferences import PreferenceStore, VoiceReplies
 from pipeline.arrival import Arrival
-from pipeline.media.speech import Speech
-
-log = structlog.get_logger(__name__)
 
 MAX_CHARS = 4_000
 """Characters of an answer that are read aloud. That takes some minutes, and OpenAI accepts 4,096."""
@@ -24,38 +17,28 @@ _ADDRESS = re.compile(r"https?://(?:www\.)?([^/\s?#]+)\S*")
 _ENDS = re.compile(r"[.!?…。！？]+[\"'”’»)]*(?=\s)|[。！？]|\n")
 
 
-class VoiceSender:
-    """Speaks answers in chats that want it, if a speech model is available."""
+class SpokenAnswers:
+    """Speaks answers in chats that want it."""
 
-    def __init__(self, speech: Speech | None, preferences: PreferenceStore, outbox: OutboxSender) -> None:
+    def __init__(self, speech: Speech, preferences: PreferenceStore) -> None:
         self._speech = speech
         self._preferences = preferences
-        self._outbox = outbox
 
-    def is_wanted(self, arrivals: list[Arrival]) -> bool:
+    async def create(self, arrivals: list[Arrival], answer: str) -> Document | None:
+        """Return the answer as a voice message. Return None if it isn't wanted or the speech model fails."""
+        if not self._is_wanted(arrivals):
+            return None
+        text = await asyncio.to_thread(extract_spoken_text, answer)
+        audio = await self._speech.speak(text) if text else None
+        return Document("answer.ogg", audio, is_voice=True) if audio is not None else None
+
+    def _is_wanted(self, arrivals: list[Arrival]) -> bool:
         chosen = self._preferences.get_cached(arrivals[-1].address.owner).voice
-        if self._speech is None or chosen is VoiceReplies.NEVER or arrivals[-1].alone:
+        if chosen is VoiceReplies.NEVER or arrivals[-1].alone:
             return False
         files = [file for arrival in arrivals for file in arrival.files]
         has_spoken = any(file.kind.is_own_voice and not file.quoted for file in files)
         return chosen is VoiceReplies.ALWAYS or has_spoken
-
-    async def send(self, arrival: Arrival, answer: str) -> None:
-        """Speak an answer and give it to the outbox. Failures are ignored, since the text is sent anyway."""
-        text = await asyncio.to_thread(extract_spoken_text, answer)
-        if self._speech is None or not text:
-            return
-        audio = await self._speech.speak(text)
-        if audio is None:
-            return
-        session_id = arrival.address.session_id
-        try:
-            spoken = Reply("", reply_to=arrival.reply_to, document=Document("answer.ogg", audio, is_voice=True))
-            await self._outbox.mailbox.outbox.answer(session_id, spoken)
-        except StoreError as error:
-            log.warning("voice_message_not_kept", reason=error.loggable)
-        else:
-            self._outbox.kick(session_id)
 
 
 def extract_spoken_text(markdown: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,10 +11,13 @@ from telegram import Bot, Message
 from telegram.error import TelegramError
 
 from bot.telegram.calls import Markup, build_message_parameters, get_chat_id, parsing_answer, to_send_failure
+from bot.telegram.features import ServerFeatures
 from bot.telegram.rendering import OPTIONS, Event, convert_formulas, escape_invisible, find_code_spans
 from memory.log.sessions import Address
+from memory.runtime.preferences import PreferenceStore
 
-SEND = "sendRichMessage"
+_SEND = "sendRichMessage"
+_FEATURE = "rich"
 MAX_CHARS = 32_768
 """Maximum number of characters of a rich message. The limits below are the Bot API's as well."""
 MAX_BLOCKS = 500
@@ -26,6 +30,42 @@ _PICTURE = b"!["
 @dataclass(frozen=True, slots=True)
 class RichMessage:
     markdown: str
+
+    async def send(
+        self, bot: Bot, address: Address, reply_to: str | None, markup: Markup, *, preview_id: str | None, silent: bool
+    ) -> str:
+        content: dict[str, Any] = {"rich_message": {"markdown": self.markdown}}
+        try:
+            with parsing_answer():
+                if preview_id is not None:
+                    # The library's method always sends a text
+                    only_rich = {"text": None, "entities": None, "link_preview_options": None, "reply_markup": markup}
+                    await bot.edit_message_text(
+                        "", get_chat_id(address), int(preview_id), api_kwargs=only_rich | content
+                    )
+                    return preview_id
+                parameters = build_message_parameters(address, reply_to, markup, silent=silent)
+                message: Message = await bot.do_api_request(_SEND, api_kwargs=parameters | content, return_type=Message)
+                return str(message.message_id)
+        except TelegramError as error:
+            raise to_send_failure(error) from error
+
+
+class RichFormat:
+    """Sends answers as rich messages in chats that want it, if the server supports them."""
+
+    def __init__(self, bot: Bot, server: ServerFeatures, preferences: PreferenceStore) -> None:
+        self._bot = bot
+        self._server = server
+        self._preferences = preferences
+
+    async def convert(self, address: Address, markdown: str) -> RichMessage | None:
+        if not (await self._preferences.get(address.owner)).rich:
+            return None
+        rich = await asyncio.to_thread(convert_to_rich, markdown)
+        if rich is None or not await self._server.has_method(self._bot, _FEATURE, _SEND):
+            return None
+        return rich
 
 
 def convert_to_rich(markdown: str) -> RichMessage | None:
@@ -78,29 +118,3 @@ def _escape_pictures(source: bytes, code: list[tuple[int, int]]) -> bytes:
             start = at
         at = source.find(_PICTURE, at + 1)
     return b"".join([*parts, source[start:]])
-
-
-async def send_rich(
-    bot: Bot,
-    address: Address,
-    rich: RichMessage,
-    reply_to: str | None,
-    markup: Markup,
-    *,
-    preview_id: str | None = None,
-    silent: bool = False,
-) -> str:
-    """Send a rich message, or edit the message `preview_id`. Return the message's id. Raises SendFailed."""
-    content: dict[str, Any] = {"rich_message": {"markdown": rich.markdown}}
-    try:
-        with parsing_answer():
-            if preview_id is not None:
-                # The library's method always sends a text
-                only_rich = {"text": None, "entities": None, "link_preview_options": None, "reply_markup": markup}
-                await bot.edit_message_text("", get_chat_id(address), int(preview_id), api_kwargs=only_rich | content)
-                return preview_id
-            parameters = build_message_parameters(address, reply_to, markup, silent=silent)
-            message: Message = await bot.do_api_request(SEND, api_kwargs=parameters | content, return_type=Message)
-            return str(message.message_id)
-    except TelegramError as error:
-        raise to_send_failure(error) from error

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from bot.telegram.rich import MAX_CHARS, RichMessage, convert_to_rich
+from bot.features.rich.messages import MAX_CHARS, RichMessage, convert_to_rich
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds, Says
 from tests.support.servers.telegram import BotApiServer

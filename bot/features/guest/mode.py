@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import structlog
-from telegram import Bot, InlineQueryResultArticle, InputTextMessageContent, LinkPreviewOptions
+from telegram import Bot, InlineQueryResultArticle, InputTextMessageContent, LinkPreviewOptions, Update
 
 from bot.commands.command import parse_command
 from bot.sessions import SessionRunner
@@ -14,7 +15,7 @@ from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl
 from bot.telegram.calls import SendFailed, Trouble, call_with_entities
 from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, render
-from bot.telegram.updates import IncomingMessage
+from bot.telegram.updates import IncomingMessage, UpdateParser, remove_mention
 from config.texts import N_, _, use_language
 from config.waiting import Backoff
 from memory.buttons import Keyboard
@@ -52,6 +53,7 @@ class GuestMode:
         *,
         remembers: bool,
     ) -> None:
+        self._bot = bot
         self._channel = _GuestChannel(bot)
         self._access = access
         self._runner = runner
@@ -60,12 +62,25 @@ class GuestMode:
         self._remembers = remembers
         self._one_at_a_time = asyncio.Lock()
 
-    def take(self, message: IncomingMessage) -> None:
-        """Handle a mention in the background. Its message_id is the query that the answer has to name."""
-        self._tasks.start(self._take(message), "guest")
+    @property
+    def kinds(self) -> Sequence[str]:
+        return (Update.GUEST_MESSAGE,)
 
-    async def _take(self, message: IncomingMessage) -> None:
-        arrival = message.arrival
+    def handle(self, update: Update, parser: UpdateParser) -> bool:
+        mention = update.guest_message
+        if mention is None:
+            return False
+        message = parser.parse(Update(update.update_id, message=mention), kept=True)
+        if message is not None:
+            self._tasks.start(self._answer(message, mention.guest_query_id), "guest")
+        return True
+
+    async def _answer(self, message: IncomingMessage, query: str | None) -> None:
+        """Answer a mention. The answer has to name its query, which replaces the id of the message."""
+        text = message.arrival.text
+        # Private chats are those of two users
+        text = remove_mention(text, self._bot.bot) if message.private else text
+        arrival = replace(message.arrival, text=text, speaker=None, message_id=query)
         is_typed = arrival.provenance is Provenance.TYPED and not message.anonymous
         if not is_typed or not await self._access.is_owner(message.user_id):
             log.info("guest_query_ignored", user=message.user_id)

@@ -71,6 +71,16 @@ async def test_guest_query_of_the_owner_is_answered_and_not_stored(
     assert len(telegram.list_calls("answerGuestQuery")) == 2
 
 
+async def test_guest_query_in_a_chat_of_two_people_is_answered(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    async with serve():
+        query = telegram.user_calls_guest("@mneme_test_bot is it raining?", chat_id=STRANGER, user_id=ANN)
+        await telegram.wait_for(lambda: telegram.guest_answers)
+        assert telegram.guest_answers[query].startswith("You said: is it raining?")
+        assert "guest_message" in telegram.list_calls("getUpdates")[-1].params["allowed_updates"]
+
+
 async def test_guest_query_of_others_or_with_a_command_is_refused(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

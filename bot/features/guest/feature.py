@@ -1,0 +1,27 @@
+"""The feature guest mode."""
+
+from __future__ import annotations
+
+from bot.feature import Contributions, Feature
+from bot.kernel import Kernel
+from bot.telegram.part import Connection, TelegramPart
+from config.settings import Settings
+
+
+class GuestFeature(Feature):
+    name = "guest"
+
+    def why_off(self, settings: Settings) -> str | None:
+        return None if settings.telegram_bot_token is not None else "TELEGRAM_BOT_TOKEN is not set"
+
+    async def open(self, kernel: Kernel) -> Contributions:
+        return Contributions(telegram=[_create_part])
+
+
+def _create_part(connection: Connection) -> TelegramPart:
+    from bot.features.guest.mode import GuestMode  # Needs Telegram's library
+
+    app, remembers = connection.app, connection.app.settings.guest_memory
+    private, tasks = app.database.private, connection.tasks
+    mode = GuestMode(connection.bot, connection.access, app.runner, private, tasks, remembers=remembers)
+    return TelegramPart(handlers=[mode])

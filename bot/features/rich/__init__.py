@@ -1,0 +1,1 @@
+"""Rich messages: Telegram's apps lay out tables, headings and nested lists of answers."""
