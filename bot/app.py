@@ -115,10 +115,8 @@ async def open_app(
         )
         setup = create_model_setup(settings, catalogue, router)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
-        languages = Languages(memory.preferences)
-        kernel = Kernel(
-            settings, clock, memory, setup, choice, usage, MediaSources(), Effects(database), languages, stack
-        )
+        languages, effects = Languages(memory.preferences), Effects(database)
+        kernel = Kernel(settings, clock, memory, setup, choice, usage, MediaSources(), effects, languages, stack)
         opened, added = await open_features(installed_features() if features is None else features, kernel)
         observers += added.on_tokens
         app = _assemble(kernel, opened, added, housekeeping, replication)
@@ -180,7 +178,6 @@ def _assemble(
         clock,
     )
     jobs = Jobs(learning.consolidation, learning.capture, housekeeping, embedding, added.jobs, added.periodic)
-    health = Health(memory.database)
     return App(
         settings,
         clock,
@@ -189,7 +186,7 @@ def _assemble(
         runner,
         jobs,
         tasks,
-        health,
+        Health(memory.database),
         kernel.media,
         {},
         learning.checker,
