@@ -16,6 +16,7 @@ from bot.commands.conversation import STOP
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl
+from bot.telegram.bursts import choose_wait
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import get_chat_id
 from bot.telegram.channel import TelegramChannel
@@ -80,6 +81,8 @@ class InboxWorker:
     _seconds_to_sweep: float = field(default=SWEEP_INTERVAL_SECONDS, init=False)
     _attempts: dict[int, _Attempts] = field(default_factory=dict, init=False)
     _handovers: dict[asyncio.Task[None], tuple[str, set[int]]] = field(default_factory=dict, init=False)
+    # When messages that may belong to a burst arrived, as event loop time
+    _arrived: dict[int, float] = field(default_factory=dict, init=False)
 
     async def start(self) -> None:
         """Handle items that an earlier run left, then new ones in the background."""
@@ -117,7 +120,9 @@ class InboxWorker:
         by_session: dict[str, list[Arrival]] = {}
         for arrival in await self._read(free):
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
+        self._seconds_to_sweep = SWEEP_INTERVAL_SECONDS
         self._hold_incomplete_albums(by_session, {item.id: item.received_at for item in free})
+        self._hold_bursts(by_session)
         if by_session:
             await load_sdk()  # Now and not in a turn, where a kill during the import would count as an attempt
         try:
@@ -131,16 +136,34 @@ class InboxWorker:
             task.add_done_callback(self._handovers.pop)
 
     def _hold_incomplete_albums(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
-        self._seconds_to_sweep = SWEEP_INTERVAL_SECONDS
         for session_id, arrivals in list(by_session.items()):
             count, remaining = self.albums.count_unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
             if count:
-                self._seconds_to_sweep = min(self._seconds_to_sweep, remaining.total_seconds())
-                for arrival in arrivals[-count:]:
-                    del self._attempts[arrival.inbox_id or 0]
-                by_session[session_id] = arrivals[:-count]
-            if not by_session[session_id]:
-                del by_session[session_id]
+                self._hold(by_session, session_id, count, remaining.total_seconds())
+
+    def _hold_bursts(self, by_session: dict[str, list[Arrival]]) -> None:
+        """Hold the last messages of sessions without a turn while others may follow them."""
+        now = asyncio.get_running_loop().time()
+        ids = {arrival.inbox_id or 0 for arrivals in by_session.values() for arrival in arrivals}
+        self._arrived = {inbox_id: self._arrived.get(inbox_id, now) for inbox_id in ids}
+        for session_id, arrivals in list(by_session.items()):
+            if not self.runner.queues.is_idle(session_id):
+                continue
+            burst = list(itertools.takewhile(_may_continue, reversed(arrivals)))[::-1]
+            if not burst:
+                continue
+            wait = choose_wait(burst, [self._arrived[arrival.inbox_id or 0] for arrival in burst], now)
+            if wait > 0:
+                self._hold(by_session, session_id, len(burst), wait)
+
+    def _hold(self, by_session: dict[str, list[Arrival]], session_id: str, count: int, seconds: float) -> None:
+        """Leave the last arrivals of a session to a later sweep."""
+        self._seconds_to_sweep = min(self._seconds_to_sweep, seconds)
+        arrivals = by_session.pop(session_id)
+        for arrival in arrivals[-count:]:
+            del self._attempts[arrival.inbox_id or 0]
+        if arrivals[:-count]:
+            by_session[session_id] = arrivals[:-count]
 
     def _list_running_handovers(self, session_id: str) -> list[asyncio.Task[None]]:
         return [task for task, (session, _) in self._handovers.items() if session == session_id]
@@ -332,6 +355,12 @@ def _has_same_content(arrival: Arrival, other: Arrival | None) -> bool:
 
 def _list_file_ids(arrival: Arrival) -> set[str]:
     return {file.unique_id for file in arrival.files if not file.quoted}
+
+
+def _may_continue(arrival: Arrival) -> bool:
+    """Return True if an arrival is a message that may share its turn with the next one."""
+    is_new = not arrival.held and arrival.attempts == 0 and arrival.corrects is None and arrival.pressed is None
+    return is_new and arrival.task is None and not arrival.alone and not parse_command(arrival.text)[0]
 
 
 def _starts_no_turn(message: IncomingMessage) -> bool:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, tzinfo
 
 import pytest
 
-from bot.telegram import inbox, outbox, sources
+from bot.telegram import bursts, inbox, outbox, sources
 from config.waiting import Backoff
 from tests.conftest import OpenApp
 from tests.support.servers.telegram import BotApiServer
@@ -26,6 +26,8 @@ def _quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
         (outbox, "CLOSING_SECONDS"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name) / 20)
+    for name in ("COMPLETE_SECONDS", "OPEN_SECONDS", "CONTINUED_SECONDS"):
+        monkeypatch.setattr(bursts, name, 0.0)
 
 
 @pytest.fixture
