@@ -16,7 +16,7 @@ CONTINUED_SECONDS = 3.0
 MAX_BURST_SECONDS = 10.0
 """Maximum wait for a whole burst."""
 MIN_CUT_UNITS = 4_000
-"""Minimum length of a message that may be a part of a longer text. Telegram's apps cut at 4,096 UTF-16 code units, or at
+"""Minimum length of a message that may be a part of a longer text. Telegram's apps cut at 4,096 UTF-16 units, or at
 a space before."""
 _ENDS = frozenset(".!…。！\"'”’»)]}`")
 
