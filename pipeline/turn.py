@@ -49,6 +49,7 @@ class Turn:
     written_entries: list[int] = field(default_factory=list)  # ToolLoop
     recalled_entries: set[int] = field(default_factory=set)  # ToolLoop
     produced: list[Message] = field(default_factory=list)  # ToolLoop
+    is_silent: bool = False  # ToolLoop: it is a task that has nothing to tell
     partial: str = ""  # ToolLoop, while the answer streams
     notices: list[Notice] = field(default_factory=list)  # Any system: shown below the reply
     outcome: Outcome | None = None  # The runner

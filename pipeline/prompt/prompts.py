@@ -50,9 +50,12 @@ QUOTED_HEADER = "# The message that the user answers"
 RELEVANT_HEADER = "# Relevant Memory"
 SHARED_HEADER = "# Shared by others of the family"
 PHOTO_HINT = "Say in passing what a photo shows and the words on it that matter: only by that it is found later."
+NOTHING_TO_TELL = "(nothing to tell)"
+"""The answer to a task without a result that is worth a message."""
 TASK_HINT = (
     "The latest message is no message but a task of the user's that is due ({hour}): do it now and tell them the "
-    "result. They may not be there to answer."
+    "result. They may not be there to answer. If the task asks for news and there is none, answer only: "
+    f"{NOTHING_TO_TELL}"
 )
 NOW_HEADER = "Now:"
 PRIVATE_HINT = (

@@ -44,8 +44,9 @@ class ReplyDelivery:
         if turn.outcome is Outcome.STOPPED and turn.partial.strip():
             text = turn.partial.strip() + " " + _("(stopped)")
             turn.produced.append(Message(Role.ASSISTANT, text, self._clock(), provenance=turn.provenance.stored))
-        # A private talk is deleted with everything in it, so pending notices wait until it is over.
-        waiting = [] if turn.session.private else await self._notices.list_waiting(turn.session.owner)
+        # A private talk is deleted with everything in it, so pending notices wait until it is over. They are no reason
+        # for a message either.
+        waiting = [] if turn.session.private or turn.is_silent else await self._notices.list_waiting(turn.session.owner)
         turn.notices = [*(notice.line for notice in waiting), *turn.notices]
         if turn.session.private and await self._turns.has_lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
@@ -74,12 +75,14 @@ class ReplyDelivery:
             task=task,
         )
         turn.committed_as = await self._turns.commit(turn.finished)
+        if turn.is_silent and not turn.reply:
+            return
         try:
             await turn.channel.deliver(turn.reply)
         except Exception:
             # The reply is in the log and in the outbox, so the outcome of the turn doesn't change.
             log.exception("delivery_failed")
-        if turn.outcome is Outcome.ANSWERED and turn.produced:
+        if turn.outcome is Outcome.ANSWERED and turn.produced and not turn.is_silent:
             await turn.channel.on_delivered(turn.produced[-1].content)
 
 
@@ -93,6 +96,8 @@ def _settle_task(turn: Turn) -> TaskResult | None:
     # Neither the daily limit nor a /stop counts as a failure of the task.
     if turn.is_over_limit or turn.outcome is Outcome.STOPPED:
         failures = reminder.failures
+    if turn.is_silent and not turn.notices:
+        return TaskResult(reminder.id, failures, False)
     is_off = reminder.is_recurring and failures >= MAX_TASK_FAILURES
     command = f"/cancel_{reminder.id}"
     buttons = [Button(_("No more"), command)] if reminder.is_recurring else []
@@ -116,7 +121,7 @@ def _settle_task(turn: Turn) -> TaskResult | None:
 def _reply(turn: Turn) -> str:
     last = turn.produced[-1] if turn.produced else None
     text = last.content if last is not None and last.role is Role.ASSISTANT and not last.tool_calls else ""
-    parts = [text] if turn.outcome is not Outcome.FAILED else []
+    parts = [text] if turn.outcome is not Outcome.FAILED and not turn.is_silent else []
     if turn.failure:
         parts.append(turn.failure)
     return "\n\n".join(part for part in (*parts, _lines(turn.notices)) if part)

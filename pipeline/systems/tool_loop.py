@@ -34,6 +34,7 @@ from pipeline.models.model import (
     RequestRejected,
 )
 from pipeline.models.routing import ModelChoice
+from pipeline.prompt.prompts import NOTHING_TO_TELL
 from pipeline.recalled import AnsweredFromMemory, answer_from_memory
 from pipeline.tools.reminders import PlainReminders, ReminderWish, could_ask_for_reminder
 from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
@@ -179,6 +180,8 @@ class ToolLoop:
             messages, answer = await self._ask_without_history(turn, messages, used)
         if answer.finish is Finish.FILTERED and not _says_something(answer):
             messages, answer = await self._ask_without_history(turn, messages, used)
+        if turn.task is not None and answer.is_whole and not _says_something(answer):
+            return answer  # It has nothing to tell
         if answer.finish is Finish.CUT_OFF or not _says_something(answer):
             log.warning("unusable_answer", finish=str(answer.finish), characters=len(answer.text))
             answer = await self._ask_again(turn, messages, used, answer)
@@ -342,6 +345,9 @@ class ToolLoop:
 
     def _finish(self, turn: Turn, answer: ModelAnswer) -> None:
         text = answer.text.strip()
+        if turn.task is not None and answer.is_whole:
+            turn.is_silent = text.strip("().").casefold() in ("", NOTHING_TO_TELL.strip("()"))
+            text = text or NOTHING_TO_TELL
         if answer.finish is Finish.FILTERED:
             text = f"{text}\n\n" + _("(The provider's content filter ended the answer here.)")
         elif not answer.is_whole:

@@ -349,3 +349,23 @@ async def test_task_in_private_talk_runs_and_stores_nothing(
         await wait_until(app, "SELECT NOT EXISTS (SELECT 1 FROM inbox WHERE state <> 'done')")
         assert await app.database.value("SELECT count(*) FROM messages") == 0
         assert await app.database.value("SELECT state FROM reminders WHERE told_at IS NOT NULL") == "waiting"
+
+
+@pytest.mark.parametrize("answer", ["", "(nothing to tell)", "Nothing to tell."])
+async def test_task_without_result_sends_nothing_and_goes_on(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, clock: FakeClock, answer: str
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve() as app:
+        await add_task(app, "tell me if a train is late", "2026-02-08T07:00", "daily")
+        for day in (8, 9, 10, 11):
+            model.script(Says(answer))
+            clock.now = datetime(2026, 2, day, 7, tzinfo=UTC)
+            await model.wait_for(lambda asked=day - 7: len(model.requests) == asked)  # type: ignore[misc]
+            await wait_until(app, "SELECT NOT EXISTS (SELECT 1 FROM inbox WHERE state <> 'done')")
+        assert list_texts(telegram) == []
+        model.script(Says("Yes, ten minutes."))
+        clock.now = datetime(2026, 2, 12, 7, tzinfo=UTC)
+        await telegram.wait_for(lambda: list_texts(telegram))
+        assert "Yes, ten minutes." in list_texts(telegram)[-1]
+        assert await app.database.value("SELECT failures = 0 AND state = 'waiting' FROM reminders")
