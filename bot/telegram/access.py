@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -162,6 +163,10 @@ _MOVED = N_(
 _REFUSED = N_(
     "Telegram rejected my token for {duration} (hours, minutes, seconds), as happens while a self-hosted server starts"
     " or a connection fails. It works again, and I'll answer the messages from that time now."
+)
+_SILENT = N_(
+    "I may not write in “{chat}” at the moment: allow me to send messages there, or open the topic again. What I have"
+    " to say there waits until then."
 )
 _REPLICA_OLD = N_(
     "The replica of my memory is {duration} old (hours, minutes, seconds): if this machine failed now, everything"
@@ -328,7 +333,9 @@ class AccessControl:
         return claimed or sorted(user for user in self.allowed if user > 0)[:MAX_ASKED_OWNERS]
 
     async def handle_group_update(self, update: Update) -> None:
-        """Introduce the bot to a group that adds it, and follow a group that gets another id."""
+        """Introduce the bot to a group that adds it, and follow a group that gets another id or gives more rights."""
+        if update.my_chat_member is not None:
+            self.outbox.retry_forbidden(update.my_chat_member.chat.id)
         if (added := parse_addition(update)) is not None:
             await self._introduce(*added)
         if (move := parse_migration(update)) is not None:
@@ -365,6 +372,17 @@ class AccessControl:
     async def notify_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for a while and accepts it again. Raises StoreError."""
         await self._notify_owners(lambda: _(_REFUSED, duration=duration))
+
+    async def notify_of_silence(self, address: Address) -> None:
+        """Tell the owner that the bot may not write in a chat now. Raises StoreError."""
+        name = await self._read_title(get_chat_id(address))
+        await self._notify_owners(lambda: _(_SILENT, chat=name))
+
+    async def _read_title(self, chat: int) -> str:
+        with contextlib.suppress(TelegramError), parsing_answer():
+            found = await self.bot.get_chat(chat)
+            return found.title or found.full_name or str(chat)
+        return str(chat)
 
     async def notify_of_replica_age(self, age: timedelta) -> None:
         await self._notify_owners(lambda: _(_REPLICA_OLD, duration=age))

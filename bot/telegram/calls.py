@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -146,6 +147,15 @@ Markup = InlineKeyboardMarkup | ForceReply | None
 """Markup of a new message. An edited message accepts only InlineKeyboardMarkup."""
 
 
+# Descriptions of errors of the Bot API, which has no codes for them
+_TOPIC_GONE = re.compile(r"message thread not found|topic[ _](?:deleted|not[ _]found|id[ _]invalid)", re.IGNORECASE)
+_NOT_ALLOWED = re.compile(
+    r"topic_closed|chat_(?:write|send_plain)_forbidden|chat_(?:guest_send|restricted)|have no rights to send"
+    r"|not enough rights to send text|need administrator rights",
+    re.IGNORECASE,
+)
+
+
 class Trouble(StrEnum):
     """Result of a failed delivery: it did not arrive, it may have arrived, or it never will."""
 
@@ -163,6 +173,8 @@ class SendFailed(Exception):
         blocked: whether the user has blocked the bot, or the group has removed it.
         moved_to: the new id of the group.
         unreadable: whether Telegram's answer reports success but can't be parsed.
+        topic_gone: whether the topic of the group no longer exists.
+        forbidden: whether the bot may not write there now: it is muted, the topic is closed, or it lacks a right.
     """
 
     trouble: Trouble
@@ -171,6 +183,8 @@ class SendFailed(Exception):
     blocked: bool = False
     moved_to: int | None = None
     unreadable: bool = False
+    topic_gone: bool = False
+    forbidden: bool = False
 
 
 def get_chat_id(address: Address) -> int:
@@ -291,7 +305,14 @@ def to_send_failure(error: TelegramError) -> SendFailed:
     if isinstance(error, ChatMigrated):
         return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
     if isinstance(error, BadRequest | Forbidden | EndPointNotFound):
-        return SendFailed(Trouble.NEVER, 0, reason, blocked=isinstance(error, Forbidden))
+        return SendFailed(
+            Trouble.NEVER,
+            0,
+            reason,
+            blocked=isinstance(error, Forbidden),
+            topic_gone=_TOPIC_GONE.search(reason) is not None,
+            forbidden=isinstance(error, BadRequest) and _NOT_ALLOWED.search(reason) is not None,
+        )
     return SendFailed(Trouble.IN_DOUBT if _may_have_arrived(error) else Trouble.LATER, 1, reason)
 
 

@@ -28,7 +28,7 @@ from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
 from bot.telegram.part import AnswerFormat
 from bot.telegram.rendering import Chunk, Part, split_reply, with_caption
 from config.texts import N_, _, use_language
-from config.waiting import Backoff
+from config.waiting import Backoff, wait_at_most
 from memory.errors import StoreError
 from memory.log.sessions import Address
 from memory.mail.mailbox import Mailbox
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bot.jobs.replication import Replication
 
 Follow = Callable[[int, int], Awaitable[bool]]
+TellForbidden = Callable[[Address], Awaitable[None]]
 
 MAX_CONCURRENT_REPLIES = 20
 """Maximum number of replies that are sent at the same time, below Telegram's rate per second."""
@@ -50,6 +51,8 @@ _FOR_NOBODY_ELSE = N_(
     " or make me an administrator of this group."
 )
 STOPPED = "stopped by its reader"
+FIRST_ASKING_SECONDS, LAST_ASKING_SECONDS = 60.0, 3600.0
+"""Seconds between attempts to write to a chat where the bot may not write now, doubled each time."""
 
 log = structlog.get_logger(__name__)
 
@@ -76,6 +79,9 @@ class OutboxSender:
         self.mailbox = mailbox
         self._languages = languages
         self._follow: Follow | None = None
+        self._tell_forbidden: TellForbidden | None = None
+        # Sessions in which the bot may not write now. The event is set when that may have changed
+        self._forbidden: dict[str, asyncio.Event] = {}
         self._formats: Sequence[AnswerFormat] = ()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._dirty: set[str] = set()
@@ -89,14 +95,16 @@ class OutboxSender:
         # half a minute
         self._turnstile = Turnstile(MAX_CONCURRENT_REPLIES)
 
-    async def start(self, follow: Follow, formats: Sequence[AnswerFormat]) -> None:
+    async def start(self, follow: Follow, tell_forbidden: TellForbidden, formats: Sequence[AnswerFormat]) -> None:
         """Send replies that an earlier run left.
 
         Args:
             follow: moves a group to its new id.
+            tell_forbidden: tells the owner that the bot may not write in a chat now.
             formats: formats to try before text, in this order.
         """
         self._follow = follow
+        self._tell_forbidden = tell_forbidden
         self._formats = formats
         for session_id in dict.fromkeys(item.session_id for item in await self.mailbox.outbox.list_unsent()):
             self.kick(session_id)
@@ -109,8 +117,16 @@ class OutboxSender:
     def kick(self, session_id: str) -> None:
         if session_id in self._tasks:
             self._dirty.add(session_id)
+            if session_id in self._forbidden:
+                self._forbidden[session_id].set()
             return
         self._tasks[session_id] = asyncio.create_task(self._drain(session_id), name=f"outbox {session_id}")
+
+    def retry_forbidden(self, chat_id: int) -> None:
+        """Try again to write in a chat whose permissions have changed."""
+        for session_id, event in self._forbidden.items():
+            if get_chat_id(Address.parse(session_id)) == chat_id:
+                event.set()
 
     def stop(self, session_id: str) -> None:
         """Stop sending the current reply of a session, because its reader sent /stop."""
@@ -120,8 +136,9 @@ class OutboxSender:
     async def close(self) -> None:
         """Wait up to CLOSING_SECONDS for the replies that are being sent. The next start sends the rest."""
         tasks = list(self._tasks.values())
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSING_SECONDS)
+        sending = [task for session_id, task in self._tasks.items() if session_id not in self._forbidden]
+        if sending:
+            await asyncio.wait(sending, timeout=CLOSING_SECONDS)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -148,6 +165,7 @@ class OutboxSender:
         finally:
             self._turnstile.stop_hurrying(session_id)
             self._stopped.discard(self._sending.pop(session_id, 0))
+            self._forbidden.pop(session_id, None)
             del self._tasks[session_id]
 
     async def _replicate(self) -> None:
@@ -183,6 +201,9 @@ class OutboxSender:
                 ):
                     del self._confirmed[item.id]
                     return False
+                if failure.topic_gone and address.thread_id is not None:
+                    await self._leave_topic(item, address, sent)
+                    return False
                 log.warning("reply_given_up", outbox=item.id, reason=failure.reason)
                 await self.mailbox.outbox.settle(item, tuple(sent), failure=failure.reason, terminated=failure.blocked)
                 break
@@ -192,6 +213,26 @@ class OutboxSender:
             await self.mailbox.outbox.settle(item, tuple(sent))
         del self._confirmed[item.id]
         return True
+
+    async def _leave_topic(self, item: OutboxItem, address: Address, sent: Sequence[str]) -> None:
+        """Go on in the group, since its topic was deleted."""
+        log.info("topic_gone", session=item.session_id)
+        await self.mailbox.outbox.record_sent_chunk(item, tuple(sent))
+        chat = Address(address.channel, address.chat_id).session_id
+        await self.mailbox.outbox.move_to_chat(item.session_id, chat)
+        del self._confirmed[item.id]
+        self.kick(chat)
+
+    async def _wait_until_allowed(self, session_id: str, pauses: Backoff) -> None:
+        """Wait until the bot may be allowed to write again, and tell the owner once."""
+        if session_id not in self._forbidden:
+            self._forbidden[session_id] = asyncio.Event()
+            log.warning("may_not_write", session=session_id)
+            if self._tell_forbidden is not None:
+                await self._tell_forbidden(Address.parse(session_id))
+        event = self._forbidden[session_id]
+        await wait_at_most(event, pauses.next())
+        event.clear()
 
     async def _send_formatted(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
         """Send a reply in another format if there is one for it. Return False if it has to be sent as text."""
@@ -229,11 +270,15 @@ class OutboxSender:
         After an unreadable answer it is sent only once more, since it has probably arrived.
         """
         has_arrived_unread = False
+        pauses = Backoff(LAST_ASKING_SECONDS, FIRST_ASKING_SECONDS)
         while True:
             try:
                 async with self._turnstile.pass_through(item.session_id):
                     message_id = await send()
             except SendFailed as failure:
+                if failure.forbidden:
+                    await self._wait_until_allowed(item.session_id, pauses)
+                    continue
                 if failure.trouble is Trouble.NEVER:
                     raise
                 log.warning("chunk_not_confirmed", outbox=item.id, chunk=number, trouble=str(failure.trouble))
@@ -245,6 +290,7 @@ class OutboxSender:
                     await self._wait_until_reachable(backoff)
             else:
                 backoff.reset()
+                self._forbidden.pop(item.session_id, None)
                 return message_id
 
     async def _wait_until_reachable(self, backoff: Backoff) -> None:

@@ -182,7 +182,9 @@ async def run_telegram(app: App) -> None:
         # In the background: nothing has to wait for the menu
         tasks.start(menu.publish(), "menu")
         await migrations.start()
-        await outbox.start(access.follow, [answer_format for part in parts for answer_format in part.formats])
+        await outbox.start(
+            access.follow, access.notify_of_silence, [answer_format for part in parts for answer_format in part.formats]
+        )
         await channel.start()
         await inbox.start()
         app.start_background_work()

@@ -107,6 +107,18 @@ class Outbox:
                     (number, document.name, document.content, document.is_voice),
                 )
 
+    async def move_to_chat(self, session_id: str, chat: str) -> None:
+        """Move what waits in a deleted topic to its chat: replies, and reminders of all later times."""
+        for database in self._database.private.list_databases():
+            async with database.transaction() as connection:
+                names = (chat, session_id)
+                await connection.execute(
+                    "UPDATE outbox SET session_id = ?, reply_to = NULL, preview_id = NULL WHERE session_id = ?"
+                    " AND state = 'waiting'",
+                    names,
+                )
+                await connection.execute("UPDATE reminders SET session_id = ? WHERE session_id = ?", names)
+
     async def read_document(self, item: OutboxItem) -> Document | None:
         database = self._database.private.get_database_with_row(item.id)
         row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))

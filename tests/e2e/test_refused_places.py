@@ -1,0 +1,71 @@
+"""Replies and reminders for topics that were deleted, and for chats where the bot may not write."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.fakes import FakeClock
+from tests.support.reminding import add_reminder
+from tests.support.servers.model import ModelServer
+from tests.support.servers.model_replies import Holds
+from tests.support.servers.telegram import BotApiServer
+from tests.support.serving import ANN, GROUP, Serve, list_texts
+
+TOPIC = 7
+ASKED = {"chat_id": GROUP, "user_id": ANN, "chat_type": "supergroup"}
+
+
+async def test_reply_for_a_deleted_topic_goes_to_the_group(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.register_thread(GROUP, TOPIC)
+    held = Holds()
+    model.script(held)
+    async with serve(allowed=[ANN, GROUP]):
+        telegram.user_says("@mneme_test_bot When is the party?", thread_id=TOPIC, **ASKED)
+        await model.wait_for(lambda: bool(model.requests))
+        telegram.delete_thread(GROUP, TOPIC)
+        held.release()
+        await telegram.wait_for(lambda: telegram.list_sent(GROUP))
+        (sent,) = telegram.list_sent(GROUP)
+        assert sent.thread_id is None
+
+
+@pytest.mark.usefixtures("reminded_often")
+async def test_reminders_of_a_deleted_topic_go_to_the_group_from_then_on(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock
+) -> None:
+    telegram.register_thread(GROUP, TOPIC)
+    async with serve(allowed=[ANN, GROUP]) as app:
+        session_id = f"telegram:{GROUP}:{TOPIC}"
+        await app.sessions.get_or_create_by_id(session_id)
+        await add_reminder(app, "water the plants", "2026-02-07T13:00", "daily", session_id=session_id)
+        telegram.delete_thread(GROUP, TOPIC)
+        clock.forward(hours=1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 1)
+        refused = len(telegram.list_calls("sendMessage"))
+        clock.forward(days=1)
+        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 2)
+        assert len(telegram.list_calls("sendMessage")) == refused + 1
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["TOPIC_CLOSED", "not enough rights to send text messages to the chat", "CHAT_WRITE_FORBIDDEN"],
+)
+async def test_reply_waits_until_the_bot_may_write_and_the_owner_is_told_once(
+    serve: Serve, telegram: BotApiServer, model: ModelServer, reason: str
+) -> None:
+    telegram.register_chat(ANN)
+    telegram.fault("sendMessage", error_code=400, description=f"Bad Request: {reason}", times=None, chat_id=GROUP)
+    async with serve(allowed=[ANN, GROUP]):
+        for text in ("When is the party?", "And where?"):
+            telegram.user_says(f"@mneme_test_bot {text}", **ASKED)
+            await telegram.wait_for(lambda: any("I may not write" in text for text in list_texts(telegram, ANN)))
+        telegram.clear_faults()
+        telegram.adds_bot(GROUP, ANN, again=True)
+        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) >= 2)
+    assert sum("I may not write" in text for text in list_texts(telegram, ANN)) == 1
+    assert "Some people" in next(text for text in list_texts(telegram, ANN) if "I may not write" in text)
