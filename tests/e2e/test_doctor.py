@@ -163,7 +163,7 @@ async def closed_webhook(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def model_down(broken: Installation) -> AsyncIterator[None]:
-    broken.environment["OPENAI_BASE_URL"] = "http://127.0.0.1:9/v1"
+    broken.environment |= {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "LLM_TIMEOUT": "1"}
     yield
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -15,8 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 from starlette.routing import Route
+from typer.main import get_command
 
-from bot.cli.main import main
+from bot.cli.main import cli, main
 from bot.features.mcp_server.server import create_memory_server
 from bot.features.mcp_server.tools import MemoryTools
 from bot.features.page.mini_app import MiniApp
@@ -256,10 +259,17 @@ IN_THE_SHELL = (
 )
 
 
+@functools.cache
+def build_cli() -> Callable[[], object]:
+    """Return the command line, whose options typer collects at each call otherwise."""
+    return get_command(cli)
+
+
 @pytest.mark.parametrize("line", COMMAND_LINES)
 def test_command_line_with_hostile_argument_fails_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_logging: None, line: str
 ) -> None:
+    monkeypatch.setattr("bot.cli.main.cli", build_cli())
     for value in IN_THE_SHELL:
         monkeypatch.setattr("sys.argv", ["mneme", *(word.replace("{}", value) for word in line.split())])
         with pytest.raises(SystemExit) as left:  # any other exception would be a traceback

@@ -103,7 +103,7 @@ async def test_question_is_embedded_once_and_a_greeting_never(start: OpenApp, mo
 
 async def test_embedder_at_another_address_does_not_get_the_model_key(start: OpenApp, model: ModelServer) -> None:
     async with start(
-        openai_base_url="http://127.0.0.1:9/v1", embedding_model="one", embedding_base_url=model.url
+        openai_base_url="http://127.0.0.1:9/v1", llm_timeout=1, embedding_model="one", embedding_base_url=model.url
     ) as app:
         assert app.jobs.embedding is not None
         await Person(app).says("The boat is green")

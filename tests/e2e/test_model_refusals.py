@@ -44,11 +44,6 @@ TOO_LONG: dict[str, tuple[int, object]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-
-
 class Bodies:
     """Personality that refuses with exact bodies."""
 

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from config.settings import list_setting_names
 from tests.conftest import OpenApp
 from tests.support.servers.model import ModelServer
+from tests.support.starter import run_mneme
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,15 +36,8 @@ async def test_documented_commands_work_in_their_order(model: ModelServer, tmp_p
     assert len(mneme) >= 16
     for command in mneme:
         arguments = shlex.split(command)[1:]
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", *arguments),
-            cwd=tmp_path,
-            env=environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        _, complaint = await process.communicate()
-        assert process.returncode == 0, (command, complaint.decode())
+        status, _, complaint = await asyncio.to_thread(run_mneme, *arguments, environment=environment, folder=tmp_path)
+        assert status == 0, (command, complaint)
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make ")])

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.kernel import App
@@ -110,7 +110,6 @@ def test_sentence_about_passwords_may_be_stored(text: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.names[:12])
 @given(st.data())
-@settings(max_examples=60)
 def test_each_name_of_a_secret_contains_a_search_cue(language: Language, data: st.DataObject) -> None:
     names = "|".join(filter(None, (language.names, language.keys, language.codes)))
     name = data.draw(st.from_regex(rf"(?:{names})"))

@@ -15,7 +15,6 @@ from bot.features.registry import FEATURES, installed_features
 from bot.kernel import Kernel
 from config.errors import ConfigurationError
 from config.settings import Settings
-from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
@@ -42,9 +41,10 @@ def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_feature_of_another_package_adds_command_tool_and_prompt(
-    moon: Path, start: OpenApp, model: ModelServer
+    moon: Path, tmp_path: Path, clock: FakeClock, model: ModelServer
 ) -> None:
-    async with start() as app:
+    values = {"mneme_data_dir": tmp_path / "data", "openai_base_url": model.url, "llm_model": "scripted"}
+    async with open_app(Settings.model_validate(values), clock) as app:
         person = Person(app)
         said = await person.says("/moon")
         assert re.fullmatch(r"The moon is \d+ days old\.", said)

@@ -416,4 +416,4 @@ def to_held_entry(entry: Entry) -> tuple[int, HeldEntry]:
 
 
 TestStore = StoreMachine.TestCase
-TestStore.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, database=None)
+TestStore.settings = settings(stateful_step_count=30)

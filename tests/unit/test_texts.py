@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,7 @@ def said() -> set[Id]:
     return found
 
 
+@functools.cache
 def load_catalogue(language: str) -> Catalog:
     with (LOCALES / f"{language}.po").open("rb") as source:
         return read_po(source, locale=language)
