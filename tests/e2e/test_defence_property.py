@@ -28,6 +28,8 @@ from tests.support.servers.telegram import BotApiServer
 from tests.support.servers.telegram_params import JsonObject
 from tests.support.talk import Store
 
+pytestmark = pytest.mark.slow
+
 ANN, BEN = 1001, 2002
 GROUPS = range(-100500, -100510, -1)
 """Many, since Telegram takes 20 messages a minute in each."""

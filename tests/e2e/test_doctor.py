@@ -36,6 +36,8 @@ from tests.support.servers.model_replies import Calls, Refuses, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import run_mneme
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (.+?) \| ([\w ]+): (ok|note|warning|failed) \| (.+?) \|$", PAGE, re.MULTILINE)

@@ -177,6 +177,7 @@ async def test_f34_sent_reply_is_not_repeated_if_recording_fails(
     assert len(telegram.list_sent(ANN)) == 4
 
 
+@pytest.mark.slow
 async def test_f34_full_disk_below_a_real_process(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> None:
     environment = bot_environment(telegram, model, ANN)
     model.script(Says("Noted."), Calls((("note_add", {"name": "boat", "content": "Aurora"}),)), Says("I tried."))

@@ -36,6 +36,8 @@ from tests.support.mini_apps import PUBLIC_HOST, enter, mini_app
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, list_toasts, wait_for_text
 
+pytestmark = pytest.mark.slow
+
 MINE = "console:local"
 # each ends the chat or begins another kind of it, and takes no argument
 WITHOUT_ARGUMENT = frozenset({"private", "new", "export"})

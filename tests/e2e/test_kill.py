@@ -25,6 +25,8 @@ from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, list_labels, press
 from tests.support.starter import Program
 
+pytestmark = pytest.mark.slow
+
 ANN = 1001
 
 Run = Callable[[], AbstractAsyncContextManager[Program]]

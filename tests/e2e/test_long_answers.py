@@ -17,6 +17,7 @@ from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 
+@pytest.mark.slow
 async def test_very_long_answer_is_a_file_below_its_beginning(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -82,6 +83,7 @@ async def test_stop_cancels_the_unsent_parts_of_an_answer(
     assert [text[:4] for text in list_texts(telegram)] == ["word", "Noth"]
 
 
+@pytest.mark.slow
 async def test_chat_without_file_permission_gets_the_beginning_as_messages(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

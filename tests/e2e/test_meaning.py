@@ -326,6 +326,7 @@ async def test_local_embedder_without_packages_is_explained_and_nothing_sent(
         assert model.embedder.asked == []
 
 
+@pytest.mark.slow
 async def test_shell_recall_finds_paraphrase_or_falls_back_to_words(start: OpenApp, model: ModelServer) -> None:
     async def recall(question: str, *options: str) -> tuple[str, str]:
         settings = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "EMBEDDING_MODEL": "some-embedder"}

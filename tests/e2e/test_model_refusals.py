@@ -68,6 +68,7 @@ def read_contents(body: dict[str, Any]) -> str:
     return json.dumps(body["messages"], ensure_ascii=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", TOO_LONG)
 async def test_too_long_request_is_sent_again_shorter(start: OpenApp, model: ModelServer, provider: str) -> None:
     long_one = "word " * 400

@@ -55,6 +55,7 @@ def outage(request: pytest.FixtureRequest) -> dict[str, Any]:
     return OUTAGES[request.param]
 
 
+@pytest.mark.slow
 async def test_bot_recovers_after_any_outage_without_a_restart(
     serve: Serve, telegram: BotApiServer, outage: dict[str, Any]
 ) -> None:
@@ -71,6 +72,7 @@ async def test_bot_recovers_after_any_outage_without_a_restart(
         assert await app.health.find_trouble() is None
 
 
+@pytest.mark.slow
 async def test_start_during_an_outage_waits_for_its_end(
     serve: Serve, telegram: BotApiServer, outage: dict[str, Any]
 ) -> None:

@@ -93,6 +93,7 @@ async def test_request_to_remember_keeps_the_prompt_prefix(
     assert "the spare key is with Olga" in read_system_message(model.requests[-1])
 
 
+@pytest.mark.slow
 async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     said: list[str] = []
     async with start(memory_max_size=1024) as app:

@@ -28,6 +28,7 @@ COMMANDS = [
 SERVES_OR_ASKS = ("mneme run", "mneme setup", "git clone")
 
 
+@pytest.mark.slow
 async def test_documented_commands_work_in_their_order(model: ModelServer, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
     mneme = [

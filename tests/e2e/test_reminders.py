@@ -122,6 +122,7 @@ async def test_f24_reminder_missed_in_a_downtime_comes_once_at_start(
     assert len(list_texts(telegram)) == 2
 
 
+@pytest.mark.slow
 async def test_f24_reminder_killed_around_sending_comes_once(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:

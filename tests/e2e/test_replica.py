@@ -34,6 +34,8 @@ from tests.support.servers.model import ModelServer
 from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, list_texts, serving
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_SECONDS = 30
 
 

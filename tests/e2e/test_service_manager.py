@@ -24,6 +24,8 @@ from tests.support.servers.model_replies import Holds, Says
 from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import Program
 
+pytestmark = pytest.mark.slow
+
 ANN = 1001
 ROOT = Path(__file__).parents[2]
 WATCHDOG = 2.0

@@ -27,6 +27,8 @@ from tests.support.servers.model_replies import Fails, Refuses
 from tests.support.servers.telegram import BotApiServer
 from tests.support.terminals import Terminal, on_terminal
 
+pytestmark = pytest.mark.slow
+
 CODE = Path(bot.__file__).parent.parent
 ENV = Path(".env")
 TOKEN = BotApiServer.TOKEN

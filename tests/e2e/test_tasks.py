@@ -289,6 +289,7 @@ async def test_task_scheduled_by_two_processes_is_queued_once(start: OpenApp, cl
         assert await one.database.value("SELECT count(*) FROM inbox") == 1
 
 
+@pytest.mark.slow
 async def test_task_killed_in_its_turn_is_answered_once_after_restart(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:

@@ -287,6 +287,7 @@ KEPT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", BETWEEN, ids=lambda said: " ".join(said) or "at once")
 @pytest.mark.parametrize("fields", NOT_TYPED.values(), ids=NOT_TYPED)
 async def test_22_model_obeying_forwarded_text_changes_nothing(
@@ -406,6 +407,7 @@ async def test_29_migration_of_unknown_group_is_not_answered(serve: Serve, teleg
 # Forgotten text is gone from the disk.
 
 
+@pytest.mark.slow
 async def test_27_forget_all_removes_text_from_disk_while_bot_runs(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:

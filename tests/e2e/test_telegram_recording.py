@@ -10,6 +10,8 @@ from bot.kernel import App
 from config.texts import LANGUAGES
 from tests.recordings.telegram import PAGE, SPOKEN, record
 
+pytestmark = pytest.mark.slow
+
 RECORDED = PAGE.read_text("utf-8")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from bot.kernel import App
 from memory.ledger.entries import EntryStore
 from memory.store.decay import Decay
@@ -25,6 +27,7 @@ async def read_archive_times(app: App) -> dict[str, str | None]:
     return {row["content"]: row["archived_at"] for row in rows}
 
 
+@pytest.mark.slow
 async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:

@@ -244,6 +244,7 @@ async def test_open_connections_and_descriptors_are_bounded(serve: Serve, connec
         assert sum(task.done() for task in ended) >= limits.MAX_CONNECTIONS
 
 
+@pytest.mark.slow
 async def test_bot_answers_while_strangers_hold_more_connections_than_descriptors(
     telegram: BotApiServer, model: ModelServer, connect: Connect, tmp_path: Path
 ) -> None:

@@ -273,6 +273,7 @@ contents = st.sampled_from(["tea", "likes green tea in the garden", "绿茶很�
 memories = st.lists(st.tuples(st.sampled_from(TYPED_KINDS), contents, st.integers(1, 2_000)), max_size=25)
 
 
+@pytest.mark.slow
 @given(memories, st.lists(st.integers(0, 2_000), min_size=1, max_size=12))
 async def test_budget_is_never_exceeded(kinds: list[tuple[Kind, str, int]], budgets: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -294,6 +295,7 @@ async def test_budget_is_never_exceeded(kinds: list[tuple[Kind, str, int]], budg
             await database.close()
 
 
+@pytest.mark.slow
 async def test_ranking_of_holdout_cases_stays_above_its_floor(database: Database) -> None:
     """The floors are a little below the output of `python -m benchmarks.activation`."""
     cases = [case for case in load_cases() if case.half == "holdout"]

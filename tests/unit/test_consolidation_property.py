@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
         await database.close()
 
 
+@pytest.mark.slow
 @given(ROUNDS)
 def test_lines_and_messages_survive_any_answer_and_crash(
     rounds: list[tuple[str, str, str | None]],

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,8 @@ from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import STYLES
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, in_utc, user
+
+pytestmark = pytest.mark.slow
 
 _ALL = Filter()
 PEOPLE, GROUPS, GUEST = ("1", "2", "3", "4"), ("-10", "-20"), "9"

@@ -381,6 +381,7 @@ async def open_store() -> AsyncIterator[Store]:
             await database.close()
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

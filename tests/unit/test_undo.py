@@ -251,6 +251,7 @@ async def test_purge_reads_due_rows_only(database: Database) -> None:
         assert all("INDEX" in row["detail"] for row in plan)
 
 
+@pytest.mark.slow
 async def test_newest_50_versions_of_memory_md_are_kept(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         for n in range(60):
