@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 
 ROOT = Path(__file__).parents[2]
 ANN = 1001

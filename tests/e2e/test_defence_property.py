@@ -21,11 +21,11 @@ from bot.telegram.service import run_telegram
 from config.settings import Settings
 from memory.store.entry import Kind, NewEntry
 from tests.support.attacks import KNOWN
+from tests.support.bot_api.params import JsonObject
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_params import JsonObject
 from tests.support.talk import Store
 
 pytestmark = pytest.mark.slow

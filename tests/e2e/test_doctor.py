@@ -31,9 +31,9 @@ from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import Backup
 from memory.transfer.replica import Replica, ReplicaPlace
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Refuses, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import run_mneme
 
 pytestmark = pytest.mark.slow

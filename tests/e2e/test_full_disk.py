@@ -16,10 +16,10 @@ from bot.telegram import inbox, sources
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.turn_log import FinishedTurn
+from tests.support.bot_api.server import BotApiServer
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]

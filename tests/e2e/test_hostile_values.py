@@ -29,11 +29,11 @@ from memory.store.entry import NewEntry
 from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.toolbox import Toolbox, ToolContext
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.hostile import DATES, NUMBERS, SURROGATES, TEXTS, VALUES
 from tests.support.memory_clients import call_with_outcome
 from tests.support.mini_apps import PUBLIC_HOST, enter, mini_app
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, list_toasts, wait_for_text
 
 pytestmark = pytest.mark.slow

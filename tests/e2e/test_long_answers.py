@@ -11,9 +11,9 @@ import pytest
 from bot.telegram import rendering
 from bot.telegram import rendering as layout
 from bot.telegram.rendering import MAX_PARTS, Chunk, split_reply
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 

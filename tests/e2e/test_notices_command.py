@@ -7,10 +7,10 @@ import pytest
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_near_dates
 from tests.support.reminding import CHAT, add_reminder, get_memory
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
 
 NOTED = "Noted as a preference"

@@ -19,7 +19,7 @@ from config.settings import Settings
 from memory.runtime.menu_cache import MenuCache
 from memory.store.database import Database
 from tests.conftest import OpenApp
-from tests.support.servers.telegram import BotApiServer
+from tests.support.bot_api.server import BotApiServer
 from tests.support.serving import ANN, Serve, list_texts
 
 ROOT = Path(__file__).parents[2]

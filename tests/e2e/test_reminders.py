@@ -18,6 +18,7 @@ from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.e2e.conftest import WallClock
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import (
@@ -28,7 +29,6 @@ from tests.support.reminding import (
     serve_everybody,
 )
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, list_labels, list_texts, press
 
 # The test clock starts on Saturday 2026-02-07 12:15 UTC.

@@ -28,10 +28,10 @@ from memory.store.entry import Author
 from memory.transfer.replica import Replica, ReplicaPlace, ReplicaUnreachable
 from memory.transfer.restore import Restore
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, list_texts, serving
 
 pytestmark = pytest.mark.slow

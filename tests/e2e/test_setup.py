@@ -22,9 +22,9 @@ from memory.access import AccessList
 from memory.clock import system_clock
 from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Refuses
-from tests.support.servers.telegram import BotApiServer
 from tests.support.terminals import Terminal, on_terminal
 
 pytestmark = pytest.mark.slow

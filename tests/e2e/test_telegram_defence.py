@@ -16,10 +16,10 @@ from memory.access import CODE_ATTEMPTS, AccessList
 from memory.transfer.exporting import Exporter
 from tests.conftest import OpenApp
 from tests.support.attacks import INJECTED, OBEYS
+from tests.support.bot_api.params import JsonObject
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_params import JsonObject
 from tests.support.serving import Serve
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500

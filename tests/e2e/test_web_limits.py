@@ -12,11 +12,11 @@ import pytest
 
 from bot.features.page import uploads
 from bot.web import limits
+from tests.support.bot_api.server import BotApiServer
 from tests.support.memory_clients import TOKEN, find_free_port
 from tests.support.mini_apps import RawRequest, enter, mini_app, sign_init_data
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, wait_for_text
 
 Connect = Callable[[int], Awaitable[RawRequest]]
