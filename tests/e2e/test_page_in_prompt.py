@@ -10,7 +10,7 @@ from bot.kernel import App
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_tidying
+from tests.support.features import find_tidying, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
 
@@ -33,6 +33,7 @@ def read_system_message(request: ChatRequest) -> str:
     return str(request.messages[0]["content"])
 
 
+@needs_feature("tidying")
 @pytest.mark.parametrize("nature", [Nature.VITAL, Nature.STATE])
 async def test_extracted_vital_fact_is_in_every_later_prompt(
     start: OpenApp, model: ModelServer, clock: FakeClock, nature: Nature

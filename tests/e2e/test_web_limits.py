@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.page import uploads
 from bot.web import limits
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.memory_clients import TOKEN, find_free_port
 from tests.support.mini_apps import RawRequest, enter, mini_app, sign_init_data
 from tests.support.processes import bot_environment, running_bot
@@ -75,10 +75,13 @@ async def test_stranger_sending_endless_body_is_answered_and_closed(
         assert request.bytes_sent < 16 * MEGABYTE
 
 
+@needs_feature("page")
 @pytest.mark.parametrize(("method", "target"), MEMBERS)
 async def test_member_sending_endless_body_is_answered_and_closed(
     serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch, method: str, target: str
 ) -> None:
+    from bot.features.page import uploads
+
     monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 4 * MEGABYTE)
     async with mini_app(serve) as (app, client):
         header = f"X-Mneme: {(await enter(app, client))['x-mneme']}"
