@@ -82,7 +82,7 @@ def main() -> None:
     features, failures = list_features(), []
     print(f"{'without':<14} {'passed':>6} {'skipped':>7} {'failed':>6}", flush=True)
     for name in options.names or [*features, NONE]:
-        arguments = QUICK if options.quick else ()
+        arguments: tuple[str, ...] = QUICK if options.quick else ()
         if name == NONE:
             arguments = (*QUICK[:2], *KERNEL) if options.quick else KERNEL
         passed, skipped, failed = try_without(features if name == NONE else [name], *arguments)
