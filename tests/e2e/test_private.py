@@ -47,8 +47,8 @@ async def wait_until_settled(app: App) -> None:
 async def wait_until(database: Database, sql: str) -> None:
     """Wait until a query returns true."""
     async with asyncio.timeout(20):
-        while not await database.value(sql):  # noqa: ASYNC110  # There is no event to wait for.
-            await asyncio.sleep(0.01)
+        while not await database.value(sql):
+            pass
 
 
 async def wait_until_sent(app: App) -> None:
