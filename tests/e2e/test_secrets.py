@@ -18,6 +18,7 @@ from memory.errors import StoreError
 from memory.transfer.exporting import Exporter
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says, Streams
 from tests.support.servers.web import Answer, Request, WebServer
@@ -213,6 +214,7 @@ async def test_export_contains_secrets_only_if_requested(app: App, person: Perso
     assert '"[1,2]"' in said
 
 
+@needs_feature("lightrag")
 async def test_secret_is_not_sent_to_lightrag(start: OpenApp) -> None:
     sent: list[str] = []
 

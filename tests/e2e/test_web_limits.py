@@ -19,6 +19,8 @@ from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
 from tests.support.serving import ANN, Serve, wait_for_text
 
+pytestmark = needs_feature("page", "mcp_server")
+
 Connect = Callable[[int], Awaitable[RawRequest]]
 MEGABYTE = 1_000_000
 CHUNK = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
@@ -75,7 +77,6 @@ async def test_stranger_sending_endless_body_is_answered_and_closed(
         assert request.bytes_sent < 16 * MEGABYTE
 
 
-@needs_feature("page")
 @pytest.mark.parametrize(("method", "target"), MEMBERS)
 async def test_member_sending_endless_body_is_answered_and_closed(
     serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch, method: str, target: str

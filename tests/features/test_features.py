@@ -16,6 +16,7 @@ from bot.kernel import Kernel
 from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import INSTALLED, OWN
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 
@@ -89,6 +90,10 @@ async def test_feature_that_cant_be_started_is_named(tmp_path: Path, clock: Fake
     with pytest.raises(ConfigurationError, match="The feature broken can't be started"):
         async with open_app(Settings.model_validate(values), clock, features=[Broken()]):
             pass
+
+
+def test_features_that_tests_name_are_complete() -> None:
+    assert set(OWN) >= INSTALLED
 
 
 async def test_kernel_without_features_answers_and_remembers(

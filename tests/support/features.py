@@ -17,12 +17,18 @@ if TYPE_CHECKING:  # A test must be able to import this module if a feature is d
 
 Opened = TypeVar("Opened")
 INSTALLED = frozenset(feature.name for feature in FEATURES)
+OWN = ("skills", "mcp_tools", "near_dates", "tidying", "lightrag", "mcp_server", "page", "metrics")
+"""The features of this repository, of which a copy may have deleted some."""
 
 
 def needs_feature(*names: str) -> pytest.MarkDecorator:
     """Return a mark that skips tests if one of these features is not part of this program."""
     missing = sorted(set(names) - INSTALLED)
     return pytest.mark.skipif(bool(missing), reason=f"needs the feature {', '.join(missing)}")
+
+
+whole_program = needs_feature(*OWN)
+"""Skips tests of what all features have together, such as the texts or the documents."""
 
 
 def find_feature(app: App, kind: type[Opened]) -> Opened:

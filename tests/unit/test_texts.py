@@ -26,6 +26,7 @@ from config.texts import (
     ngettext,
     use_language,
 )
+from tests.support.features import whole_program
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("bot", "pipeline", "memory", "config")
@@ -62,6 +63,7 @@ def find_placeholders(text: str) -> set[str]:
     return {name for _literal, name, _spec, _conversion in Formatter().parse(text) if name is not None}
 
 
+@whole_program
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_every_text_is_translated(language: str, said: set[Id]) -> None:
     there = {message.id: message for message in load_catalogue(language) if message.id}
