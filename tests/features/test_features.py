@@ -16,7 +16,7 @@ from bot.kernel import Kernel
 from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import INSTALLED, OWN
+from tests.support.features import INSTALLED, OWN, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 
@@ -57,6 +57,7 @@ async def test_feature_of_another_package_adds_command_tool_and_prompt(
         assert second.messages[-1]["content"] == said
 
 
+@needs_feature("lightrag")
 def test_feature_of_another_package_is_listed(moon: Path, tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(moon), "MNEME_DATA_DIR": str(tmp_path), "PATH": "/usr/bin"}
     done = subprocess.run(
