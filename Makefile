@@ -65,8 +65,9 @@ chat: local
 # with bytecode kept, whatever the environment says: the tests start the bot some hundred times
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
+# the kernel's tests; `make check` runs those of features, files and services, and the slow ones, too
 test: dev
-	$(PYTEST)
+	$(PYTEST) -m "not slow" tests/unit tests/e2e
 
 check: dev deploy-check
 	$(BIN)/ruff check .

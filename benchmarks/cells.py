@@ -19,10 +19,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 
 ANN = 1001
 TURNS_PER_BOT = 5

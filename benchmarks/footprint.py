@@ -23,9 +23,9 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 
 ROOT = Path(__file__).parent.parent
 CHATS, ROUNDS = 100, 5

@@ -23,10 +23,10 @@ from asyncio.subprocess import Process
 from contextlib import closing
 from pathlib import Path
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
-from tests.support.servers.telegram import BotApiServer
 
 FIRST_CHAT = 10_001
 THINKING_SECONDS = 2.0

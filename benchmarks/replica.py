@@ -36,10 +36,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.processes import bot_environment
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Reply, Says
-from tests.support.servers.telegram import BotApiServer
 
 ANN = 1001
 END = "so it is."

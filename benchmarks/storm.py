@@ -36,11 +36,11 @@ from typing import Any
 
 from benchmarks.power_cut import PowerCut
 from benchmarks.storm_deeds import IMPORTING, SHARING, TOOL, Deeds
+from tests.support.bot_api.server import BotApiServer
 from tests.support.damage import spoil
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
-from tests.support.servers.telegram import BotApiServer
 
 JsonObject = dict[str, object]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.bot_api.files import create_document
+from tests.support.bot_api.server import BotApiServer
 from tests.support.mcp_servers import Servers
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_document
 
 JsonObject = dict[str, Any]
 

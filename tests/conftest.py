@@ -21,6 +21,7 @@ import pytest
 import structlog
 
 from bot.app import open_app
+from bot.features.registry import FEATURES
 from bot.kernel import App
 from config.models import ModelWindow, load_catalogue
 from config.settings import Settings
@@ -29,7 +30,7 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 
 # a slow machine is no failure, and nothing is written outside of a test's own folder
-hypothesis.settings.register_profile("mneme", deadline=None, database=None)
+hypothesis.settings.register_profile("mneme", deadline=None, database=None, max_examples=25)
 hypothesis.settings.register_profile("long", deadline=None, database=None, max_examples=10_000)
 hypothesis.settings.load_profile("mneme")
 # a test that fails before it has closed its database must not keep pytest from ending: the program waits for no thread
@@ -76,6 +77,7 @@ def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # the programs that tests start keep their compiled modules, as everywhere: without, each is compiled at each start
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PTB_TIMEDELTA", "1")
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
     monkeypatch.chdir(tmp_path)
 
 
@@ -152,7 +154,8 @@ def start(model: ModelServer, clock: FakeClock, tmp_path: Path, blank: Path) -> 
         catalogue = load_catalogue()
         if window is not None:
             catalogue = replace(catalogue, default=ModelWindow(window, 4096))
-        async with open_app(Settings.model_validate(values), clock, catalogue) as app:
+        features = [feature() for feature in FEATURES]  # Looking for those of other packages takes milliseconds.
+        async with open_app(Settings.model_validate(values), clock, catalogue, features) as app:
             yield app
 
     return opened

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 
 ROOT = Path(__file__).parents[2]
 ANN = 1001
@@ -87,7 +87,8 @@ class Machine:
         if more_schema:
             source = folder / "source"
             for package in ("bot", "pipeline", "memory", "config"):
-                shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+                # With the compiled modules, except for those that another test is writing.
+                shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("*.pyc.*"))
             schema = source / "memory" / "store" / "schema.py"
             text = schema.read_text(encoding="utf-8")
             newest = "NEWEST_FORMAT = "

@@ -24,11 +24,6 @@ RECALL = Calls((("memory_recall", {"query": "bees"}),))
 FACT = '{"history_entry": "They spoke of hives.", "facts": [{"fact": "The user keeps bees.", "quote": "I keep bees."}]}'
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-
-
 @pytest.fixture(params=PERSONALITIES)
 def personality(request: pytest.FixtureRequest, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Personality:
     if request.param == "claude natively":

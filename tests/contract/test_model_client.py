@@ -28,12 +28,6 @@ from tests.support.servers.model_replies import Calls, Fails, Garbles, Holds, Re
 TOOL = ToolSpec("look", "Look something up.", '{"type": "object", "properties": {"at": {"type": "string"}}}')
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start the SDK's backoff at one millisecond."""
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-
-
 @contextlib.asynccontextmanager
 async def create_client(
     url: str, patience: float = 20, temperature: float | None = 0.7, longest: int | None = None

@@ -13,8 +13,8 @@ from bot.telegram.preview import Pace, Preview
 from memory.log.sessions import Address
 from memory.runtime.menu_cache import MenuCache
 from memory.store.database import Database
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
-from tests.support.servers.telegram import BotApiServer
 
 GROUP = -100500
 ASKED = "7"

@@ -53,12 +53,6 @@ CONTENT_AS_IT_IS = {
 """Servers to which nothing that they refuse is ever sent."""
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start the SDK's backoff at one millisecond."""
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-
-
 @pytest.mark.parametrize("server", [*SERVERS, *WORDLESS, *CONTENT_AS_IT_IS])
 async def test_server_with_a_refusal_answers_consolidates_and_compacts(
     start: OpenApp, model: ModelServer, server: str, tmp_path: Path

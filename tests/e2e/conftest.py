@@ -10,7 +10,7 @@ import pytest
 from bot.telegram import bursts, inbox, outbox, sources
 from config.waiting import Backoff
 from tests.conftest import OpenApp
-from tests.support.servers.telegram import BotApiServer
+from tests.support.bot_api.server import BotApiServer
 from tests.support.serving import Serve, serving
 
 

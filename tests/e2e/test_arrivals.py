@@ -9,10 +9,10 @@ import pytest
 
 from bot.telegram import calls
 from config.waiting import Backoff
+from tests.support.bot_api.files import SentFile, create_document, create_photo
+from tests.support.bot_api.server import DOWNLOAD, BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
-from tests.support.servers.telegram import DOWNLOAD, BotApiServer
-from tests.support.servers.telegram_files import SentFile, create_document, create_photo
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 BOB = {"id": 7, "is_bot": False, "first_name": "Bob"}

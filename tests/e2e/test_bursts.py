@@ -12,10 +12,10 @@ from memory.clock import system_clock
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from pipeline.arrival import Arrival
+from tests.support.bot_api.files import create_photo
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeChannel
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_photo
 from tests.support.serving import ANN, Serve
 
 LONG_SECONDS = 600.0

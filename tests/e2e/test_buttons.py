@@ -11,10 +11,10 @@ from memory.buttons import Button, Notice, collect_rows
 from memory.store.entry import Kind, NewEntry
 from memory.store.notices import PendingNotices
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import (
     ANN,
     GROUP,

@@ -20,6 +20,8 @@ from tests.support.servers.model_replies import Fails, Says
 from tests.support.starter import run_mneme
 from tests.support.terminals import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 CODE = Path(bot.__file__).parent.parent
 
 

@@ -13,10 +13,12 @@ import pytest
 
 from bot.telegram.preview import Pace
 from config.process import limit_connections
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, list_texts
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 

@@ -21,12 +21,14 @@ from bot.telegram.service import run_telegram
 from config.settings import Settings
 from memory.store.entry import Kind, NewEntry
 from tests.support.attacks import KNOWN
+from tests.support.bot_api.params import JsonObject
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_params import JsonObject
 from tests.support.talk import Store
+
+pytestmark = pytest.mark.slow
 
 ANN, BEN = 1001, 2002
 GROUPS = range(-100500, -100510, -1)
@@ -75,10 +77,13 @@ def squeeze(text: str) -> str:
     return re.sub(r"\W+", "", text)
 
 
+SQUEEZED = [(attack, squeeze(attack.text)) for attack in ATTACKS]
+
+
 def answer_obediently(request: ChatRequest) -> Reply:
     """Answer like a model that obeys and repeats everything in its request."""
     read = squeeze("".join(str(message["content"]) for message in request.messages))
-    orders = [attack for attack in ATTACKS if squeeze(attack.text) in read]
+    orders = [attack for attack, squeezed in SQUEEZED if squeezed in read]
     repeated = f"As it says: {' '.join(attack.text for attack in orders)}"
     if request.is_consolidation:
         lines = "\n".join((KNOWN, *(f"- {attack.text}" for attack in orders)))
@@ -162,7 +167,8 @@ class World:
     def _check_reaction(self, place: ChatPlace, calls: int, requests: int) -> None:
         others = [word for chat, word in WORDS.items() if chat != place.chat]
         for request in self.model.requests[requests:]:
-            assert not any(word in request.prompt for word in others), "another owner's word reached the model"
+            prompt = request.prompt
+            assert not any(word in prompt for word in others), "another owner's word reached the model"
             answers = [str(m["content"]) for m in request.messages if m["role"] == "tool"]
             self.refused += sum("not confirmed" in one or "not set yet" in one or "error" in one for one in answers)
         for call in self.telegram.calls[calls:]:

@@ -6,11 +6,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.kernel import App
+from tests.support.bot_api.files import SentFile, create_document
+from tests.support.bot_api.server import BotApiServer
 from tests.support.papers import create_pdf, lock_pdf
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says, text_of
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import SentFile, create_document
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 CSV = "month,rent,power\nMarch,800,61\nApril,800,55\nMay,850,40\n"

@@ -6,10 +6,10 @@ import pytest
 
 from bot.kernel import App
 from memory.store.entry import Author, Entry, Kind, NewEntry
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
 from tests.support.talk import Store
 

@@ -9,9 +9,9 @@ from memory.messages import ToolCall
 from memory.store.database import Database
 from memory.store.effects import Effects, record_causes
 from pipeline.tools.toolbox import Tool, Toolbox, ToolContext
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Holds, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, list_texts
 
 LIVE = "SELECT n.name FROM names n JOIN entries e ON e.id = n.entry_id WHERE e.deleted_at IS NULL ORDER BY n.name"

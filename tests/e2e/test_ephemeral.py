@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from bot.kernel import App
+from tests.support.bot_api.calls import Call
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_calls import Call
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press, press_alone
 
 BOTH = f"{ANN},{GROUP}"

@@ -473,6 +473,7 @@ class Reader(Model):
         return Completion(create_answer(*facts))
 
 
+@pytest.mark.slow
 async def test_long_conversation_is_read_to_its_last_word(database: Database, clock: FakeClock, tmp_path: Path) -> None:
     reader = Reader()
     bench = Bench.create(database, clock, tmp_path / "memory", reader, timeout=60)

@@ -19,10 +19,10 @@ from config.texts import _, use_language
 from memory.store.database import Database
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 
 BOB = 300_330_033  # This number doesn't occur in an export by chance.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.kernel import App
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press, wait_for_text
 
 BOB, EVE = 5005, 6006

@@ -80,6 +80,7 @@ JUDGES: Mapping[str, Callable[[ChatRequest], Reply]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", REQUESTS)
 @pytest.mark.parametrize("judge", JUDGES)
 async def test_everyday_requests_leave_no_memory(
@@ -91,6 +92,7 @@ async def test_everyday_requests_leave_no_memory(
     assert (await read_current(app), await person.is_told()) == ([], "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", [name for name in JUDGES if name != "sensible"])
 async def test_facts_without_a_judgement_are_not_live(app: App, person: Person, model: ModelServer, judge: str) -> None:
     model.second_look = JUDGES[judge]
@@ -238,6 +240,7 @@ async def test_judgement_after_new_is_left_to_the_consolidation(app: App, person
     assert len(await read_current(app)) <= 1
 
 
+@pytest.mark.slow
 async def test_model_that_cannot_judge_confirms_nothing(
     app: App, person: Person, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from memory.store.entry import Kind
 from tests.conftest import OpenApp
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_import_learning, find_importer, find_tidying
+from tests.support.features import find_import_learning, find_importer, find_tidying, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Says
 
@@ -78,6 +78,7 @@ def assert_no_trace(model: ModelServer, since: int, consolidations: int) -> None
             assert trace not in str(request.messages), (trace, request.messages)
 
 
+@needs_feature("tidying")
 @WAYS
 async def test_forgotten_fact_after_new_and_restart_is_in_no_prompt(
     start: OpenApp, model: ModelServer, clock: FakeClock, forget: Callable[[App, Person], object]

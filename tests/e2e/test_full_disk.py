@@ -16,10 +16,10 @@ from bot.telegram import inbox, sources
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.log.turn_log import FinishedTurn
+from tests.support.bot_api.server import BotApiServer
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 Commit = Callable[[FinishedTurn], Coroutine[Any, Any, int]]
@@ -177,6 +177,7 @@ async def test_f34_sent_reply_is_not_repeated_if_recording_fails(
     assert len(telegram.list_sent(ANN)) == 4
 
 
+@pytest.mark.slow
 async def test_f34_full_disk_below_a_real_process(telegram: BotApiServer, model: ModelServer, tmp_path: Path) -> None:
     environment = bot_environment(telegram, model, ANN)
     model.script(Says("Noted."), Calls((("note_add", {"name": "boat", "content": "Aurora"}),)), Says("I tried."))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.servers.telegram import BotApiServer
+from tests.support.bot_api.server import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 
 BOTH = f"{ANN},{GROUP}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -15,23 +17,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 from starlette.routing import Route
+from typer.main import get_command
 
-from bot.cli.main import main
-from bot.features.mcp_server.server import create_memory_server
-from bot.features.mcp_server.tools import MemoryTools
-from bot.features.page.mini_app import MiniApp
-from bot.features.page.server import build_page_app
+from bot.cli.main import cli, main
 from bot.kernel import App
 from memory.store.entry import NewEntry
 from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.toolbox import Toolbox, ToolContext
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
+from tests.support.features import needs_feature
 from tests.support.hostile import DATES, NUMBERS, SURROGATES, TEXTS, VALUES
 from tests.support.memory_clients import call_with_outcome
 from tests.support.mini_apps import PUBLIC_HOST, enter, mini_app
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, list_toasts, wait_for_text
+
+pytestmark = pytest.mark.slow
 
 MINE = "console:local"
 # each ends the chat or begins another kind of it, and takes no argument
@@ -45,7 +47,11 @@ def list_failures(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if record.exc_info]
 
 
+@needs_feature("page")
 async def test_page_route_with_hostile_value_never_fails(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    from bot.features.page.mini_app import MiniApp
+    from bot.features.page.server import build_page_app
+
     async with mini_app(serve) as (app, client):
         await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The boat is called Seagull."))
         shown = await enter(app, client)
@@ -76,6 +82,7 @@ async def test_page_route_with_hostile_value_never_fails(serve: Serve, caplog: p
     assert list_failures(caplog) == []
 
 
+@needs_feature("page")
 @pytest.mark.parametrize(
     "body",
     [
@@ -178,9 +185,13 @@ async def run_tool(toolbox: Toolbox, name: str, arguments: str) -> str:
         return str(error)
 
 
+@needs_feature("mcp_server")
 async def test_mcp_tool_and_resource_with_hostile_argument_never_fail(
     app: App, person: Person, caplog: pytest.LogCaptureFixture
 ) -> None:
+    from bot.features.mcp_server.server import create_memory_server
+    from bot.features.mcp_server.tools import MemoryTools
+
     async def owner_of() -> str:
         return MINE
 
@@ -256,10 +267,17 @@ IN_THE_SHELL = (
 )
 
 
+@functools.cache
+def build_cli() -> Callable[[], object]:
+    """Return the command line, whose options typer collects at each call otherwise."""
+    return get_command(cli)
+
+
 @pytest.mark.parametrize("line", COMMAND_LINES)
 def test_command_line_with_hostile_argument_fails_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_logging: None, line: str
 ) -> None:
+    monkeypatch.setattr("bot.cli.main.cli", build_cli())
     for value in IN_THE_SHELL:
         monkeypatch.setattr("sys.argv", ["mneme", *(word.replace("{}", value) for word in line.split())])
         with pytest.raises(SystemExit) as left:  # any other exception would be a traceback

@@ -7,9 +7,9 @@ from structlog.testing import capture_logs
 
 from bot.kernel import App
 from bot.telegram import inbox
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
 
 LONG = "This is an answer that is long enough to be shown before it is finished."

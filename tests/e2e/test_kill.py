@@ -17,13 +17,15 @@ from bot.telegram import inbox
 from memory.runtime.jobs import JobLog
 from memory.store.database import Database
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import Serve, list_labels, press
 from tests.support.starter import Program
+
+pytestmark = pytest.mark.slow
 
 ANN = 1001
 

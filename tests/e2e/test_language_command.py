@@ -6,8 +6,8 @@ import pytest
 
 from bot.commands.settings import find_language_code
 from config.texts import LANGUAGES
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
 
 BOB = 4004

@@ -11,12 +11,13 @@ import pytest
 from bot.telegram import rendering
 from bot.telegram import rendering as layout
 from bot.telegram.rendering import MAX_PARTS, Chunk, split_reply
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 
+@pytest.mark.slow
 async def test_very_long_answer_is_a_file_below_its_beginning(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -82,6 +83,7 @@ async def test_stop_cancels_the_unsent_parts_of_an_answer(
     assert [text[:4] for text in list_texts(telegram)] == ["word", "Noth"]
 
 
+@pytest.mark.slow
 async def test_chat_without_file_permission_gets_the_beginning_as_messages(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

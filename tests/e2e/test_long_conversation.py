@@ -12,6 +12,8 @@ from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Fails, Reply, Says
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 3_300
 FACT = re.compile(r"fact-\d+")
 

@@ -103,7 +103,7 @@ async def test_question_is_embedded_once_and_a_greeting_never(start: OpenApp, mo
 
 async def test_embedder_at_another_address_does_not_get_the_model_key(start: OpenApp, model: ModelServer) -> None:
     async with start(
-        openai_base_url="http://127.0.0.1:9/v1", embedding_model="one", embedding_base_url=model.url
+        openai_base_url="http://127.0.0.1:9/v1", llm_timeout=1, embedding_model="one", embedding_base_url=model.url
     ) as app:
         assert app.jobs.embedding is not None
         await Person(app).says("The boat is green")
@@ -326,6 +326,7 @@ async def test_local_embedder_without_packages_is_explained_and_nothing_sent(
         assert model.embedder.asked == []
 
 
+@pytest.mark.slow
 async def test_shell_recall_finds_paraphrase_or_falls_back_to_words(start: OpenApp, model: ModelServer) -> None:
     async def recall(question: str, *options: str) -> tuple[str, str]:
         settings = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted", "EMBEDDING_MODEL": "some-embedder"}

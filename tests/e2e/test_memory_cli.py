@@ -322,6 +322,7 @@ def test_reindex_and_migrate_keep_the_memory(shell: Shell, data: Path) -> None:
     assert shell.run_successfully("migrate").startswith(f"{data / 'mneme.db'} has format ")
 
 
+@pytest.mark.slow
 async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
     async def mneme(*arguments: str) -> tuple[int, str, str]:
         environment = os.environ | {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}

@@ -10,7 +10,7 @@ from bot.commands.command import Access
 from bot.kernel import App
 from bot.telegram.menu import DESCRIPTION, MAX_DESCRIPTION_CHARS, SHORT_DESCRIPTION
 from config.texts import LANGUAGES, _, use_language
-from tests.support.servers.telegram import BotApiServer
+from tests.support.bot_api.server import BotApiServer
 from tests.support.serving import Serve
 
 PRIVATE, GROUPS, ADMINISTRATORS = "all_private_chats", "all_group_chats", "all_chat_administrators"

@@ -6,12 +6,12 @@ import pytest
 
 from memory.log.sessions import Address
 from tests.conftest import OpenApp
+from tests.support.bot_api.files import create_photo
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Reply, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_photo
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
 
 MODELS = "gpt-4o-mini,gpt-4,scripted"

@@ -44,11 +44,6 @@ TOO_LONG: dict[str, tuple[int, object]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-
-
 class Bodies:
     """Personality that refuses with exact bodies."""
 
@@ -73,6 +68,7 @@ def read_contents(body: dict[str, Any]) -> str:
     return json.dumps(body["messages"], ensure_ascii=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", TOO_LONG)
 async def test_too_long_request_is_sent_again_shorter(start: OpenApp, model: ModelServer, provider: str) -> None:
     long_one = "word " * 400

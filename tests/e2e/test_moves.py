@@ -10,11 +10,11 @@ import pytest
 from bot.kernel import App
 from memory.access import AccessList
 from memory.log.sessions import Address, Session
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
 from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_labels, list_texts, press
 
 OLD, NEW = -5005, -1005005

@@ -7,10 +7,10 @@ import pytest
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_near_dates
+from tests.support.features import find_near_dates, needs_feature
 from tests.support.reminding import CHAT, add_reminder, get_memory
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
 
 NOTED = "Noted as a preference"
@@ -55,6 +55,7 @@ async def test_notices_setting_applies_without_a_choice(start: OpenApp) -> None:
         assert "Notices are **on**" in await Person(app).says("/notices")
 
 
+@needs_feature("near_dates")
 async def test_notices_off_prevents_offers_but_not_requested_messages(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, reminded_often: None
 ) -> None:

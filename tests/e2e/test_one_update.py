@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from bot.telegram.updates import RawUpdate
 from memory.mail.inbox import Inbox
+from tests.support.bot_api.params import JsonObject
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_params import JsonObject
 from tests.support.serving import ANN, GROUP, Serve, list_texts
 
 HUGE = 2**63

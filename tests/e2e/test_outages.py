@@ -19,7 +19,7 @@ from config.settings import Settings
 from memory.runtime.menu_cache import MenuCache
 from memory.store.database import Database
 from tests.conftest import OpenApp
-from tests.support.servers.telegram import BotApiServer
+from tests.support.bot_api.server import BotApiServer
 from tests.support.serving import ANN, Serve, list_texts
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +55,7 @@ def outage(request: pytest.FixtureRequest) -> dict[str, Any]:
     return OUTAGES[request.param]
 
 
+@pytest.mark.slow
 async def test_bot_recovers_after_any_outage_without_a_restart(
     serve: Serve, telegram: BotApiServer, outage: dict[str, Any]
 ) -> None:
@@ -71,6 +72,7 @@ async def test_bot_recovers_after_any_outage_without_a_restart(
         assert await app.health.find_trouble() is None
 
 
+@pytest.mark.slow
 async def test_start_during_an_outage_waits_for_its_end(
     serve: Serve, telegram: BotApiServer, outage: dict[str, Any]
 ) -> None:

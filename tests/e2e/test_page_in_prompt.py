@@ -10,7 +10,7 @@ from bot.kernel import App
 from memory.store.entry import Author, Kind, Nature, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_tidying
+from tests.support.features import find_tidying, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
 
@@ -33,6 +33,7 @@ def read_system_message(request: ChatRequest) -> str:
     return str(request.messages[0]["content"])
 
 
+@needs_feature("tidying")
 @pytest.mark.parametrize("nature", [Nature.VITAL, Nature.STATE])
 async def test_extracted_vital_fact_is_in_every_later_prompt(
     start: OpenApp, model: ModelServer, clock: FakeClock, nature: Nature
@@ -93,11 +94,12 @@ async def test_request_to_remember_keeps_the_prompt_prefix(
     assert "the spare key is with Olga" in read_system_message(model.requests[-1])
 
 
+@pytest.mark.slow
 async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     said: list[str] = []
     async with start(memory_max_size=1024) as app:
         person = Person(app)
-        for day in range(12):
+        for day in range(6):
             for number in range(8):
                 text = f"Remember that box {day}-{number} holds the winter clothes."
                 said += [await person.says(text)]
@@ -105,7 +107,7 @@ async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model:
             clock.forward(days=1)
         page = await app.memory.ledger.read_page(OWNER)
         stored = await app.database.value("SELECT count(*) FROM entries WHERE kind = 'note' AND deleted_at IS NULL")
-    assert stored == sum("Noted: box" in text for text in said) == 12 * 8
+    assert stored == sum("Noted: box" in text for text in said) == 6 * 8
     assert not any("too long" in text for text in said)
     assert len(page.encode()) <= 1024
-    assert "box 11-7 holds" in page
+    assert "box 5-7 holds" in page

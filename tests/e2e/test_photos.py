@@ -9,11 +9,11 @@ import pytest
 
 from bot.kernel import App
 from bot.telegram import receiving as albums
+from tests.support.bot_api.files import JPEG, MAX_DOWNLOAD_BYTES, create_document, create_photo
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Fails, Holds, Says, pictures_of, text_of
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import JPEG, MAX_DOWNLOAD_BYTES, create_document, create_photo
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"

@@ -10,11 +10,11 @@ from memory.store.database import Database
 from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
 from tests.conftest import OpenApp
+from tests.support.bot_api.files import create_document
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_document
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
 from tests.support.talk import Store
 
@@ -47,8 +47,8 @@ async def wait_until_settled(app: App) -> None:
 async def wait_until(database: Database, sql: str) -> None:
     """Wait until a query returns true."""
     async with asyncio.timeout(20):
-        while not await database.value(sql):  # noqa: ASYNC110  # There is no event to wait for.
-            await asyncio.sleep(0.01)
+        while not await database.value(sql):
+            pass
 
 
 async def wait_until_sent(app: App) -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from bot.kernel import App
 from bot.telegram import preview as reactions
+from tests.support.bot_api.files import create_photo
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_photo
 from tests.support.serving import ANN, GROUP, Serve, list_texts, press
 
 EYES = "👀"

@@ -7,14 +7,15 @@ import os
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from config.settings import list_setting_names
 from tests.conftest import OpenApp
+from tests.support.features import whole_program
 from tests.support.servers.model import ModelServer
+from tests.support.starter import run_mneme
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,6 +29,8 @@ COMMANDS = [
 SERVES_OR_ASKS = ("mneme run", "mneme setup", "git clone")
 
 
+@whole_program
+@pytest.mark.slow
 async def test_documented_commands_work_in_their_order(model: ModelServer, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": model.url, "LLM_MODEL": "scripted"}
     mneme = [
@@ -36,15 +39,8 @@ async def test_documented_commands_work_in_their_order(model: ModelServer, tmp_p
     assert len(mneme) >= 16
     for command in mneme:
         arguments = shlex.split(command)[1:]
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", *arguments),
-            cwd=tmp_path,
-            env=environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        _, complaint = await process.communicate()
-        assert process.returncode == 0, (command, complaint.decode())
+        status, _, complaint = await asyncio.to_thread(run_mneme, *arguments, environment=environment, folder=tmp_path)
+        assert status == 0, (command, complaint)
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("make ")])
@@ -57,12 +53,14 @@ async def test_documented_make_targets_exist(command: str) -> None:
     assert await process.wait() == 0
 
 
+@whole_program
 async def test_documented_slash_commands_are_complete(start: OpenApp) -> None:
     named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
     async with start(memory_scope="family", llm_speech_model="tts-1") as app:  # These settings enable all commands.
         assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help", "withdraw", "reshare"}
 
 
+@whole_program
 def test_documented_settings_exist() -> None:
     named = set(re.findall(r"`([A-Z][A-Z0-9]*_[A-Z_]+)`", FOR_USERS))
     assert len(named) > 30

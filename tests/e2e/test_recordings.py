@@ -8,6 +8,8 @@ from tests.recordings import conversations, excerpts, family, pictures
 from tests.recordings.chat_picture import drawn
 from tests.recordings.player import section
 
+pytestmark = pytest.mark.slow
+
 
 async def test_scripted_day_matches_its_replay() -> None:
     recorded = conversations.PAGE.read_text(encoding="utf-8")

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
+from memory.log.sessions import Address
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
 from tests.support.reminding import add_reminder
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, list_texts
 
 TOPIC = 7
-ASKED = {"chat_id": GROUP, "user_id": ANN, "chat_type": "supergroup"}
+
+
+def ask_in_group(telegram: BotApiServer, text: str, topic: int | None = None) -> None:
+    telegram.user_says(f"@mneme_test_bot {text}", chat_id=GROUP, user_id=ANN, chat_type="supergroup", thread_id=topic)
 
 
 async def test_reply_for_a_deleted_topic_goes_to_the_group(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
+    telegram.register_chat(GROUP, chat_type="supergroup")
     telegram.register_thread(GROUP, TOPIC)
-    held = Holds()
+    held = Holds("On Sunday.")
     model.script(held)
-    async with serve(allowed=[ANN, GROUP]):
-        telegram.user_says("@mneme_test_bot When is the party?", thread_id=TOPIC, **ASKED)
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        ask_in_group(telegram, "When is the party?", TOPIC)
         await model.wait_for(lambda: bool(model.requests))
         telegram.delete_thread(GROUP, TOPIC)
-        held.release()
+        held.release.set()
         await telegram.wait_for(lambda: telegram.list_sent(GROUP))
         (sent,) = telegram.list_sent(GROUP)
         assert sent.thread_id is None
@@ -37,11 +40,13 @@ async def test_reply_for_a_deleted_topic_goes_to_the_group(
 async def test_reminders_of_a_deleted_topic_go_to_the_group_from_then_on(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
+    telegram.register_chat(GROUP, chat_type="supergroup")
     telegram.register_thread(GROUP, TOPIC)
-    async with serve(allowed=[ANN, GROUP]) as app:
-        session_id = f"telegram:{GROUP}:{TOPIC}"
-        await app.sessions.get_or_create_by_id(session_id)
-        await add_reminder(app, "water the plants", "2026-02-07T13:00", "daily", session_id=session_id)
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        topic = Address("telegram", str(GROUP), str(TOPIC))
+        await app.sessions.get_or_create(topic)
+        when = "2026-02-07T13:00"
+        await add_reminder(app, "water the plants", when, "daily", session=topic.session_id, owner=topic.owner)
         telegram.delete_thread(GROUP, TOPIC)
         clock.forward(hours=1)
         await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 1)
@@ -59,13 +64,13 @@ async def test_reply_waits_until_the_bot_may_write_and_the_owner_is_told_once(
     serve: Serve, telegram: BotApiServer, model: ModelServer, reason: str
 ) -> None:
     telegram.register_chat(ANN)
-    telegram.fault("sendMessage", error_code=400, description=f"Bad Request: {reason}", times=None, chat_id=GROUP)
-    async with serve(allowed=[ANN, GROUP]):
+    telegram.register_chat(GROUP, chat_type="supergroup")
+    telegram.forbid(GROUP, reason)
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         for text in ("When is the party?", "And where?"):
-            telegram.user_says(f"@mneme_test_bot {text}", **ASKED)
+            ask_in_group(telegram, text)
             await telegram.wait_for(lambda: any("I may not write" in text for text in list_texts(telegram, ANN)))
-        telegram.clear_faults()
+        telegram.forbid(GROUP, None)
         telegram.adds_bot(GROUP, ANN, again=True)
         await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) >= 2)
     assert sum("I may not write" in text for text in list_texts(telegram, ANN)) == 1
-    assert "Some people" in next(text for text in list_texts(telegram, ANN) if "I may not write" in text)

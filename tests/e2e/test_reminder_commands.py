@@ -12,11 +12,11 @@ from memory.log.sessions import Address
 from memory.mail.mailbox import Mailbox
 from memory.mail.pruning import Pruning
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import add_reminder, format_reminders, get_memory, serve_everybody
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 from tests.support.tool_use import OWNER
 

@@ -8,11 +8,11 @@ from bot.kernel import App
 from memory.mail.pruning import Pruning
 from memory.messages import Provenance
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.reminding import CHAT, add_reminder
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Reply, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve
 from tests.support.tool_use import OWNER, call_tools
 

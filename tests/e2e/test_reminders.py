@@ -18,6 +18,7 @@ from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.e2e.conftest import WallClock
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import (
@@ -28,7 +29,6 @@ from tests.support.reminding import (
     serve_everybody,
 )
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, list_labels, list_texts, press
 
 # The test clock starts on Saturday 2026-02-07 12:15 UTC.
@@ -122,6 +122,7 @@ async def test_f24_reminder_missed_in_a_downtime_comes_once_at_start(
     assert len(list_texts(telegram)) == 2
 
 
+@pytest.mark.slow
 async def test_f24_reminder_killed_around_sending_comes_once(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
@@ -204,7 +205,7 @@ async def test_reminder_refused_permanently_is_shown_as_undelivered(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
-    telegram.fault("sendMessage", error_code=400, description="Bad Request: TOPIC_CLOSED")
+    telegram.fault("sendMessage", error_code=400, description="Bad Request: PEER_ID_INVALID")
     async with serve() as app:
         await add_reminder(app, "call Ann", "2026-02-07T13:00")
         clock.forward(hours=1)

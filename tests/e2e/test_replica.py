@@ -16,7 +16,6 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
-from bot.features.metrics.metrics import Metrics
 from bot.jobs.replication import Replication
 from bot.kernel import App
 from bot.services import create_replica
@@ -28,11 +27,14 @@ from memory.store.entry import Author
 from memory.transfer.replica import Replica, ReplicaPlace, ReplicaUnreachable
 from memory.transfer.restore import Restore
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, list_texts, serving
+
+pytestmark = pytest.mark.slow
 
 TIMEOUT_SECONDS = 30
 
@@ -300,7 +302,10 @@ async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
                     await replication.check()
 
 
+@needs_feature("metrics")
 async def test_metrics_contain_the_age_of_the_replica(start: OpenApp, place: Path, clock: FakeClock) -> None:
+    from bot.features.metrics.metrics import Metrics
+
     metrics = Metrics()
     async with start(replica_url=str(place)) as app:
         page = (await metrics.render(app.database, app.health, app.runner.queues, app.replication)).decode()

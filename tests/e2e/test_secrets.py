@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.kernel import App
@@ -18,6 +18,7 @@ from memory.errors import StoreError
 from memory.transfer.exporting import Exporter
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says, Streams
 from tests.support.servers.web import Answer, Request, WebServer
@@ -110,7 +111,6 @@ def test_sentence_about_passwords_may_be_stored(text: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.names[:12])
 @given(st.data())
-@settings(max_examples=60)
 def test_each_name_of_a_secret_contains_a_search_cue(language: Language, data: st.DataObject) -> None:
     names = "|".join(filter(None, (language.names, language.keys, language.codes)))
     name = data.draw(st.from_regex(rf"(?:{names})"))
@@ -214,6 +214,7 @@ async def test_export_contains_secrets_only_if_requested(app: App, person: Perso
     assert '"[1,2]"' in said
 
 
+@needs_feature("lightrag")
 async def test_secret_is_not_sent_to_lightrag(start: OpenApp) -> None:
     sent: list[str] = []
 

@@ -18,11 +18,13 @@ from bot.kernel import App
 from bot.monitoring import Health, ServiceManager, report_status
 from bot.telegram.service import run_telegram
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.processes import forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import Program
+
+pytestmark = pytest.mark.slow
 
 ANN = 1001
 ROOT = Path(__file__).parents[2]

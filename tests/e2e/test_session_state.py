@@ -12,10 +12,10 @@ from memory.log.sessions import Address, SessionState
 from memory.mail.mailbox import Mailbox
 from memory.mail.outbox import Reply
 from memory.runtime.menu_cache import MenuCache
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
-from tests.support.servers.telegram import BotApiServer
 
 
 async def get_state(app: App, address: Address) -> SessionState:

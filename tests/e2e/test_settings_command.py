@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
 
 

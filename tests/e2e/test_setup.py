@@ -22,10 +22,13 @@ from memory.access import AccessList
 from memory.clock import system_clock
 from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
+from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Refuses
-from tests.support.servers.telegram import BotApiServer
 from tests.support.terminals import Terminal, on_terminal
+
+pytestmark = pytest.mark.slow
 
 CODE = Path(bot.__file__).parent.parent
 ENV = Path(".env")
@@ -59,6 +62,7 @@ async def choose_service(setup: Terminal) -> None:
     await setup.wait_for_question("(empty: OpenAI):")
 
 
+@needs_feature("mcp_tools")
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
     large = {"id": "large", "max_model_len": 12_345}
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
@@ -202,6 +206,7 @@ async def test_setup_offers_models_of_hub_as_not_measured(
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
 
+@needs_feature("mcp_tools")
 async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, str], model: ModelServer) -> None:
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:

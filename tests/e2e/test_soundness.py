@@ -116,6 +116,7 @@ RECORDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", RECORDS)
 @pytest.mark.parametrize("index", INDEXES)
 async def test_start_with_damaged_index_record_rebuilds_the_index(

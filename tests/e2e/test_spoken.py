@@ -16,7 +16,7 @@ from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_near_dates, find_weekly_schedule
+from tests.support.features import find_near_dates, find_weekly_schedule, needs_feature
 from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
@@ -95,6 +95,7 @@ async def test_background_learning_is_announced_in_the_chats_language(person: Pe
     assert "_Gelernt: The user lives in Kyiv_" in await person.says("And now?")
 
 
+@needs_feature("near_dates")
 async def test_reminder_and_offer_are_in_the_chats_language(app: App, person: Person, clock: FakeClock) -> None:
     await person.says("hello")
     ends = datetime(2026, 3, 1, tzinfo=UTC)
@@ -108,6 +109,7 @@ async def test_reminder_and_offer_are_in_the_chats_language(app: App, person: Pe
     assert told.startswith("**Erinnerung**: tea\n\nSamstag, 7. Februar 2026, 13:00")
 
 
+@needs_feature("tidying")
 async def test_weekly_tidying_is_announced_in_each_chats_language(
     start: OpenApp, german: None, clock: FakeClock
 ) -> None:

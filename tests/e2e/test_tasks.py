@@ -19,12 +19,12 @@ from memory.reminders.reminder import Repeat, TaskSound
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import CHAT, format_reminders, list_hours_around_clock_changes, serve_everybody
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, list_labels, list_texts, press
 from tests.support.tool_use import call_tools
 
@@ -289,6 +289,7 @@ async def test_task_scheduled_by_two_processes_is_queued_once(start: OpenApp, cl
         assert await one.database.value("SELECT count(*) FROM inbox") == 1
 
 
+@pytest.mark.slow
 async def test_task_killed_in_its_turn_is_answered_once_after_restart(
     telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:

@@ -14,9 +14,9 @@ from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from memory.access import AccessList
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 
 

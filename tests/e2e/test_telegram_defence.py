@@ -16,10 +16,10 @@ from memory.access import CODE_ATTEMPTS, AccessList
 from memory.transfer.exporting import Exporter
 from tests.conftest import OpenApp
 from tests.support.attacks import INJECTED, OBEYS
+from tests.support.bot_api.params import JsonObject
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_params import JsonObject
 from tests.support.serving import Serve
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
@@ -287,6 +287,7 @@ KEPT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", BETWEEN, ids=lambda said: " ".join(said) or "at once")
 @pytest.mark.parametrize("fields", NOT_TYPED.values(), ids=NOT_TYPED)
 async def test_22_model_obeying_forwarded_text_changes_nothing(
@@ -406,6 +407,7 @@ async def test_29_migration_of_unknown_group_is_not_answered(serve: Serve, teleg
 # Forgotten text is gone from the disk.
 
 
+@pytest.mark.slow
 async def test_27_forget_all_removes_text_from_disk_while_bot_runs(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:

@@ -9,10 +9,14 @@ import pytest
 from bot.kernel import App
 from config.texts import LANGUAGES
 from tests.recordings.telegram import PAGE, SPOKEN, record
+from tests.support.features import whole_program
+
+pytestmark = pytest.mark.slow
 
 RECORDED = PAGE.read_text("utf-8")
 
 
+@whole_program
 @pytest.mark.usefixtures("reminded_often")
 @pytest.mark.parametrize("language", SPOKEN)
 async def test_page_matches_its_replay(language: str) -> None:

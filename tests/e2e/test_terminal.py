@@ -26,6 +26,8 @@ from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.talk import in_utc
 from tests.support.terminals import Terminal, on_terminal
 
+pytestmark = pytest.mark.slow
+
 CODE = Path(bot.__file__).parent.parent
 COLUMNS = 60
 ALT_ENTER = "\x1b\r"

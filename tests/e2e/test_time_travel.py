@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from bot.kernel import App
 from memory.ledger.entries import EntryStore
 from memory.store.decay import Decay
 from memory.store.entry import Kind, Nature, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_weekly_schedule
+from tests.support.features import find_weekly_schedule, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import create_ledger
@@ -25,6 +27,8 @@ async def read_archive_times(app: App) -> dict[str, str | None]:
     return {row["content"]: row["archived_at"] for row in rows}
 
 
+@needs_feature("tidying")
+@pytest.mark.slow
 async def test_used_memory_stays_and_unused_one_is_archived_but_answers(
     start: OpenApp, model: ModelServer, clock: FakeClock
 ) -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands.settings import find_zones
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
 from tests.support.tool_use import call_tools
 

@@ -11,6 +11,7 @@ from memory.messages import Provenance
 from memory.store.entry import Kind
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import whole_program
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store
@@ -217,6 +218,7 @@ async def test_memory_file_explains_refusals(
     assert (await call_tools(person, model, ("memory_file", arguments)))[0].startswith(answer)
 
 
+@whole_program
 async def test_tools_are_described_in_a_constant_order(person: Person, model: ModelServer) -> None:
     await person.says("one")
     await person.says("two")

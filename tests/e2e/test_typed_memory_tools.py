@@ -14,6 +14,7 @@ from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature, whole_program
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Says
 from tests.support.talk import Store
@@ -317,6 +318,7 @@ async def test_stats_count_by_type_and_tokens(app: App, person: Person, model: M
     ]
 
 
+@needs_feature("tidying")
 async def test_consolidate_tidies_reports_and_can_be_undone(person: Person, model: ModelServer, store: Store) -> None:
     assert await call_tools(person, model, ("memory_consolidate", {})) == ["There was nothing to tidy."]
     for name in ("one", "two"):
@@ -372,6 +374,7 @@ async def test_learning_and_recall_are_separate_for_each_owner(
     assert await count_entries(store) == {"fact-office-kyiv": 1}
 
 
+@whole_program
 async def test_small_window_holds_all_tools_and_the_question(start: OpenApp, model: ModelServer) -> None:
     async with start(window=8192) as app:
         await Person(app).says("Hello")

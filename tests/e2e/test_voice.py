@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.bot_api.files import SentFile, create_voice
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import SentFile, create_voice
 from tests.support.serving import ANN, HEARS, Serve, send_recording
 
 

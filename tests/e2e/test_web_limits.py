@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.page import uploads
 from bot.web import limits
+from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.memory_clients import TOKEN, find_free_port
 from tests.support.mini_apps import RawRequest, enter, mini_app, sign_init_data
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve, wait_for_text
+
+pytestmark = needs_feature("page", "mcp_server")
 
 Connect = Callable[[int], Awaitable[RawRequest]]
 MEGABYTE = 1_000_000
@@ -79,6 +81,8 @@ async def test_stranger_sending_endless_body_is_answered_and_closed(
 async def test_member_sending_endless_body_is_answered_and_closed(
     serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch, method: str, target: str
 ) -> None:
+    from bot.features.page import uploads
+
     monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 4 * MEGABYTE)
     async with mini_app(serve) as (app, client):
         header = f"X-Mneme: {(await enter(app, client))['x-mneme']}"
@@ -244,6 +248,7 @@ async def test_open_connections_and_descriptors_are_bounded(serve: Serve, connec
         assert sum(task.done() for task in ended) >= limits.MAX_CONNECTIONS
 
 
+@pytest.mark.slow
 async def test_bot_answers_while_strangers_hold_more_connections_than_descriptors(
     telegram: BotApiServer, model: ModelServer, connect: Connect, tmp_path: Path
 ) -> None:

@@ -17,11 +17,11 @@ from bot.features.registry import FEATURES, installed_features
 from bot.kernel import App, Kernel
 from config.errors import ConfigurationError
 from config.settings import Settings
-from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import INSTALLED, OWN, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, list_texts, serving, wait_for_text
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
@@ -46,9 +46,10 @@ def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_feature_of_another_package_adds_command_tool_and_prompt(
-    moon: Path, start: OpenApp, model: ModelServer
+    moon: Path, tmp_path: Path, clock: FakeClock, model: ModelServer
 ) -> None:
-    async with start() as app:
+    values = {"mneme_data_dir": tmp_path / "data", "openai_base_url": model.url, "llm_model": "scripted"}
+    async with open_app(Settings.model_validate(values), clock) as app:
         person = Person(app)
         said = await person.says("/moon")
         assert re.fullmatch(r"The moon is \d+ days old\.", said)
@@ -60,6 +61,7 @@ async def test_feature_of_another_package_adds_command_tool_and_prompt(
         assert second.messages[-1]["content"] == said
 
 
+@needs_feature("lightrag")
 def test_feature_of_another_package_is_listed(moon: Path, tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(moon), "MNEME_DATA_DIR": str(tmp_path), "PATH": "/usr/bin"}
     done = subprocess.run(
@@ -93,6 +95,10 @@ async def test_feature_that_cant_be_started_is_named(tmp_path: Path, clock: Fake
     with pytest.raises(ConfigurationError, match="The feature broken can't be started"):
         async with open_app(Settings.model_validate(values), clock, features=[Broken()]):
             pass
+
+
+def test_features_that_tests_name_are_complete() -> None:
+    assert set(OWN) >= INSTALLED
 
 
 async def test_kernel_without_features_answers_and_remembers(

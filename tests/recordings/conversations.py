@@ -16,9 +16,9 @@ from config.settings import Settings
 from tests.recordings.player import ANN, Clock, Recording, running, scripted, section
 from tests.recordings.scenes import CallbackHandler, Step, Writes
 from tests.support.agreement import confirm_claims
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
-from tests.support.servers.telegram import BotApiServer
 
 PAGE = Path(__file__).with_name("conversations.md")
 SPOKEN = ("en", "de", "es")

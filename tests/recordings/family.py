@@ -14,10 +14,10 @@ from pathlib import Path
 
 from bot.kernel import App
 from tests.recordings.player import ANN, Clock, running, scripted
+from tests.support.bot_api.chats import BotMessage
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_chats import BotMessage
 
 PAGE = Path(__file__).with_name("family.md")
 HEAD = """\

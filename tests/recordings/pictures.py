@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.recordings.player import ANN, Clock, Recording, Shown, running, scripted, section
 from tests.recordings.scenes import CallbackHandler, Sends, Step, Waits, Writes, command
 from tests.support import exports
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 
 PAGE = Path(__file__).with_name("pictures.md")
 HEAD = """\

@@ -19,12 +19,12 @@ from bot.telegram.service import run_telegram
 from config.settings import Settings
 from config.texts import _, use_language
 from tests.recordings.scenes import CallbackHandler, Comes, Sends, Step, Waits, Writes
+from tests.support.bot_api.chats import BotMessage
+from tests.support.bot_api.files import create_document
+from tests.support.bot_api.server import BotApiServer
+from tests.support.bot_api.text import Entity
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_chats import BotMessage
-from tests.support.servers.telegram_files import create_document
-from tests.support.servers.telegram_text import Entity
 
 ANN, BOB = 1001, 2002
 NOW = datetime(2026, 11, 21, 10, 9, tzinfo=UTC)

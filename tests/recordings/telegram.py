@@ -8,9 +8,9 @@ from pathlib import Path
 from config.texts import LANGUAGES
 from tests.recordings.player import ANN, BOB, Clock, Recording, running, scripted, section
 from tests.recordings.scenes import LEARNED, LOOK, SCENES
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 
 PAGE = Path(__file__).with_name("telegram.md")
 SPOKEN = ("en", "de")

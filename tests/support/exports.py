@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from tests.support.servers.telegram_params import JsonObject
+from tests.support.bot_api.params import JsonObject
 
 FIRST = datetime(2023, 3, 14, 9, 0, tzinfo=UTC)
 PER_CONVERSATION = 10

@@ -1,22 +1,39 @@
-"""Access to the opened features of a running App."""
+"""Access to the features: which are installed, and the opened ones of a running App."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from bot.features.imports.feature import ImportsFeature
-from bot.features.imports.importing import ForeignImport
-from bot.features.imports.job import BackgroundImportLearning
-from bot.features.mcp_tools.feature import McpToolsFeature
-from bot.features.mcp_tools.tools import McpTools
-from bot.features.near_dates.dates import NearDates
-from bot.features.near_dates.feature import NearDatesFeature
-from bot.features.tidying.feature import TidyingFeature
-from bot.features.tidying.job import WeeklySchedule
-from bot.features.tidying.tidying import WeeklyConsolidation
+import pytest
+
+from bot.features.registry import FEATURES
 from bot.kernel import App
 
+if TYPE_CHECKING:  # A test must be able to import this module if a feature is deleted.
+    from bot.features.imports.importing import ForeignImport
+    from bot.features.imports.job import BackgroundImportLearning
+    from bot.features.mcp_tools.tools import McpTools
+    from bot.features.near_dates.dates import NearDates
+    from bot.features.tidying.job import WeeklySchedule
+    from bot.features.tidying.tidying import WeeklyConsolidation
+
 Opened = TypeVar("Opened")
+INSTALLED = frozenset(feature.name for feature in FEATURES)
+OWN = (
+    *("guest", "voice", "rich", "imports", "skills", "mcp_tools"),
+    *("near_dates", "tidying", "lightrag", "mcp_server", "page", "metrics"),
+)
+"""The features of this repository, of which a copy may have deleted some."""
+
+
+def needs_feature(*names: str) -> pytest.MarkDecorator:
+    """Return a mark that skips tests if one of these features is not part of this program."""
+    missing = sorted(set(names) - INSTALLED)
+    return pytest.mark.skipif(bool(missing), reason=f"needs the feature {', '.join(missing)}")
+
+
+whole_program = needs_feature(*OWN)
+"""Skips tests of what all features have together, such as the texts or the documents."""
 
 
 def find_feature(app: App, kind: type[Opened]) -> Opened:
@@ -25,26 +42,38 @@ def find_feature(app: App, kind: type[Opened]) -> Opened:
 
 
 def find_importer(app: App) -> ForeignImport:
+    from bot.features.imports.feature import ImportsFeature
+
     return find_feature(app, ImportsFeature).create_importer(app.memory)
 
 
 def find_import_learning(app: App) -> BackgroundImportLearning:
+    from bot.features.imports.feature import ImportsFeature
+
     return find_feature(app, ImportsFeature).learning
 
 
 def find_mcp_tools(app: App) -> McpTools:
+    from bot.features.mcp_tools.feature import McpToolsFeature
+
     tools = find_feature(app, McpToolsFeature).tools
     assert tools is not None
     return tools
 
 
 def find_near_dates(app: App) -> NearDates:
+    from bot.features.near_dates.feature import NearDatesFeature
+
     return find_feature(app, NearDatesFeature).near
 
 
 def find_tidying(app: App) -> WeeklyConsolidation:
+    from bot.features.tidying.feature import TidyingFeature
+
     return find_feature(app, TidyingFeature).weekly
 
 
 def find_weekly_schedule(app: App) -> WeeklySchedule:
+    from bot.features.tidying.feature import TidyingFeature
+
     return find_feature(app, TidyingFeature).schedule

@@ -15,7 +15,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
-from bot.features.mcp_server.http import create_mcp_part
 from bot.kernel import App
 from bot.web.server import build_web_app, serve_web
 from tests.support.processes import ROOT
@@ -33,6 +32,8 @@ def find_free_port() -> int:
 @contextlib.asynccontextmanager
 async def served(app: App) -> AsyncIterator[str]:
     """Serve an App's memory at its WEB_PORT and yield the address."""
+    from bot.features.mcp_server.http import create_mcp_part
+
     async with serve_web(build_web_app([create_mcp_part(app, TOKEN)]), app.settings.web_port):
         yield f"http://127.0.0.1:{app.settings.web_port}/mcp"
 

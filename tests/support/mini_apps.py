@@ -15,8 +15,8 @@ import httpx
 
 from bot.kernel import App, serve_features
 from bot.web.server import HOST
+from tests.support.bot_api.server import BotApiServer
 from tests.support.memory_clients import TOKEN, find_free_port
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, Serve
 
 PUBLIC_HOST = "memory.example.org"

@@ -9,8 +9,8 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 from tests.support.starter import Program, start_mneme
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ from bot.kernel import App
 from bot.telegram.menu import Menu
 from bot.telegram.service import run_telegram
 from tests.conftest import OpenApp
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_chats import BotMessage
-from tests.support.servers.telegram_files import SentFile
+from tests.support.bot_api.chats import BotMessage
+from tests.support.bot_api.files import SentFile
+from tests.support.bot_api.server import BotApiServer
 
 ANN, STRANGER, GROUP = 1001, 2002, -100500
 HEARS = {"llm_transcription_model": "whisper-1"}

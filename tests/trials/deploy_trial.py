@@ -17,8 +17,8 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 
 ANN = 1001
 CHECKOUT = Path(__file__).parents[2]

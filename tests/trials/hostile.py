@@ -29,6 +29,8 @@ import httpx
 
 from bot.web.server import HOST
 from tests.support import exports
+from tests.support.bot_api.files import create_document
+from tests.support.bot_api.server import BotApiServer
 from tests.support.hostile_files import create_hostile_imports, create_nested, create_zip
 from tests.support.hostile_skills import create_hostile_skills
 from tests.support.memory_clients import find_free_port
@@ -36,8 +38,6 @@ from tests.support.mini_apps import sign_init_data
 from tests.support.processes import bot_environment, running_bot
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Reply, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_document
 
 OWNER, SENDER, CALLER, TALKER = 1001, 1002, 1003, 1004
 MAX_MEGABYTES = 512

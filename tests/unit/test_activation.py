@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, compute_figures, load_cases, store_cases
@@ -274,7 +274,7 @@ contents = st.sampled_from(["tea", "likes green tea in the garden", "绿茶很�
 memories = st.lists(st.tuples(st.sampled_from(TYPED_KINDS), contents, st.integers(1, 2_000)), max_size=25)
 
 
-@settings(max_examples=25)
+@pytest.mark.slow
 @given(memories, st.lists(st.integers(0, 2_000), min_size=1, max_size=12))
 async def test_budget_is_never_exceeded(kinds: list[tuple[Kind, str, int]], budgets: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -296,6 +296,7 @@ async def test_budget_is_never_exceeded(kinds: list[tuple[Kind, str, int]], budg
             await database.close()
 
 
+@pytest.mark.slow
 async def test_ranking_of_holdout_cases_stays_above_its_floor(database: Database) -> None:
     """The floors are a little below the output of `python -m benchmarks.activation`."""
     cases = [case for case in load_cases() if case.half == "holdout"]

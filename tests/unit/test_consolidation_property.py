@@ -6,7 +6,8 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.messages import Completion
@@ -82,7 +83,7 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
         await database.close()
 
 
-@settings(max_examples=30)
+@pytest.mark.slow
 @given(ROUNDS)
 def test_lines_and_messages_survive_any_answer_and_crash(
     rounds: list[tuple[str, str, str | None]],

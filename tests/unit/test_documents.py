@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.recordings import excerpts
+from tests.support.features import whole_program
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
@@ -33,6 +34,7 @@ def find_names(document: str) -> list[str]:
     return QUOTED.findall((ROOT / document).read_text(encoding="utf-8"))
 
 
+@whole_program
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_path_named_in_a_document_exists(document: str) -> None:
     named = [name for name in find_names(document) if PROJECT.fullmatch(name) and not OF_USERS.match(name)]

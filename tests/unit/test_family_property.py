@@ -10,10 +10,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.services import MemoryServices
 from config.models import ModelWindow
 from config.settings import MemoryScope, Settings
@@ -30,7 +30,10 @@ from pipeline.prompt.parts import SharedPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import STYLES
 from tests.support.fakes import FakeClock
+from tests.support.features import needs_feature
 from tests.support.talk import Store, assistant, in_utc, user
+
+pytestmark = pytest.mark.slow
 
 _ALL = Filter()
 PEOPLE, GROUPS, GUEST = ("1", "2", "3", "4"), ("-10", "-20"), "9"
@@ -66,6 +69,8 @@ class Family:
     """
 
     def __init__(self, database: Database, folder: Path, clock: FakeClock) -> None:
+        from bot.features.tidying.tidying import WeeklyConsolidation
+
         settings = Settings.model_validate({"mneme_data_dir": folder, "memory_scope": MemoryScope.FAMILY})
         counter = TokenCounter()
         self.memory = MemoryServices(settings, database, counter, clock)
@@ -187,6 +192,7 @@ class Family:
                 yield word
 
 
+@needs_feature("tidying")
 @given(STEPS)
 def test_request_contains_nothing_that_was_not_shared(steps: list[tuple[str, str, int]]) -> None:
     async def live() -> None:
@@ -215,6 +221,7 @@ def test_request_contains_nothing_that_was_not_shared(steps: list[tuple[str, str
     asyncio.run(live())
 
 
+@needs_feature("tidying")
 async def test_shared_entry_is_in_the_requests_of_the_others(tmp_path: Path, clock: FakeClock) -> None:
     database = await Database.open(tmp_path / "mneme.db", clock=clock)
     family = Family(database, tmp_path, clock)

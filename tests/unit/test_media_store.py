@@ -113,7 +113,7 @@ async def test_has_any_is_correct_at_once_and_after_restart(
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.text(max_size=30), max_size=4)), max_size=8))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_index_of_parts_always_equals_a_rebuilt_one(
     media: MediaStore, database: Database, clock: FakeClock, steps: list[tuple[str, list[str]]]
 ) -> None:

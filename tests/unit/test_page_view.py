@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from bot.features.tidying.tidying import WeeklyConsolidation
 from memory.clock import to_text
 from memory.consolidation.page_view import PageView
 from memory.files.markdown import MarkdownFiles
@@ -14,6 +13,7 @@ from memory.ledger.undo import Undo
 from memory.store.decay import Decay
 from memory.store.entry import Author, Entry, Kind, Nature, NewEntry, Operation
 from memory.store.erasure import PendingErasures
+from tests.support.features import needs_feature
 from tests.support.talk import Store, in_utc
 
 OWNER, LIMIT = "telegram:1", 1_000
@@ -89,7 +89,10 @@ async def test_fit_never_touches_handwritten_lines(store: Store, view: PageView)
     assert (await fit_and_read_lines(store, view))[:60] == text.splitlines()
 
 
+@needs_feature("tidying")
 async def test_line_deleted_by_a_person_is_not_written_again(store: Store, view: PageView) -> None:
+    from bot.features.tidying.tidying import WeeklyConsolidation
+
     await add_fact(store, view, "Likes green tea")
     write_by_hand(store, "- eggs\n")
     assert await fit_and_read_lines(store, view) == ["- eggs"]
@@ -120,7 +123,10 @@ async def test_undo_restores_the_removed_lines(store: Store, view: PageView) -> 
     assert await store.ledger.read_page(OWNER) == before
 
 
+@needs_feature("tidying")
 async def test_weekly_tidying_restores_a_line_that_is_used_again(store: Store, view: PageView) -> None:
+    from bot.features.tidying.tidying import WeeklyConsolidation
+
     entries = [await add_fact(store, view, f"Fact number {n} about the house by the lake") for n in range(60)]
     assert "- Fact number 3 about the house by the lake" not in await fit_and_read_lines(store, view)
     await set_usage(store, entries[3], 20)
@@ -130,7 +136,10 @@ async def test_weekly_tidying_restores_a_line_that_is_used_again(store: Store, v
     assert len("\n".join(lines).encode()) <= LIMIT
 
 
+@needs_feature("tidying")
 async def test_second_tidying_changes_nothing(store: Store, view: PageView) -> None:
+    from bot.features.tidying.tidying import WeeklyConsolidation
+
     for number in range(60):
         await add_fact(store, view, f"Fact number {number} about the house by the lake")
     weekly = WeeklyConsolidation(store.database, store.ledger, Decay(), store.clock, view)

@@ -273,6 +273,7 @@ def snapshot(**changed: object) -> str:
     return json.dumps({"row": SNAPSHOT | changed, "names": []})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "field", "value"),
     [
@@ -453,6 +454,7 @@ async def test_import_of_a_backup_is_refused(
         await Importer(empty, tmp_path / "new" / "memory").run(tmp_path / "backup.zip")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -497,6 +499,7 @@ async def test_folder_without_an_export_is_refused(empty: Database, tmp_path: Pa
             await Importer(empty, tmp_path / "new" / "memory").run(folder)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=40), max_size=5), st.text(max_size=20))
 @settings(max_examples=15)
 def test_any_text_survives_export_and_import(texts: list[str], name: str) -> None:

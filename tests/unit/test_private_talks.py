@@ -6,6 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ def read_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(STEPS)
 async def test_random_steps_leave_no_byte_of_a_private_talk(steps: list[tuple[str, str, int]]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.files.markdown import MarkdownFiles
@@ -91,7 +91,6 @@ async def test_odd_text_is_a_valid_query(store: Store, search: Search, query: st
 
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=30))
-@settings(max_examples=30)
 def test_any_text_can_be_stored_found_and_used_as_query(texts: list[str]) -> None:
     async def work() -> None:
         async with open_store() as store:
@@ -382,6 +381,7 @@ async def open_store() -> AsyncIterator[Store]:
             await database.close()
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -392,7 +392,6 @@ async def open_store() -> AsyncIterator[Store]:
         max_size=25,
     )
 )
-@settings(max_examples=40)
 def test_index_always_equals_a_rebuilt_one(steps: list[tuple[str, str, str]]) -> None:
     async def work() -> None:
         async with open_store() as store:

@@ -34,6 +34,8 @@ from memory.text.naming import find_free_name, make_name_key
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 OWNERS = ("telegram:1", "telegram:2")
 # Few names, so that they collide. Some differ only in case or width.
@@ -416,4 +418,4 @@ def to_held_entry(entry: Entry) -> tuple[int, HeldEntry]:
 
 
 TestStore = StoreMachine.TestCase
-TestStore.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, database=None)
+TestStore.settings = settings(stateful_step_count=30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from config.texts import (
     ngettext,
     use_language,
 )
+from tests.support.features import whole_program
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("bot", "pipeline", "memory", "config")
@@ -46,6 +48,7 @@ def said() -> set[Id]:
     return found
 
 
+@functools.cache
 def load_catalogue(language: str) -> Catalog:
     with (LOCALES / f"{language}.po").open("rb") as source:
         return read_po(source, locale=language)
@@ -60,6 +63,7 @@ def find_placeholders(text: str) -> set[str]:
     return {name for _literal, name, _spec, _conversion in Formatter().parse(text) if name is not None}
 
 
+@whole_program
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_every_text_is_translated(language: str, said: set[Id]) -> None:
     there = {message.id: message for message in load_catalogue(language) if message.id}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.messages import Image
@@ -56,7 +56,6 @@ def test_messages_cost_text_tool_calls_and_overhead() -> None:
     assert counter.count_messages([calls("1")]) > counter.count_messages([user("")])
 
 
-@settings(max_examples=40)
 @given(st.floats(0.1, 1.5), st.sampled_from([ENGLISH, UKRAINIAN, JAPANESE]))
 def test_counter_learns_the_reported_rate(rate: float, text: str) -> None:
     counter = TokenCounter()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.kernel import App
 from memory.errors import MemoryRefused
 from memory.facts.learning import Learning
@@ -18,6 +17,7 @@ from memory.store.entry import Author, Kind, NewEntry
 from memory.store.entry_rows import bind_name
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store, create_ledger, describe_undo
@@ -215,9 +215,12 @@ async def test_superseded_entry_stays_so_after_its_successor_is_purged(
         assert await person.says("/undo") == "There is nothing to undo."
 
 
+@needs_feature("tidying")
 async def test_merged_duplicate_stays_so_after_the_kept_one_is_purged(
     store: Store, database: Database, clock: FakeClock
 ) -> None:
+    from bot.features.tidying.tidying import WeeklyConsolidation
+
     for _ in range(2):
         await store.entries.add(OWNER, NewEntry("The cat is called Mimi", kind=Kind.FACT))
     weekly = WeeklyConsolidation(database, create_ledger(database, clock), Decay(), clock)
@@ -251,6 +254,7 @@ async def test_purge_reads_due_rows_only(database: Database) -> None:
         assert all("INDEX" in row["detail"] for row in plan)
 
 
+@pytest.mark.slow
 async def test_newest_50_versions_of_memory_md_are_kept(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         for n in range(60):

@@ -11,9 +11,9 @@ from bot.kernel import App
 from config.errors import ConfigurationError
 from memory.access import AccessList
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, wait_for_text
 
 ELSEWHERE, BESIDE = -100900, -100901

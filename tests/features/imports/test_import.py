@@ -25,12 +25,12 @@ from memory.store import erasure
 from memory.store.database import Database
 from tests.conftest import OpenApp
 from tests.support import exports
+from tests.support.bot_api.files import create_document
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_import_learning, find_importer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_document
 from tests.support.serving import ANN, Serve, list_texts, press
 
 ALL = {**exports.CONVERSATIONS, **exports.MEMORIES}

@@ -124,7 +124,7 @@ async def test_message_and_note_are_found_and_read_whole(connect: Connect, app: 
         assert "take an id that search has given" in await call_refused(client, "fetch", id="entry:1 OR 1=1")
 
 
-@both
+@over_http_only
 async def test_long_term_memory_is_a_resource_and_unknown_uris_fail(connect: Connect, app: App, person: Person) -> None:
     await person.says("/remember The spare key is at Ann's")
     await app.memory.long_term.append(MINE, "- Speaks Danish", Author.USER)
@@ -138,7 +138,7 @@ async def test_long_term_memory_is_a_resource_and_unknown_uris_fail(connect: Con
             await client.call_tool("rm", {})
 
 
-@both
+@over_http_only
 async def test_fact_from_a_client_is_unconfirmed_and_in_no_prompt(
     connect: Connect, person: Person, model: ModelServer
 ) -> None:
@@ -159,7 +159,7 @@ async def test_fact_from_a_client_is_unconfirmed_and_in_no_prompt(
     assert await person.app.memory.entries.list(MINE, Kind.FACT) == []
 
 
-@both
+@over_http_only
 async def test_fact_quoting_typed_words_is_confirmed_at_once(
     connect: Connect, person: Person, model: ModelServer
 ) -> None:
@@ -268,7 +268,7 @@ async def test_memory_forgotten_by_a_client_returns_with_undo(connect: Connect, 
     assert (await app.memory.entries.get(MINE, "spare key")).content == "The spare key is at Ann's"
 
 
-@both
+@over_http_only
 async def test_secret_is_neither_learned_nor_returned(connect: Connect, person: Person) -> None:
     key = "sk-proj-" + "a1B2c3D4" * 6
     await person.says(f"The api key of the weather station is {key}, keep it")

@@ -31,6 +31,7 @@ from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.memory_clients import (
     TOKEN,
     build_mneme_command,
@@ -43,7 +44,6 @@ from tests.support.memory_clients import (
 )
 from tests.support.processes import ROOT, bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
-from tests.support.servers.telegram import BotApiServer
 
 MINE = "console:local"
 ARGUMENTS = {

@@ -14,11 +14,11 @@ from memory.log.sessions import Address
 from memory.messages import Provenance
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, wait_until
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, list_toasts, press
 
 BOB = 3003

@@ -22,11 +22,11 @@ from config.logs import configure_logging
 from memory.runtime.usage import TokenUse
 from pipeline.order import ORDER
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.features import find_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds
-from tests.support.servers.telegram import BotApiServer
 
 ANN = 1001
 

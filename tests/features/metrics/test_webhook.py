@@ -19,8 +19,8 @@ from bot.kernel import App
 from bot.telegram.service import run_telegram
 from bot.telegram.sources import MAX_UPDATE_BYTES
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.features import find_feature
-from tests.support.servers.telegram import BotApiServer
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 
 SECRET = "a-secret-of-the-webhook"

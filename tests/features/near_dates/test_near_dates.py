@@ -14,12 +14,12 @@ from memory.clock import system_clock
 from memory.mail.pruning import Pruning
 from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.conftest import OpenApp
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_near_dates
 from tests.support.reminding import get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
-from tests.support.servers.telegram import BotApiServer
 from tests.support.tool_use import OWNER
 
 

@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 
 from bot.features.rich.messages import MAX_CHARS, RichMessage, convert_to_rich
+from tests.support.bot_api.chats import ChatType
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_chats import ChatType
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press, wait_for_text
 
 TABLE = "Here they are:\n\n| tea | grams |\n|---|---|\n| black | 3 |\n| green | 2 |"

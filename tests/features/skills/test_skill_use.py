@@ -22,11 +22,11 @@ from memory.store.integrity import inspect_database
 from memory.transfer.backup import Backup
 from memory.transfer.restore import Restore
 from tests.conftest import OpenApp
+from tests.support.bot_api.files import create_document
+from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_document
 from tests.support.serving import ANN, STRANGER, Serve, list_labels, list_texts, press
 from tests.support.tool_use import call_tools
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.bot_api.files import create_voice
+from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import create_voice
 from tests.support.serving import ANN, HEARS, Serve, list_texts, send_recording
 
 SPEAKS = {**HEARS, "llm_speech_model": "tts-1", "llm_speech_voice": "nova"}

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.support.agreement import confirm_claims
+from tests.support.bot_api.params import Upload, read_form
 from tests.support.servers.embedder import ScriptedEmbedder
 from tests.support.servers.model_replies import (
     NOTHING_LEARNED,
@@ -28,7 +29,6 @@ from tests.support.servers.model_replies import (
     as_chat,
 )
 from tests.support.servers.personalities import Personality
-from tests.support.servers.telegram_params import Upload, read_form
 from tests.support.servers.web import Answer, Request, Streamed, WebServer
 
 PICTURE = r"data:image/(jpeg|png|gif|webp);base64,"

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.support.servers.telegram_params import JsonObject
-from tests.support.servers.telegram_updates import UpdateQueue
+from tests.support.bot_api.params import JsonObject
+from tests.support.bot_api.updates import UpdateQueue
 
 _PAUSE = 0.05
 """Seconds before the server sends a refused update again. Telegram waits longer."""

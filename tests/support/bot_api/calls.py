@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.support.servers.telegram_params import JsonObject
+from tests.support.bot_api.params import JsonObject
 
 
 @dataclass(slots=True)

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 from urllib.parse import unquote
 
-from tests.support.servers.telegram_calls import Call
-from tests.support.servers.telegram_chats import BotMessage, ChatType
-from tests.support.servers.telegram_faults import Fault, Faults
-from tests.support.servers.telegram_files import Files, SentFile
-from tests.support.servers.telegram_files import create_photo as a_photo
-from tests.support.servers.telegram_methods import Command, Methods
-from tests.support.servers.telegram_params import ApiError, JsonObject, read_params
-from tests.support.servers.telegram_people import (
+from tests.support.bot_api.calls import Call
+from tests.support.bot_api.chats import BotMessage, ChatType
+from tests.support.bot_api.faults import Fault, Faults
+from tests.support.bot_api.files import Files, SentFile
+from tests.support.bot_api.files import create_photo as a_photo
+from tests.support.bot_api.methods import Command, Methods
+from tests.support.bot_api.params import ApiError, JsonObject, read_params
+from tests.support.bot_api.people import (
     Utterance,
     add_bot,
     call_guest,
@@ -29,7 +29,7 @@ from tests.support.servers.telegram_people import (
     say,
     stop,
 )
-from tests.support.servers.telegram_webhook import Courier
+from tests.support.bot_api.webhook import Courier
 from tests.support.servers.web import Answer, Request, WebServer
 
 _Found = TypeVar("_Found")
@@ -202,6 +202,14 @@ class BotApiServer:
         if chat is None:
             raise KeyError(chat_id)
         chat.threads.add(thread_id)
+
+    def delete_thread(self, chat_id: int, thread_id: int) -> None:
+        """Delete a thread of a chat, so that nothing can be sent there."""
+        self._methods.chats.get_known(chat_id).threads.discard(thread_id)
+
+    def forbid(self, chat_id: int, reason: str | None) -> None:
+        """Refuse what the bot sends to a chat, with that description, until it is called with None."""
+        self._methods.chats.get_known(chat_id).forbids = reason
 
     def forbid_reactions(self, chat_id: int) -> None:
         """Forbid reactions in a known chat."""

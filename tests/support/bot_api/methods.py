@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.servers.telegram_chats import Chat, Chats, check_markup, fill_markup, fill_rich, fill_text
-from tests.support.servers.telegram_files import Files
-from tests.support.servers.telegram_params import ApiError, JsonObject, Upload, create_bad_request, read_integer
-from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities, trimmed, utf16_length
-from tests.support.servers.telegram_updates import UpdateQueue
-from tests.support.servers.telegram_version_10 import Version10, read_rich_content
+from tests.support.bot_api.chats import Chat, Chats, check_markup, fill_markup, fill_rich, fill_text
+from tests.support.bot_api.files import Files
+from tests.support.bot_api.params import ApiError, JsonObject, Upload, create_bad_request, read_integer
+from tests.support.bot_api.text import check_text, formatted_text, parse_entities, trimmed, utf16_length
+from tests.support.bot_api.updates import UpdateQueue
+from tests.support.bot_api.version_10 import Version10, read_rich_content
 
 MAX_CAPTION_CHARS = 1024
 _ACTIONS = frozenset(

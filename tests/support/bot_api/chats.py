@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from tests.support.servers.telegram_params import ApiError, JsonObject, create_bad_request
-from tests.support.servers.telegram_text import Entity, FormattedText, entity_from_json
+from tests.support.bot_api.params import ApiError, JsonObject, create_bad_request
+from tests.support.bot_api.text import Entity, FormattedText, entity_from_json
 
 _MAX_BUTTONS = 100
 _CONTENT = {"text", "entities", "rich_message", "reply_markup"}
@@ -48,6 +48,7 @@ class Chat:
     refuses_voice: bool = False
     ephemeral: dict[int, JsonObject] = field(default_factory=dict)
     bot_is_administrator: bool = False
+    forbids: str | None = None  # the refusal of what the bot sends
 
     def as_json(self) -> JsonObject:
         """Return the chat in Bot API format."""
@@ -105,6 +106,8 @@ class Chat:
 
     def check_thread(self, thread_id: Any) -> int | None:
         """Return the thread to send to, or None without the parameter."""
+        if self.forbids is not None:
+            raise create_bad_request(self.forbids)
         if thread_id is None:
             return None
         if thread_id not in self.threads:
@@ -127,6 +130,10 @@ class Chats:
     def get(self, chat_id: int) -> Chat | None:
         """Return the chat if the bot knows it."""
         return self._chats.get(chat_id)
+
+    def get_known(self, chat_id: int) -> Chat:
+        """Return a chat that the bot knows. Raises KeyError."""
+        return self._chats[chat_id]
 
     def register(self, chat_id: int, chat_type: ChatType, name: str) -> Chat:
         """Return the chat, and make it known if needed. Its type never changes."""

@@ -6,7 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from tests.support.servers.telegram_params import ApiError
+from tests.support.bot_api.params import ApiError
 
 _PHRASES = {401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from tests.support.servers.telegram_params import ApiError, JsonObject, create_bad_request
+from tests.support.bot_api.params import ApiError, JsonObject, create_bad_request
 
 MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024
 """Size of the largest file that bots can download."""

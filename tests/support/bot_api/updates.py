@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.support.servers.telegram_params import ApiError, JsonObject, create_bad_request, read_integer
+from tests.support.bot_api.params import ApiError, JsonObject, create_bad_request, read_integer
 
 FIRST_UPDATE_ID = 731_205_841
 """The id of the first update. Real ids are also large."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.support.servers.telegram_params import JsonObject, create_bad_request
+from tests.support.bot_api.params import JsonObject, create_bad_request
 
 MAX_TEXT = 4096
 """The longest text of a message, in UTF-16 code units."""

@@ -6,11 +6,11 @@ import re
 import time
 from dataclasses import dataclass
 
-from tests.support.servers.telegram_chats import Chat, ChatType
-from tests.support.servers.telegram_files import SentFile
-from tests.support.servers.telegram_methods import Methods
-from tests.support.servers.telegram_params import JsonObject
-from tests.support.servers.telegram_text import Entity, utf16_length
+from tests.support.bot_api.chats import Chat, ChatType
+from tests.support.bot_api.files import SentFile
+from tests.support.bot_api.methods import Methods
+from tests.support.bot_api.params import JsonObject
+from tests.support.bot_api.text import Entity, utf16_length
 
 _MARKED = re.compile(
     r"(?<!\S)(?P<bot_command>/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?)(?![\w/@])"

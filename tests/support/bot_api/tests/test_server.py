@@ -34,8 +34,8 @@ from telegram.error import (
 )
 from telegram.ext import ExtBot
 
-from tests.support.servers.telegram import BotApiServer
-from tests.support.servers.telegram_files import MAX_DOWNLOAD_BYTES, SentFile, create_document
+from tests.support.bot_api.files import MAX_DOWNLOAD_BYTES, SentFile, create_document
+from tests.support.bot_api.server import BotApiServer
 
 ANN = 1001
 GROUP = -5005

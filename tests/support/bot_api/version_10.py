@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.servers.telegram_chats import Chat, Chats, check_markup, fill_markup, fill_text
-from tests.support.servers.telegram_params import ApiError, JsonObject, create_bad_request, read_integer
-from tests.support.servers.telegram_text import check_text, formatted_text, parse_entities
+from tests.support.bot_api.chats import Chat, Chats, check_markup, fill_markup, fill_text
+from tests.support.bot_api.params import ApiError, JsonObject, create_bad_request, read_integer
+from tests.support.bot_api.text import check_text, formatted_text, parse_entities
 
 MAX_RICH_CHARS = 32_768
 _OF_EPHEMERAL = {"chat_id", "receiver_user_id", "ephemeral_message_id", "reply_markup"}

@@ -1,0 +1,1 @@
+"""Tests of the Bot API server, through the client that Mneme uses."""
