@@ -19,7 +19,7 @@ from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.part import PartOrder, PromptPart
 from pipeline.prompt.parts import HintsPart, QuotedPart, SharedPart, SummaryPart
 from pipeline.prompt.prompt_builder import PromptBuilder
-from pipeline.prompt.prompts import without_memory
+from pipeline.prompt.prompts import with_name, without_memory
 from pipeline.runner import Pipeline
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
@@ -57,7 +57,7 @@ def create_turns(
 ) -> Turns:
     settings, memory, setup, clock = kernel.settings, kernel.memory, kernel.setup, kernel.clock
     enabled = settings.memory_enabled
-    style = setup.style if enabled else without_memory(setup.style)
+    style = with_name(setup.style if enabled else without_memory(setup.style), settings.bot_name)
 
     async def budget(owner: str, talks: ChatModel) -> Budget:
         specs = await toolbox.specs(owner, talks.window)

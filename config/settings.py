@@ -138,6 +138,8 @@ class Settings(BaseSettings):
 
     memory_enabled: bool = True
     memory_scope: MemoryScope = MemoryScope.CHAT
+    bot_name: str = Field(default="Mneme", min_length=1, max_length=40, pattern=r"^[^\r\n]+$")
+    persona: Path | None = None
     memory_recent_days: int = Field(default=7, ge=0, le=365)
     memory_max_size: int = Field(default=8192, ge=256, le=1_000_000)
     memory_window: int = Field(default=50, ge=2, le=100_000)
@@ -279,7 +281,7 @@ class Settings(BaseSettings):
             raise ValueError("use an IANA time zone such as Europe/Kyiv") from error
         return value
 
-    @field_validator("mneme_data_dir", "mcp_config", "replica_ssh_key")
+    @field_validator("mneme_data_dir", "mcp_config", "replica_ssh_key", "persona")
     @classmethod
     def _expand_home(cls, value: Path | None) -> Path | None:
         try:

@@ -13,6 +13,7 @@ from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.metrics.feature import MetricsFeature
 from bot.features.near_dates.feature import NearDatesFeature
 from bot.features.page.feature import PageFeature
+from bot.features.persona.feature import PersonaFeature
 from bot.features.rich.feature import RichFeature
 from bot.features.skills.feature import SkillsFeature
 from bot.features.tidying.feature import TidyingFeature
@@ -23,6 +24,7 @@ FEATURES: tuple[type[Feature], ...] = (
     GuestFeature,
     VoiceFeature,
     RichFeature,
+    PersonaFeature,
     ImportsFeature,
     SkillsFeature,
     McpToolsFeature,

@@ -40,6 +40,7 @@ class Preferences:
         model: The name of a configured model.
         tools: Permissions of tools that ask first, as JSON.
         toolless: The model without tool support that the chat was warned about.
+        persona: The character of the bot in the chat.
         rich: Whether to use tables and other layout, if the channel's apps support it.
     """
 
@@ -52,6 +53,7 @@ class Preferences:
     tools: str | None = None
     toolless: str | None = None
     rich: bool = False
+    persona: str | None = None
 
 
 _NAMES = [field.name for field in fields(Preferences)]

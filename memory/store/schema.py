@@ -47,6 +47,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     # 51: the name under which a member of a group is logged, which doesn't follow later changes of their name.
     ("ALTER TABLE speakers ADD COLUMN name TEXT",),
+    # 52: the character of the bot in a chat.
+    ("ALTER TABLE preferences ADD COLUMN persona TEXT",),
 )
 """Statements of each migration after FIRST_FORMAT, in order."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from config.texts import _
 
+NAME = "Mneme"
+
 _PLAIN = """\
 You are Mneme, an assistant. You talk with people in a chat.
 
@@ -115,6 +117,11 @@ def plain_examples() -> tuple[tuple[str, str], ...]:
 def plain_line(line: str) -> str:
     """Remove the list mark, the label and the speaker from a line of memory."""
     return _LABEL.sub("", line).strip()
+
+
+def with_name(style: PromptStyle, name: str) -> PromptStyle:
+    """Return a style in which the bot has another name."""
+    return replace(style, identity=style.identity.replace(f"You are {NAME},", f"You are {name},"))
 
 
 def without_memory(style: PromptStyle) -> PromptStyle:

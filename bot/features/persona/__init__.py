@@ -1,0 +1,1 @@
+"""The persona: how the bot speaks, for all chats and for each."""
