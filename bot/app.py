@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.commands.command import CommandRunner, command_table
+from bot.commands.command import CommandRunner, Introduction, command_table
 from bot.commands.conversation import ConversationCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
@@ -30,6 +31,7 @@ from bot.models import (
     create_models,
     create_price_lookup,
     describe_uncounted_cost,
+    find_model_host,
 )
 from bot.monitoring import Health
 from bot.services import MemoryServices, create_replica
@@ -167,7 +169,15 @@ def _assemble(
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage),
         *added.commands,
     ]
-    commands = command_table(groups, remembers=settings.memory_enabled, scope=settings.memory_scope)
+    commands = command_table(
+        partial(
+            Introduction,
+            remembers=settings.memory_enabled,
+            scope=settings.memory_scope,
+            model=(kernel.setup.model.name, find_model_host(settings)),
+        ),
+        groups,
+    )
     runner = SessionRunner(
         queues,
         CommandRunner(commands, memory.sessions, kernel.effects, kernel.languages),

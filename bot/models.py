@@ -71,6 +71,14 @@ def find_endpoint_and_model(settings: Settings, name: str) -> tuple[Endpoint, st
     return replace(create_endpoint(url, key), extra_body=settings.llm_extra_body), served_name
 
 
+def find_model_host(settings: Settings) -> str | None:
+    """Return the host of the endpoint that answers, or None if the model runs on this computer."""
+    if not settings.has_endpoint:
+        return None
+    host = urlsplit(get_default_endpoint(settings).address).hostname or ""
+    return None if host == "localhost" or host.startswith("127.") or host == "::1" else host
+
+
 def create_models(
     settings: Settings,
     catalogue: ModelCatalogue,

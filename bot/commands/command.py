@@ -42,6 +42,12 @@ _OWN = N_("It stays on the computer that runs me and is not used in any other ch
 _OF_FAMILY = N_("It stays on the computer that runs me. The family sees only what you share with /share.")
 _SHARED = N_("It stays on the computer that runs me, in one memory for all chats that are allowed to use me.")
 _WHOSE = {MemoryScope.CHAT: _OWN, MemoryScope.FAMILY: _OF_FAMILY, MemoryScope.SHARED: _SHARED}
+_STAYS = N_("Answers come from the model {model}, which runs on the same computer.")
+_GOES = N_("To answer, I send what it takes to the model {model} at {host}.")
+_EXAMPLES = N_(
+    "Say, for example:\n- Remember that Ann has the spare key.\n- When is my appointment with the dentist?\n"
+    "- Remind me tomorrow at 9 to call Bob."
+)
 _FORGETS = N_(
     "I'm Mneme. Just write to me.\n"
     "I know what was said in this conversation. I don't remember anything beyond it, because memory is off"
@@ -112,6 +118,7 @@ class Command:
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
+    offered: bool = False  # Whoever was offered its button may press it, whatever `access` says
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
     heading: str = ""  # Not translated yet. The `heading` of its class. Without one, /help doesn't list it
 
@@ -174,23 +181,31 @@ class Introduction:
 
     Args:
         remembers: whether memory is on.
+        model: the model that answers, and the host where it runs. None is this computer.
     """
 
     heading: ClassVar = ""
 
-    def __init__(self, table: Mapping[str, Command], *, remembers: bool, scope: MemoryScope) -> None:
+    def __init__(
+        self, table: Mapping[str, Command], *, remembers: bool, scope: MemoryScope, model: tuple[str, str | None]
+    ) -> None:
         self._table = table
+        self._remembers = remembers
+        self._model = model
         self._greeting = (_REMEMBERS, _WHOSE[scope]) if remembers else (_FORGETS, "")
 
     @command("start", N_("Say hello"), immediate=True)
     async def start(self, call: CommandCall) -> Answer:
         text, owner = self._greeting
-        return Answer(_(text, whose=_(owner)) if owner else _(text), first_steps())
+        name, host = self._model
+        where = _(_STAYS, model=name) if host is None else _(_GOES, model=name, host=host)
+        return Answer(f"{_(text, whose=_(owner)) if owner else _(text)}\n{where}", first_steps())
 
     @command(HELP, N_("List all commands"), immediate=True)
     async def help(self, call: CommandCall) -> str:
         if call.name in self._table:
-            return help_text(self._table)
+            commands = help_text(self._table)
+            return f"{_(_EXAMPLES)}\n\n{commands}" if self._remembers else commands
         listed = [command.name for command in self._table.values() if command.listed]
         near = difflib.get_close_matches(call.name, listed, n=1)
         if near:
@@ -198,10 +213,12 @@ class Introduction:
         return _("There is no command /{name}: /help lists all commands.", name=call.name)
 
 
-def command_table(groups: Iterable[object], *, remembers: bool, scope: MemoryScope) -> dict[str, Command]:
+def command_table(
+    introduction: Callable[[Mapping[str, Command]], Introduction], groups: Iterable[object]
+) -> dict[str, Command]:
     """Return all commands by name in the order of the help text. Raises ValueError if a name occurs twice."""
     table: dict[str, Command] = {}
-    for group in (Introduction(table, remembers=remembers, scope=scope), *groups):
+    for group in (introduction(table), *groups):
         for command in collect_commands(group):
             if command.name in table:
                 raise ValueError(f"two commands are called /{command.name}")
@@ -254,6 +271,8 @@ class CommandRunner:
 
 async def _refusal(arrival: Arrival, command: Command) -> str | None:
     """Return why the sender may not use a command, or None if they may."""
+    if command.offered and arrival.pressed is not None:
+        return None  # The channel has checked that it was offered to the one who pressed
     if command.access is Access.MANAGERS and not await arrival.channel.can_manage(arrival):
         return _("In a group, only administrators and the bot's owner can use /{name}.", name=command.name)
     if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):

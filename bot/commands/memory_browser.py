@@ -27,6 +27,7 @@ from memory.buttons import (
     create_review_buttons,
     create_share_button,
 )
+from memory.errors import MemoryRefused
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Session
 from memory.search.activation_candidates import Layer, format_record
@@ -123,7 +124,13 @@ class MemoryQueries:
         # If the kind has no such page, the argument can only be the name of an entry
         if kind is not None and not (hint and page > _pages(counts.get(kind, 0))):
             return await self._list_kind(owner, kind, page, counts.get(kind, 0), hint)
-        return await self._entry(owner, call.argument)
+        try:
+            return await self._entry(owner, call.argument)
+        except MemoryRefused:  # There is no entry of that name
+            found = await self._search(owner, call.argument, "")
+            if found == _(NOTHING_FOUND):
+                raise
+            return found
 
     async def _entry(self, owner: str, name: str) -> CommandResult:
         entry = await self.services.entries.get(owner, name)
@@ -161,7 +168,7 @@ class MemoryQueries:
         parts = ["\n".join([_("What I remember, newest first:"), *map(_line, newest)])] if newest else []
         kinds = [f"{_(kind)}: {count}" for kind, count in counts.items()]
         kinds += [f"{FILE}: {of_file}"] if of_file else []
-        parts += [", ".join(kinds), _("/memory KIND lists one kind, and /memory search WORDS searches everything.")]
+        parts += [", ".join(kinds), _("/memory KIND lists one kind, and /memory WORDS searches everything.")]
         unsure = bool(await self.services.entries.list_unconfirmed(owner, 1))
         rows = (*create_memory_buttons(newest), *kinds_keyboard(counts, of_file, unsure=unsure))
         rows = rows if page is None else (*rows, (create_page_button(page),))

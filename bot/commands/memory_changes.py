@@ -250,7 +250,7 @@ class MemoryCommands:
         edit = (create_edit_button(entry.id, entry.content),) if editable else ()
         return Answer(text, ((create_undo_button(change, entry.content, entry.id), *edit),))
 
-    @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS)
+    @command("undo", N_("Undo the last change to memory"), access=Access.MANAGERS, offered=True)
     async def undo(self, call: CommandCall) -> str:
         """Undo the last change, with /undo_12 a given one, or with /undo_12_34 one memory of it."""
         change, _space, part = call.argument.partition(" ")
@@ -304,8 +304,8 @@ def _ask_for_text(entry: Entry) -> Answer:
     """Ask for the new text of an entry. The text names a command for channels without questions."""
     command = f"/edit #{entry.id}"
     text = _(
-        "Reply to this message with the new text for **{name}**, or send {command} followed by the text. It now says:"
-        " {content}",
+        "What should it say instead? Reply to this message, or send {command} followed by the text. **{name}** now"
+        " says: {content}",
         name=entry.name,
         command=command,
         content=entry.content,

@@ -172,14 +172,12 @@ _REPLICA_OLD = N_(
     "The replica of my memory is {duration} old (hours, minutes, seconds): if this machine failed now, everything"
     " since then would be lost. Run `mneme doctor` on the machine to see why."
 )
-_NOT_LET_IN = N_(
-    "I'm private, and this group isn't allowed to use me yet. Before I can answer here, my owner has to add {group} to"
-    " TELEGRAM_ALLOWED_IDS and restart me."
+_NOT_LET_IN = N_("I'm private, and this group isn't allowed to use me yet. I've asked my owner.")
+_GROUP_WAITS = N_(
+    "{name} added me to the group “{group}”. To let me answer there, add {id} to TELEGRAM_ALLOWED_IDS and restart me."
 )
-_STRANGER = N_(
-    "This bot is private. If the bot is yours, send /start followed by the code that `mneme setup` shows; otherwise"
-    " ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
-)
+_OWNER_ASKED = N_("This bot is private, so I've asked its owner whether you may use it. Please write again later.")
+_OWNERLESS = N_("This bot is private. If it's yours, send /start followed by the code that `mneme setup` shows.")
 
 
 class Strangers:
@@ -316,15 +314,15 @@ class AccessControl:
 
     async def _greet(self, message: IncomingMessage) -> None:
         """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
-        await self._tell(message.arrival, _STRANGER, user_id=message.user_id)
         owners, user = await self._list_owners(), message.user_id
+        await self._tell(message.arrival, _OWNER_ASKED if owners else _OWNERLESS)
         if not owners or not await self.access.should_ask_about(user):
             return
         for owner in owners:
             address = Address(CHANNEL, str(owner))
             with use_language(await self.languages.get_for_chat(address.owner)):
                 row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
-                text = _("{name} (id {user}) would like to use this bot.", name=message.name, user=user)
+                text = _("{name} would like to use this bot.", name=message.name)
             await self._answer(address, text, (row,), unasked=True)
 
     async def _list_owners(self) -> list[int]:
@@ -349,7 +347,7 @@ class AccessControl:
                 text = format_introduction(self.bot.bot, remembers=self.remembers)
             await self._answer(address, text)
         elif by.id in self.allowed or await self.access.is_member(by.id):
-            self.strangers.tell(group, lambda: self._say(address, by.language_code, _NOT_LET_IN, group=group))
+            self.strangers.tell(group, lambda: self._ask_for_group(address, by))
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
 
@@ -368,6 +366,11 @@ class AccessControl:
                 await self._notify_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
             self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
+
+    async def _ask_for_group(self, address: Address, by: User) -> None:
+        await self._say(address, by.language_code, _NOT_LET_IN)
+        group, title = get_chat_id(address), await self._read_title(get_chat_id(address))
+        await self._notify_owners(lambda: _(_GROUP_WAITS, name=by.full_name, group=title, id=group))
 
     async def notify_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for a while and accepts it again. Raises StoreError."""

@@ -165,6 +165,7 @@ class CallbackHandler:
             log.info("buttons_not_taken_away", reason=str(error))
 
     def _can_press(self, button: PressedButton, arrival: Arrival) -> bool:
-        """Return True if the button was shown to this user and its command needs no administrator."""
+        """Return True if the button was shown to this user and its command needs no administrator, or was offered."""
         command = self._runner.commands.get(parse_command(button.said)[0])
-        return button.asker == arrival.speaker_id and (command is None or command.access is Access.EVERYBODY)
+        may_press = command is None or command.access is Access.EVERYBODY or command.offered
+        return button.asker == arrival.speaker_id and may_press
