@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from config.texts import SOURCE, _, get_language
+from config.texts import N_, SOURCE, _, get_language
 from memory.clock import from_text
 from memory.store.database import Row
 
@@ -23,6 +23,9 @@ REMINDER_ROWS = "SELECT r.*, o.name AS owner FROM reminders r JOIN owners o ON o
 """SQL query for the rows that `reminder_from_row` reads."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DAY = timedelta(days=1)
+LAST = -1
+MAX_EVERY = 99
+_NTH = {1: N_("the first"), 2: N_("the second"), 3: N_("the third"), 4: N_("the fourth"), LAST: N_("the last")}
 
 
 class Repeat(StrEnum):
@@ -35,17 +38,27 @@ class Repeat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A recurrence rule in wall-clock time. `str` describes it in the user's language."""
+    """A recurrence rule in wall-clock time. `str` describes it in the user's language.
+
+    Attributes:
+        first: The first time, without a zone. Shorter months use their last day.
+        days: Weekdays of a weekly rule, or of a monthly one with `nth`; Monday is 0.
+        every: Number of days, weeks, months or years from one time to the next.
+        nth: In a monthly rule, which of these weekdays of the month: 1 to 4, or LAST. LAST without weekdays is the last
+            day of the month. 0 is the day of `first`.
+    """
 
     repeat: Repeat
-    first: datetime  # without a zone; shorter months use their last day
+    first: datetime
     zone: ZoneInfo
-    days: tuple[int, ...] = ()  # weekdays of a weekly rule; Monday is 0
+    days: tuple[int, ...] = ()
+    every: int = 1
+    nth: int = 0
 
     def find_next(self, moment: datetime) -> datetime | None:
         """Return the first time after `moment` in UTC, or None after the last one."""
         since = max(self.first.date(), moment.astimezone(self.zone).date() - _DAY)
-        comes = (self._get_time_on(day) for day in self._iterate_days(since))
+        comes = (self._get_time_on(day) for day in self._iterate_days(since) if day >= self.first.date())
         return next((at for at in comes if at > moment), None)
 
     def _get_time_on(self, day: date) -> datetime:
@@ -58,29 +71,61 @@ class Rule:
             case Repeat.ONCE:
                 return iter([self.first.date()])
             case Repeat.DAILY:
-                return (since + n * _DAY for n in itertools.count())
+                passed = (since - self.first.date()).days
+                return (since + n * _DAY for n in itertools.count(-passed % self.every, self.every))
             case Repeat.WEEKLY:
                 days = self.days or (self.first.weekday(),)
-                every = (since + n * _DAY for n in itertools.count())
-                return (day for day in every if day.weekday() in days)
+                monday = self.first.date() - self.first.weekday() * _DAY
+                following = (since + n * _DAY for n in itertools.count())
+                return (d for d in following if d.weekday() in days and (d - monday).days // 7 % self.every == 0)
             case Repeat.MONTHLY:
-                months = (divmod(since.year * 12 + since.month - 1 + n, 12) for n in itertools.count())
-                return (_clamp_day(year, month + 1, self.first.day) for year, month in months)
+                passed = (since.year - self.first.year) * 12 + since.month - self.first.month
+                start = since.year * 12 + since.month - 1
+                months = (divmod(start + n, 12) for n in itertools.count(-passed % self.every, self.every))
+                return (day for year, month in months for day in self._list_days_of_month(year, month + 1))
             case Repeat.YEARLY:
-                return (_clamp_day(since.year + n, self.first.month, self.first.day) for n in itertools.count())
+                years = itertools.count(since.year + (self.first.year - since.year) % self.every, self.every)
+                return (_clamp_day(year, self.first.month, self.first.day) for year in years)
+
+    def _list_days_of_month(self, year: int, month: int) -> list[date]:
+        """Return the days of a monthly rule in a month, in order."""
+        if self.nth == LAST and not self.days:
+            return [_clamp_day(year, month, 31)]
+        if not self.nth:
+            return [_clamp_day(year, month, self.first.day)]
+        weeks = calendar.monthcalendar(year, month)
+        found = []
+        for weekday in self.days:
+            all_days = [week[weekday] for week in weeks if week[weekday]]
+            found.append(date(year, month, all_days[-1 if self.nth == LAST else self.nth - 1]))
+        return sorted(found)
 
     def __str__(self) -> str:
+        weekdays = ", ".join(_format_weekdays(self.days or (self.first.weekday(),)))
         match self.repeat:
             case Repeat.ONCE:
                 return _("once")
             case Repeat.DAILY:
-                return _("daily")
+                return _("daily") if self.every == 1 else _("every {n} days", n=self.every)
             case Repeat.WEEKLY:
-                return _("weekly on {days}", days=", ".join(_format_weekdays(self.days or (self.first.weekday(),))))
+                if self.every == 1:
+                    return _("weekly on {days}", days=weekdays)
+                return _("every {n} weeks on {days}", n=self.every, days=weekdays)
             case Repeat.MONTHLY:
-                return _("monthly on day {day}", day=self.first.day)
+                if not self.nth:
+                    day = _("day {day}", day=self.first.day)
+                elif not self.days:
+                    day = _("the last day")
+                else:
+                    day = f"{_(_NTH[self.nth])} {weekdays}"
+                if self.every == 1:
+                    return _("monthly on {day}", day=day)
+                return _("every {n} months on {day}", n=self.every, day=day)
             case Repeat.YEARLY:
-                return _("yearly on {day}", day=_format_day_and_month(self.first))
+                day = _format_day_and_month(self.first)
+                return (
+                    _("yearly on {day}", day=day) if self.every == 1 else f"{_('every {n} years', n=self.every)}, {day}"
+                )
 
 
 class ReminderState(StrEnum):
@@ -137,7 +182,14 @@ def reminder_from_row(row: Row) -> Reminder:
         owner=row["owner"],
         session_id=row["session_id"],
         text=row["text"],
-        rule=Rule(Repeat(row["repeat"]), datetime.fromisoformat(row["first"]), _load_zone(row["zone"]), days),
+        rule=Rule(
+            Repeat(row["repeat"]),
+            datetime.fromisoformat(row["first"]),
+            _load_zone(row["zone"]),
+            days,
+            row["every"],
+            row["nth"],
+        ),
         state=ReminderState(row["state"]),
         next_at=from_text(row["next_at"]) if row["next_at"] else None,
         told_at=from_text(row["told_at"]) if row["told_at"] else None,

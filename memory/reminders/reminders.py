@@ -17,7 +17,7 @@ from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import GUEST, Address
 from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_from_row
-from memory.reminders.request import ReminderRequest, read_request
+from memory.reminders.request import ONCE, ReminderRequest, Rhythm, read_request
 from memory.reminders.wording import format_day_and_hour
 from memory.store.database import Database
 from memory.store.effects import record_causes
@@ -70,9 +70,9 @@ class Reminders:
         self.zone_of = zone_of
         self._introduces = introduces
 
-    def read(self, session_id: str, text: str, when: str, repeat: Repeat, days: str = "") -> ReminderRequest:
+    def read(self, session_id: str, text: str, when: str, rhythm: Rhythm = ONCE) -> ReminderRequest:
         """Parse a model's request. Raise MemoryRefused with a sentence that says what to write instead."""
-        return read_request(text, when, repeat, days, now=self._clock(), zone=self.zone_of(session_id))
+        return read_request(text, when, rhythm, now=self._clock(), zone=self.zone_of(session_id))
 
     async def set(self, owner: str, session_id: str, request: ReminderRequest, language: str = SOURCE) -> Reminder:
         """Store a reminder. Raise MemoryRefused if there are too many."""
@@ -98,12 +98,13 @@ class Reminders:
             number = await get_or_create_owner_id(connection, owner)
             await _require_room(connection, number, state, now_text(self._clock))
             rule = request.rule
-            when = (rule.repeat, rule.first.isoformat(), rule.zone.key, ",".join(map(str, rule.days)))
+            days = ",".join(map(str, rule.days))
+            when = (rule.repeat, rule.first.isoformat(), rule.zone.key, days, rule.every, rule.nth)
             trusted, entry_id = (True, None) if offer is None else (offer.trusted, offer.entry_id)
             about = (state, to_text(request.at), trusted, entry_id, request.task, now_text(self._clock))
             cursor = await connection.execute(
-                "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, days, state, next_at,"
-                " trusted, entry_id, task, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO reminders (owner_id, session_id, text, repeat, first, zone, days, every, nth, state,"
+                " next_at, trusted, entry_id, task, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (number, session_id, request.text, *when, *about),
             )
             added = int(cursor.lastrowid or 0)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from memory.errors import MemoryRefused
 from memory.messages import make_storable
-from memory.reminders.reminder import WEEKDAYS, Repeat, Rule, TaskSound
+from memory.reminders.reminder import LAST, MAX_EVERY, WEEKDAYS, Repeat, Rule, TaskSound
 from memory.reminders.wording import format_day_and_hour
 from memory.store.entry_rows import refuse_secret
 
@@ -30,23 +30,59 @@ class ReminderRequest:
     task: TaskSound | None = None
 
 
-def read_request(text: str, when: str, repeat: Repeat, days: str, *, now: datetime, zone: ZoneInfo) -> ReminderRequest:
+NTH = {"": 0, "first": 1, "second": 2, "third": 3, "fourth": 4, "last": LAST}
+"""Which of the weekdays of a month."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How a reminder repeats.
+
+    Attributes:
+        days: Names of weekdays for a weekly reminder, or for a monthly one with `nth`.
+        every: Every so many days, weeks, months or years.
+        nth: A key of NTH. "last" without days is the last day of the month.
+    """
+
+    repeat: Repeat = Repeat.ONCE
+    days: str = ""
+    every: int = 1
+    nth: str = ""
+
+
+ONCE = Rhythm()
+
+
+def read_request(text: str, when: str, rhythm: Rhythm, *, now: datetime, zone: ZoneInfo) -> ReminderRequest:
     """Parse a request. Raise MemoryRefused with a sentence that says what to write instead.
 
     Args:
         when: ISO date and time, in `zone` unless it has an offset.
-        days: Names of weekdays for a weekly reminder.
     """
     read, at = _parse_moment(when, now, zone)
-    if days.strip() and repeat is not Repeat.WEEKLY:
-        raise MemoryRefused(f"Days go with repeat weekly, and this is {repeat}: say weekly, or leave days out.")
+    repeat, nth = rhythm.repeat, _check_rhythm(rhythm)
     first = read if read.tzinfo is None else at.astimezone(zone).replace(tzinfo=None)
-    rule = Rule(repeat, first.replace(fold=0), zone, _parse_days(days))
+    rule = Rule(repeat, first.replace(fold=0), zone, _parse_days(rhythm.days), rhythm.every, nth)
     comes = at if repeat is Repeat.ONCE else rule.find_next(now)
     if comes is None or comes <= now:
         past = format_day_and_hour(at, zone)
         raise MemoryRefused(f"{past} is past, it is {_format_now(now, zone)}: give a time that is still to come.")
     return ReminderRequest(validate_text(text), rule, comes)
+
+
+def _check_rhythm(rhythm: Rhythm) -> int:
+    """Return the number of `nth`. Raise MemoryRefused for a rhythm that makes no sense."""
+    repeat, days = rhythm.repeat, rhythm.days.strip()
+    if rhythm.nth not in NTH:
+        raise MemoryRefused(f"{rhythm.nth[:40]!r} is none of first, second, third, fourth and last: use one of them.")
+    nth = NTH[rhythm.nth]
+    if nth and (repeat is not Repeat.MONTHLY or (not days and nth != LAST)):
+        raise MemoryRefused("nth goes with repeat monthly and days, such as first and mon: give all of them.")
+    if days and repeat is not Repeat.WEEKLY and not nth:
+        raise MemoryRefused(f"Days go with repeat weekly, and this is {repeat}: say weekly, or leave days out.")
+    if not 1 <= rhythm.every <= MAX_EVERY or (rhythm.every > 1 and repeat is Repeat.ONCE):
+        raise MemoryRefused(f"every is a number from 1 to {MAX_EVERY}, with repeat daily, weekly, monthly or yearly.")
+    return nth
 
 
 def validate_text(text: str) -> str:

@@ -49,6 +49,11 @@ MIGRATIONS: tuple[Migration, ...] = (
     ("ALTER TABLE speakers ADD COLUMN name TEXT",),
     # 52: the character of the bot in a chat.
     ("ALTER TABLE preferences ADD COLUMN persona TEXT",),
+    # 53: every so many days, weeks, months or years; which weekday of the month, -1 for the last.
+    (
+        "ALTER TABLE reminders ADD COLUMN every INTEGER NOT NULL DEFAULT 1",
+        "ALTER TABLE reminders ADD COLUMN nth INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 """Statements of each migration after FIRST_FORMAT, in order."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)

@@ -15,7 +15,6 @@ from memory.buttons import Notice
 from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.messages import Message, Provenance, Role, ToolCall
-from memory.reminders.reminder import Repeat
 from memory.search.recall import Recall
 from pipeline.arrival import collect_inbox_ids
 from pipeline.media.files import explain_no_vision
@@ -146,7 +145,7 @@ class ToolLoop:
         try:
             wish = await self.reminders.read(turn.session, typed[0], turn.chat_model)
         except (ModelError, LimitReached, ValidationError):
-            wish = ReminderWish(typed[0], None, Repeat.ONCE)
+            wish = ReminderWish(typed[0], None)
         if wish is not None and wish.when is None:
             unset = _("No reminder is set yet: tell me the day and time, such as “tomorrow at 9”.")
             turn.notices.append(Notice(unset))

@@ -21,9 +21,9 @@ from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.log.sessions import Session
 from memory.messages import Message, Passage, Provenance, Role
-from memory.reminders.reminder import Repeat, TaskSound
+from memory.reminders.reminder import MAX_EVERY, Repeat, TaskSound
 from memory.reminders.reminders import Offer, Reminders
-from memory.reminders.request import REMINDER_TIME
+from memory.reminders.request import ONCE, REMINDER_TIME, Rhythm
 from memory.reminders.wording import format_reminder
 from pipeline.models.model import ChatModel, ModelRequest
 from pipeline.tools.cited_writes import (
@@ -39,7 +39,7 @@ Number = Annotated[str, BeforeValidator(lambda given: str(given).strip())]
 Days = Annotated[
     str,
     BeforeValidator(lambda given: ", ".join(map(str, given)) if isinstance(given, list) else given),
-    Field(description="with weekly: mon, fri"),
+    Field(description="with weekly: mon, fri; with nth: mon"),
 ]
 
 # The reasons why a reminder is only offered, by the provenance of what the model has read.
@@ -59,14 +59,20 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
         when: Annotated[str, Field(description="first time, ISO 8601, user's clock")],
         repeat: Literal["once", "daily", "weekly", "monthly", "yearly"] = "once",
         days: Days = "",
+        every: Annotated[int, Field(ge=1, le=MAX_EVERY, description="2: every second day, week ...")] = 1,
+        nth: Annotated[
+            Literal["", "first", "second", "third", "fourth", "last"],
+            Field(description="monthly, with days; last without days: last day of the month"),
+        ] = "",
         task: Literal["no", "aloud", "quiet"] = "no",
         quote: Quote = "",
     ) -> str:
         """Remind the user, or do what text says then (task). Tell them the day and hour of the answer."""
-        wish = reminders.read(context.session_id, text, when, Repeat(repeat), days)
+        wish = reminders.read(context.session_id, text, when, Rhythm(Repeat(repeat), days, every, nth))
         wish = replace(wish, task=TaskSound(task) if task != "no" else None)
         kind = "to have this done" if wish.task else "to be reminded"
-        act = f"The user asks {kind}: {text}, at {when}{'' if repeat == 'once' else f', {repeat} {days}'.rstrip()}."
+        rhythm = "" if repeat == "once" else f", {wish.rule}"
+        act = f"The user asks {kind}: {text}, at {when}{rhythm}."
         if not await writes.has_asked_for(context, act, quote):
             with use_language(context.language):
                 offer = Offer(_(_WHY.get(context.provenance, _WHY[Provenance.FOREIGN])), context.language)
@@ -119,7 +125,8 @@ You read when and of what somebody wants to be reminded. It is {now}.
 The next days: {days}.
 Answer with JSON: {{"what": "...", "day": "YYYY-MM-DD", "hour": "HH:MM", "repeat": "once"}}. "what" is what to be \
 reminded of, in the user's own words and language, or null if the user asks for something else. "day" and "hour" are \
-null if they are not named. "repeat" is "once", "daily", "weekly", "monthly" or "yearly". For "in 20 minutes" or "in \
+null if they are not named. "repeat" is "once", "daily", "weekly", "monthly" or "yearly"; for "every two weeks" add \
+"every": 2, for "the last Friday of the month" add "nth": "last", "weekday": "fri". For "in 20 minutes" or "in \
 two hours" give "in_minutes" in the place of day and hour."""
 
 
@@ -131,6 +138,13 @@ class _Reading(BaseModel):
     hour: time | None = None
     in_minutes: Annotated[int, Field(ge=1, le=366 * 24 * 60)] | None = None
     repeat: Repeat = Repeat.ONCE
+    every: int = 1
+    nth: str = ""
+    weekday: str = ""
+
+    @property
+    def rhythm(self) -> Rhythm:
+        return Rhythm(self.repeat, self.weekday if self.nth else "", self.every, self.nth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +153,7 @@ class ReminderWish:
 
     what: str
     when: datetime | None  # The first time, on the session's clock. None if the message names none.
-    repeat: Repeat
+    rhythm: Rhythm = ONCE
 
 
 class PlainReminders:
@@ -172,7 +186,7 @@ class PlainReminders:
         """
         reading = await self._read(session, message, model)
         return (
-            ReminderWish(reading.what, self._find_first_time(session, reading), reading.repeat)
+            ReminderWish(reading.what, self._find_first_time(session, reading), reading.rhythm)
             if reading.what
             else None
         )
@@ -183,7 +197,7 @@ class PlainReminders:
             return _explain_unclear()
         try:
             when = wish.when.isoformat(timespec="minutes")
-            request = self._reminders.read(session.id, wish.what, when, wish.repeat)
+            request = self._reminders.read(session.id, wish.what, when, wish.rhythm)
             await self._reminders.offer(session.owner, session.id, request, Offer("", language, trusted=True))
         except MemoryRefused as error:
             log.info("reminder_refused", error=str(error))

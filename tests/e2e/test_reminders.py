@@ -13,7 +13,6 @@ from bot.services import MemoryServices
 from config.settings import Settings
 from memory.clock import to_text
 from memory.log.sessions import Address
-from memory.reminders.reminder import Repeat
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
@@ -130,7 +129,7 @@ async def test_f24_reminder_killed_around_sending_comes_once(
     telegram.register_chat(ANN)
     database = await Database.open(tmp_path / "data" / "mneme.db")
     memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    await memory.reminders.set(CHAT, CHAT, memory.reminders.read(CHAT, "call Ann", "2026-01-01T09:00", Repeat.ONCE))
+    await memory.reminders.set(CHAT, CHAT, memory.reminders.read(CHAT, "call Ann", "2026-01-01T09:00"))
     # A kill during sending. Telegram has not accepted it.
     telegram.fault("sendMessage", stall=True)
     async with forked_bot(environment, tmp_path):

@@ -16,6 +16,7 @@ from config.settings import Settings
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.reminders.reminder import Repeat, TaskSound
+from memory.reminders.request import Rhythm
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
@@ -36,7 +37,7 @@ HOUR = "2026-02-07T13:00"
 async def add_task(
     app: App, text: str, when: str = HOUR, repeat: str = "once", days: str = "", sound: TaskSound = TaskSound.ALOUD
 ) -> int:
-    wish = app.memory.reminders.read(CHAT, text, when, Repeat(repeat), days)
+    wish = app.memory.reminders.read(CHAT, text, when, Rhythm(Repeat(repeat), days))
     return (await app.memory.reminders.set(CHAT, CHAT, replace(wish, task=sound))).id
 
 
@@ -297,7 +298,7 @@ async def test_task_killed_in_its_turn_is_answered_once_after_restart(
     telegram.register_chat(ANN)
     database = await Database.open(tmp_path / "data" / "mneme.db")
     memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    wish = memory.reminders.read(CHAT, "look up the trains", "2026-01-01T09:00", Repeat.ONCE)
+    wish = memory.reminders.read(CHAT, "look up the trains", "2026-01-01T09:00")
     await memory.reminders.set(CHAT, CHAT, replace(wish, task=TaskSound.ALOUD))
     model.script(Holds("This will never be"), Says("Trains run."))
     async with forked_bot(environment, tmp_path):
@@ -323,7 +324,7 @@ async def test_console_task_runs_in_the_next_program(
 ) -> None:
     address = Address("console", "local")
     async with start() as app:
-        wish = app.memory.reminders.read(address.session_id, "look up the trains", HOUR, Repeat.ONCE)
+        wish = app.memory.reminders.read(address.session_id, "look up the trains", HOUR)
         await app.memory.reminders.set(address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD))
         clock.forward(hours=1)
         # A kill between the inbox and the answer.

@@ -17,7 +17,6 @@ from rich.markdown import Markdown
 import bot
 from bot.console.terminal_channel import MarkdownStream
 from config.texts import _, use_language
-from memory.reminders.reminder import Repeat
 from memory.reminders.reminders import Reminders
 from memory.store.database import Database
 from tests.support.mcp_servers import Servers
@@ -62,7 +61,7 @@ async def terminal(environment: dict[str, str]) -> AsyncIterator[Terminal]:
 async def test_due_reminder_is_shown_once_at_the_start(environment: dict[str, str], tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "data" / "mneme.db")
     reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), in_utc)
-    wish = reminders.read("console:local", "water the fern", "2026-01-02T09:00", Repeat.ONCE)
+    wish = reminders.read("console:local", "water the fern", "2026-01-02T09:00")
     await reminders.set("console:local", "console:local", wish)
     async with on_terminal("chat", environment=environment, columns=COLUMNS, rows=10) as opened:
         await opened.wait_until(lambda: "Reminder: water the fern" in opened.lines)

@@ -9,6 +9,7 @@ from bot.kernel import App
 from bot.services import MemoryServices
 from memory.log.sessions import Address
 from memory.reminders.reminder import Repeat
+from memory.reminders.request import Rhythm
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
 from tests.support.serving import ANN
@@ -28,7 +29,7 @@ def get_memory(app: App) -> MemoryServices:
 async def add_reminder(
     app: App, text: str, when: str, repeat: str = "once", session: str = CHAT, owner: str | None = None
 ) -> int:
-    wish = app.memory.reminders.read(session, text, when, Repeat(repeat))
+    wish = app.memory.reminders.read(session, text, when, Rhythm(Repeat(repeat)))
     return (await app.memory.reminders.set(owner or session, session, wish)).id
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
 from memory.reminders.reminder import Repeat, Rule
-from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, read_request
+from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, ONCE, Rhythm, read_request
 from memory.reminders.wording import format_day_and_hour, format_duration
 
 KYIV = ZoneInfo("Europe/Kyiv")
@@ -146,18 +146,18 @@ def test_daily_rule_has_one_time_on_every_existing_day(zone: ZoneInfo, start: da
     ],
 )
 def test_time_without_an_offset_is_in_the_chats_zone(when: str, says: str) -> None:
-    wish = read_request("call", when, Repeat.ONCE, "", now=NOW, zone=KYIV)
+    wish = read_request("call", when, ONCE, now=NOW, zone=KYIV)
     assert format_day_and_hour(wish.at, KYIV) == says
 
 
 def test_repeated_hour_is_the_first_unless_an_offset_says_otherwise() -> None:
-    first = read_request("call", "2026-10-25T03:30", Repeat.ONCE, "", now=NOW, zone=KYIV)
-    second = read_request("call", "2026-10-25T03:30+02:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
+    first = read_request("call", "2026-10-25T03:30", ONCE, now=NOW, zone=KYIV)
+    second = read_request("call", "2026-10-25T03:30+02:00", ONCE, now=NOW, zone=KYIV)
     assert second.at - first.at == timedelta(hours=1)
 
 
 def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
-    wish = read_request("call", "2026-03-29T03:30", Repeat.DAILY, "", now=NOW, zone=KYIV)
+    wish = read_request("call", "2026-03-29T03:30", Rhythm(Repeat.DAILY, ""), now=NOW, zone=KYIV)
     assert wish.rule.find_next(parse_utc("2026-04-01T12:00")) == parse_utc("2026-04-02T00:30")
 
 
@@ -192,16 +192,16 @@ def test_daily_hour_missing_on_the_first_day_is_kept() -> None:
 )
 def test_invalid_wish_is_answered_with_the_expected_format(when: str, repeat: str, days: str, complaint: str) -> None:
     with pytest.raises(MemoryRefused) as refused:
-        read_request("call", when, Repeat(repeat), days, now=NOW, zone=KYIV)
+        read_request("call", when, Rhythm(Repeat(repeat), days), now=NOW, zone=KYIV)
     assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_recurring_wish_may_begin_in_the_past() -> None:
-    assert read_request("x", "2026-02-07T09:00", Repeat.DAILY, "", now=NOW, zone=KYIV).at == parse_utc(
+    assert read_request("x", "2026-02-07T09:00", Rhythm(Repeat.DAILY, ""), now=NOW, zone=KYIV).at == parse_utc(
         "2026-02-08T07:00"
     )
-    weekly = read_request("x", "2026-02-02T09:00", Repeat.WEEKLY, "Mon, FRIDAY", now=NOW, zone=KYIV)
+    weekly = read_request("x", "2026-02-02T09:00", Rhythm(Repeat.WEEKLY, "Mon, FRIDAY"), now=NOW, zone=KYIV)
     assert (weekly.rule.days, weekly.at) == ((0, 4), parse_utc("2026-02-09T07:00"))
     assert str(weekly.rule) == "weekly on Monday, Friday"
 
@@ -210,12 +210,12 @@ def test_recurring_wish_may_begin_in_the_past() -> None:
 def test_any_wish_is_a_future_time_or_one_sentence(when: str, repeat: Repeat, days: str) -> None:
     answer = ""
     with contextlib.suppress(MemoryRefused):
-        wish = read_request("call", when, repeat, days, now=NOW, zone=KYIV)
+        wish = read_request("call", when, Rhythm(repeat, days), now=NOW, zone=KYIV)
         answer = format_day_and_hour(wish.at, KYIV)
         assert NOW < wish.at <= NOW + MAX_AHEAD + timedelta(days=366)
     if not answer:
         with pytest.raises(MemoryRefused, match=r"^[^\n]{20,400}$"):
-            read_request("call", when, repeat, days, now=NOW, zone=KYIV)
+            read_request("call", when, Rhythm(repeat, days), now=NOW, zone=KYIV)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_any_wish_is_a_future_time_or_one_sentence(when: str, repeat: Repeat, da
 )
 def test_wish_text_is_validated(text: str, complaint: str) -> None:
     with pytest.raises(MemoryRefused, match=complaint):
-        read_request(text, "2026-02-08T09:00", Repeat.ONCE, "", now=NOW, zone=KYIV)
+        read_request(text, "2026-02-08T09:00", ONCE, now=NOW, zone=KYIV)
 
 
 @pytest.mark.parametrize(
@@ -237,3 +237,97 @@ def test_wish_text_is_validated(text: str, complaint: str) -> None:
 )
 def test_span_is_shown_in_its_largest_unit(length: timedelta, says: str) -> None:
     assert format_duration(length) == says
+
+
+@pytest.mark.parametrize(
+    ("rhythm", "when", "expected", "words"),
+    [
+        (Rhythm(Repeat.DAILY, every=3), "2026-02-08T09:00", ["02-08", "02-11", "02-14"], "every 3 days"),
+        (
+            Rhythm(Repeat.WEEKLY, "tue", every=2),
+            "2026-02-10T09:00",
+            ["02-10", "02-24", "03-10"],
+            "every 2 weeks on Tuesday",
+        ),
+        (
+            Rhythm(Repeat.WEEKLY, "mon, fri", every=2),
+            "2026-02-09T09:00",
+            ["02-09", "02-13", "02-23", "02-27"],
+            "every 2 weeks on Monday, Friday",
+        ),
+        (Rhythm(Repeat.MONTHLY, every=3), "2026-02-28T09:00", ["02-28", "05-28", "08-28"], "every 3 months on day 28"),
+        (
+            Rhythm(Repeat.MONTHLY, "mon", nth="first"),
+            "2026-02-08T09:00",
+            ["03-02", "04-06", "05-04"],
+            "monthly on the first Monday",
+        ),
+        (
+            Rhythm(Repeat.MONTHLY, "fri", nth="last"),
+            "2026-02-08T09:00",
+            ["02-27", "03-27", "04-24"],
+            "monthly on the last Friday",
+        ),
+        (
+            Rhythm(Repeat.MONTHLY, nth="last"),
+            "2026-02-08T09:00",
+            ["02-28", "03-31", "04-30"],
+            "monthly on the last day",
+        ),
+    ],
+)
+def test_rhythm_is_kept_and_described(rhythm: Rhythm, when: str, expected: list[str], words: str) -> None:
+    wish = read_request("call", when, rhythm, now=NOW, zone=KYIV)
+    times, at = [wish.at], wish.at
+    while len(times) < len(expected):
+        coming = wish.rule.find_next(at)
+        assert coming is not None
+        times.append(coming)
+        at = coming
+    assert [f"{time.astimezone(KYIV):%m-%d}" for time in times] == expected
+    assert str(wish.rule) == words
+
+
+@pytest.mark.parametrize(
+    ("rhythm", "complaint"),
+    [
+        (Rhythm(Repeat.ONCE, every=2), "every is a number from 1 to 99, with repeat"),
+        (Rhythm(Repeat.DAILY, every=0), "every is a number from 1 to 99, with repeat"),
+        (Rhythm(Repeat.WEEKLY, "mon", nth="first"), "nth goes with repeat monthly and days"),
+        (Rhythm(Repeat.MONTHLY, nth="second"), "nth goes with repeat monthly and days"),
+        (Rhythm(Repeat.MONTHLY, "mon", nth="fifth"), "'fifth' is none of first"),
+    ],
+)
+def test_impossible_rhythm_is_refused_in_a_sentence(rhythm: Rhythm, complaint: str) -> None:
+    with pytest.raises(MemoryRefused, match=complaint):
+        read_request("call", "2026-02-08T09:00", rhythm, now=NOW, zone=KYIV)
+
+
+@given(
+    repeat=st.sampled_from([Repeat.DAILY, Repeat.WEEKLY, Repeat.MONTHLY, Repeat.YEARLY]),
+    every=st.integers(1, 99),
+    nth=st.sampled_from([-1, 1, 2, 3, 4]),
+    weekday=st.integers(0, 6),
+    first=st.datetimes(parse_wall_time("2005-01-01"), parse_wall_time("2040-01-01")),
+    moment=st.datetimes(parse_wall_time("2005-01-01"), parse_wall_time("2040-01-01"), timezones=st.just(UTC)),
+)
+def test_times_of_a_rhythm_do_not_depend_on_the_moment(
+    repeat: Repeat, every: int, nth: int, weekday: int, first: datetime, moment: datetime
+) -> None:
+    zone = ZoneInfo("UTC")
+    monthly = repeat is Repeat.MONTHLY
+    rule = Rule(repeat, first, zone, (weekday,) if monthly else (), every, nth if monthly else 0)
+    coming = rule.find_next(moment)
+    assert coming is not None
+    assert coming > moment
+    assert coming.replace(tzinfo=None) >= first
+    assert rule.find_next(coming - timedelta(microseconds=1)) == coming
+    if repeat is Repeat.DAILY:
+        assert (coming.date() - first.date()).days % every == 0
+    elif repeat is Repeat.WEEKLY:
+        assert (coming.date() - first.date()).days % (7 * every) == 0
+    elif monthly:
+        assert coming.weekday() == weekday
+        week = (coming.day - 1) // 7 + 1
+        assert week == nth if nth > 0 else (coming + timedelta(days=7)).month != coming.month
+        assert ((coming.year - first.year) * 12 + coming.month - first.month) % every == 0
