@@ -75,6 +75,7 @@ _TOO_LARGE = N_("{file} is larger than a real export when unpacked: nothing was 
 _ZIP = b"PK\x03\x04"
 _ARCHIVES = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 """The first bytes of gzip, 7z, RAR, bzip2, xz and Zstandard."""
+_HTML = ("<!doctype html", "<html", "<head", "<body", "<div")
 _ENCRYPTED = 0x1
 """The bit in the flags of a zip file's member that is encrypted."""
 
@@ -128,7 +129,7 @@ class ImportSource:
         start = self._decode_head(name, SNIFFED_BYTES).lstrip()
         if start.startswith(("{", "[")):
             return PartKind.JSON
-        if start.startswith("<") and not start.startswith("<!-- "):
+        if start.lower().startswith(_HTML):
             return PartKind.HTML
         return PartKind.TEXT if start and "\0" not in start else PartKind.OTHER
 

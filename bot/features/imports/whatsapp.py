@@ -42,6 +42,7 @@ from bot.features.imports.written_dates import (
     split_line,
     to_moment,
 )
+from config.json_stream import MAX_VALUE_BYTES, TooComplex
 from config.texts import _
 
 LRM = "\u200e"
@@ -193,12 +194,14 @@ def _parse_messages(lines: Iterable[str], layout: Layout) -> Iterator[_ParsedMes
     following: list[str] = []
     chars = 0
     for number, line in enumerate(lines, 1):
-        written = split_line(line)
+        written = split_line(line) if layout.may_begin(line) else None
         stamp = parse_stamp(written, layout) if written is not None else None
         if stamp is None or written is None:
-            if current is not None and chars < MAX_MESSAGE_CHARS:
+            chars += len(line) + 1
+            if current is not None and chars <= MAX_MESSAGE_CHARS:
                 following.append(line)
-                chars += len(line) + 1
+            elif chars > MAX_VALUE_BYTES:
+                raise TooComplex("a message is too long")
             continue
         if current is not None:
             yield current._replace(more="".join(f"\n{more}" for more in following))

@@ -67,6 +67,15 @@ class Stamp(NamedTuple):
     hour_digits: str = ""
 
 
+_BEGINNINGS = {
+    (True, True): re.compile(rf"[{_MARK_CHARS}]*\["),
+    (True, False): re.compile(rf"[{_MARK_CHARS}]*\["),
+    (False, True): re.compile(rf"[{_MARK_CHARS}]*\d"),
+    (False, False): re.compile(""),
+}
+"""How a line begins in a layout, by whether it has brackets and whether a number is first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The format of the dates of one file, found from its first message.
@@ -87,6 +96,10 @@ class Layout:
     month: int | None
     era: int | None
     time_first: bool
+
+    def may_begin(self, line: str) -> bool:
+        """Return False for most lines that don't begin a message. It is quick, since a message may have many lines."""
+        return _BEGINNINGS[self.style == "[]", not self.texts[0]].match(line) is not None
 
     @property
     def date_numbers(self) -> int:
@@ -468,8 +481,10 @@ def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str
 
 
 def _match_time(locale: Locale, layout: Layout, statistics: DateStatistics) -> int:
-    """Return how well a language's times, and what is between date and time, fit: 2 by default, 1 if the user chose
-    the other clock, or 0 if they don't fit."""
+    """Return how well the times of a language fit, with what it writes between date and time.
+
+    The result is 2 for its default clock, 1 for the other one, which the user may have chosen, and 0 for neither.
+    """
     skeletons = locale.datetime_skeletons
     pattern = skeletons.get("hm" if layout.period is not None else "Hm")
     glue = re.split(r"\{[01]\}", str(locale.datetime_formats["short"]))[1]
