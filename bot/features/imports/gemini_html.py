@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
+from bot.features.imports.date_orders import DateStatistics, to_moment
 from bot.features.imports.gemini import (
     GEMINI,
     NOT_PROMPTS,
@@ -18,15 +19,7 @@ from bot.features.imports.gemini import (
 )
 from bot.features.imports.items import BAD_ITEM, UNREADABLE, Item, SkippedItem
 from bot.features.imports.source import ImportSource, PartKind
-from bot.features.imports.written_dates import (
-    DateStatistics,
-    Layout,
-    Stamp,
-    WrittenLine,
-    detect_layout,
-    parse_stamp,
-    to_moment,
-)
+from bot.features.imports.written_dates import Layout, Stamp, WrittenLine, detect_layout, parse_stamp
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from bot.features.imports.date_orders import DateStatistics, UnreadableDate, find_orders_by_layout, to_moment
 from bot.features.imports.items import (
     MAX_MESSAGE_CHARS,
     NO_TEXT,
@@ -31,17 +32,7 @@ from bot.features.imports.items import (
     is_damaged,
 )
 from bot.features.imports.source import ImportSource
-from bot.features.imports.written_dates import (
-    DateStatistics,
-    Layout,
-    Stamp,
-    UnreadableDate,
-    detect_layout,
-    find_orders_by_layout,
-    parse_stamp,
-    split_line,
-    to_moment,
-)
+from bot.features.imports.written_dates import Layout, Stamp, detect_layout, parse_stamp, split_line
 from config.json_stream import MAX_VALUE_BYTES, TooComplex
 from config.texts import _
 
