@@ -339,6 +339,10 @@ def _plan(source: ImportSource, found: _Found, known: _Known, report: ImportRepo
     for reader, names in found:
         for planned in plan_pieces(reader.read(source, names), known.get(reader.name, {}), report):
             yield reader.name, planned
+    taken = {name for _reader, names in found for name in names}
+    for name in source.find_kind(PartKind.JSON):
+        if name not in taken and find_neighbour(source.detect_prefixes(name)):
+            report.left_out[N_("exports of programs that I can't read")] += 1
 
 
 def _next_batch(source: ImportSource, items: Iterator[_Planned]) -> list[_Planned]:

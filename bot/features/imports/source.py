@@ -126,7 +126,12 @@ class ImportSource:
         # Media is not opened, since an export may contain thousands of photos.
         if (mimetypes.guess_type(name)[0] or "").startswith(("image/", "video/", "audio/", "font/")):
             return PartKind.OTHER
-        start = self._decode_head(name, SNIFFED_BYTES).lstrip()
+        try:
+            with self.open(name) as file:
+                content = file.read(SNIFFED_BYTES)
+        except BROKEN:  # The part may be damaged, and no reader may need it.
+            return PartKind.OTHER
+        start = content.decode(detect_encoding(content), errors="replace").lstrip()
         if start.startswith(("{", "[")):
             return PartKind.JSON
         if start.lower().startswith(_HTML):
@@ -168,14 +173,13 @@ class ImportSource:
 
     def read_head(self, name: str) -> str:
         """Return the beginning of a part as text; an empty string if it is no text."""
-        return "" if self.get_kind(name) is PartKind.OTHER else self._decode_head(name, HEAD_BYTES)
-
-    def _decode_head(self, name: str, size: int) -> str:
+        if self.get_kind(name) is PartKind.OTHER:
+            return ""
         try:
             encoding = self._detect_encoding(name)
             with self.open(name) as file:
-                content = file.read(size)
-        except BROKEN:  # The part may be damaged, and no reader may need it.
+                content = file.read(HEAD_BYTES)
+        except BROKEN:  # As above.
             return ""
         # The last character may be incomplete.
         text = codecs.getincrementaldecoder(encoding)(_get_errors(encoding)).decode(content)
@@ -447,8 +451,8 @@ def _list_members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
     if any(member.flag_bits & _ENCRYPTED for member in members):
         raise ImportRefused(
             _(
-                "{file} is protected by a password: nothing was imported. Unpack it, and import the folder or a zip"
-                " file without a password.",
+                "{file} is encrypted: nothing was imported. Unpack it with its password, and import the folder or a"
+                " zip file of it that isn't encrypted.",
                 file=path.name,
             )
         )
