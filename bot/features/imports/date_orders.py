@@ -6,6 +6,7 @@ order. If several are possible, the formats of CLDR decide.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -79,6 +80,7 @@ class DateStatistics:
         return orders
 
 
+@functools.lru_cache(maxsize=1_024)
 def convert_date(day: tuple[str, str, str], order: str, today: date, era: int | None = None) -> date:
     """Return the date of three numbers in an order. Raises UnreadableDate if it doesn't exist or is in the future."""
     numbers = dict(zip(order, day, strict=True))

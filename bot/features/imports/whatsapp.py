@@ -43,7 +43,7 @@ MAX_PROFILE_NAME_CHARS = 25
 MAX_NAMES = 50_000
 """Maximum number of possible names that are counted in a chat."""
 SAMPLE_CHARS = 20_000
-_QUOTES = '"„“”«»「」『』'
+_QUOTES = frozenset('"„“”«»「」『』')
 _BRACKETED = re.compile(r"<[^\W\d_](?:[^\W\d_]|[\s.,:'’\u0300-\u036f\u0900-\u0dff-]){2,80}>")
 _EDITED = re.compile(rf"\s*{LRM}?{_BRACKETED.pattern}\s*$")
 _WORDS_AT_END = re.compile(r"<[^<>\n]{12,}>\s*$|<[^<>\x00-\x7f]+>\s*$")
@@ -53,6 +53,7 @@ _PLACE = re.compile(r"[^\s:][^:\n]{0,40}: https://maps\.google\.com/\?q=-?[\d.]+
 _VIEWED_ONCE = "null"
 """WhatsApp writes this for a photo that can be viewed only once."""
 _PHRASES = Path(__file__).with_name("whatsapp_phrases.txt")
+_IPHONE_TITLE = re.compile(r"(?:\S+ )?\S*WhatsApp\S*(?: \S+)? - (.+)", re.IGNORECASE)
 _COPY = re.compile(r"\s*\(\d+\)$")
 
 
@@ -209,8 +210,7 @@ def _list_names(rest: str) -> list[str]:
     at = start.find(":")
     while 0 < at <= MAX_NAME_CHARS and len(names) < 3:
         name = start[:at]
-        has_quote = any(name.count(quote) % 2 for quote in '"') or _is_open(name)
-        if (at + 1 == len(start) or start[at + 1] == " ") and not has_quote and name.strip():
+        if (at + 1 == len(start) or start[at + 1] == " ") and not _is_open(name) and name.strip():
             names.append(name)
         at = start.find(":", at + 1)
     return names
@@ -218,7 +218,7 @@ def _list_names(rest: str) -> list[str]:
 
 def _is_open(name: str) -> bool:
     """Return True if a quotation begins in a name and doesn't end there, as in a notice about a group's name."""
-    return sum(name.count(quote) for quote in _QUOTES) % 2 == 1
+    return not _QUOTES.isdisjoint(name) and sum(char in _QUOTES for char in name) % 2 == 1
 
 
 def _clean_name(name: str) -> str:
@@ -287,14 +287,14 @@ def find_title(source: ImportSource, name: str) -> str:
     """
     for part in (*reversed(PurePosixPath(name).parts), source.path.name):
         stem = _COPY.sub("", re.sub(r"\.(?:txt|zip)$", "", part, flags=re.IGNORECASE))
+        if iphone := _IPHONE_TITLE.match(stem):
+            return iphone[1].strip()
         words = stem.split()
         at = next((index for index, word in enumerate(words) if "whatsapp" in word.casefold()), None)
         if at is None:
             continue
-        if " - " in stem:
-            return stem.rpartition(" - ")[2].strip() if words[at:] else ""
         words = words[at + 1 :]
         if len(words) > 2 and words[0][0].isupper() and words[1].islower():
             words = words[1:]
-        return " ".join(words[1:] if len(words) > 1 and words[0].islower() else words)
+        return " ".join(words[1:]) if words and words[0].islower() else ""
     return ""
