@@ -188,7 +188,7 @@ def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str
 
 
 def _match_time(locale: Locale, layout: Layout, statistics: DateStatistics) -> int:
-    """Return how well the times of a language fit, with what it writes between date and time.
+    """Return how well a language fits the times of a file, and the text between date and time.
 
     The result is 2 for its default clock, 1 for the other one, which the user may have chosen, and 0 for neither.
     """

@@ -20,7 +20,7 @@ WIDTHS = ("abbreviated", "wide")
 ERAS = {"令和": 2018, "r": 2018, "平成": 1988, "h": 1988, "民國": 1911, "民国": 1911, "minguo": 1911}
 """The year before the first of each era that counts its years from 1."""
 _CALENDARS = frozenset({"be", "พศ", "ah", "ap", "هـ", "ه", "هش", "ad", "ce"})
-"""Marks of calendars, which are told apart by their years too."""
+"""Marks of calendars. They are ignored, since the years differ too."""
 _AT = frozenset(
     "a alle ag at kell kl klo la las les në o ob om ore plkst pukul u um v à às ás в во о на στις ساعت في الساعة בשעה"
     " lúc को এ kello".split()

@@ -74,7 +74,7 @@ class GeminiHtmlReader:
 
 
 class _Dates:
-    """Parses the dates of a page, whose order of day and month is found from all of them."""
+    """Parses the dates of a page. All of them decide the order of day and month."""
 
     def __init__(self, records: Sequence[_Record], today: date, zone: ZoneInfo) -> None:
         self._today = today
@@ -125,7 +125,7 @@ def _parse_record(node: LexborNode) -> _Record:
             answer.append(_get_text(child))
         else:
             lines[-1] += child.text()
-    # Attached files have lines of their own, before the date.
+    # A line break separates the title from the date.
     title, when = " ".join(lines[0].split()), lines[1].strip() if len(lines) > 1 else ""
     return _Record(title, when, "\n".join(filter(None, answer)), bool(header and GEMINI.search(header.text())))
 

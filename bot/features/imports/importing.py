@@ -274,7 +274,7 @@ def format_left_out(report: ImportReport) -> list[str]:
 
 
 def _detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> _Found:
-    """Return the readers for the parts of a file. Raise ImportRefused if there are none.
+    """Return the readers for the parts of a file. Raise ImportRefused for an unknown format.
 
     Args:
         zone: The time zone of times without one.

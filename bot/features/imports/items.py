@@ -25,7 +25,7 @@ TOOLS = N_("reasoning, and steps of tools")
 BAD_ITEM = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 """The errors that an item raises if it isn't as its program writes it."""
 DELETED_ACCOUNT = "Deleted account"
-"""The speaker of messages whose account has no name any more."""
+"""The speaker of messages from an account that was deleted."""
 MAX_CHAT_MESSAGES = 500
 """Number of messages after which a chat of people is divided into another conversation."""
 MAX_PART_CHARS = 4_000_000
@@ -148,7 +148,7 @@ def parse_timestamp(timestamp: float) -> datetime:
 
 
 def parse_optional_moment(value: object) -> datetime | None:
-    """Parse an ISO 8601 date. Return None if there is none, or it is invalid."""
+    """Parse an ISO 8601 date. Return None if it is missing or invalid."""
     try:
         return parse_moment(value)
     except ValueError:

@@ -51,5 +51,5 @@ NEIGHBOURS = (
 
 
 def find_neighbour(paths: frozenset[str]) -> Neighbour | None:
-    """Return the format of a JSON document with some of DETECTING_PATHS, if it is one that can't be read."""
+    """Return the unsupported format of a JSON document, or None. The paths are those of DETECTING_PATHS that it has."""
     return next((neighbour for neighbour in NEIGHBOURS if paths.issuperset(neighbour.paths)), None)

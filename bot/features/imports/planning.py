@@ -103,7 +103,7 @@ def plan_pieces(
 
 
 def _number_parts(items: Iterable[Item]) -> Iterator[Item]:
-    """Give each part of a conversation an id of its own. A conversation without an id gets one of its first message."""
+    """Number the parts of each conversation in their ids. A missing id is derived from the first message."""
     source_id, number = "", 0
     for item in items:
         if not isinstance(item, ImportedConversation):

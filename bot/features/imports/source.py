@@ -46,7 +46,7 @@ MAX_STEM_CHARS = 60
 MAX_TEXT_BYTES = 4 * 1024**2
 """Maximum size of a text that is read as a whole, such as the notes of an agent."""
 MAX_PAGE_BYTES = 16 * 1024**2
-"""Maximum size of a page of HTML, whose parsed elements take ten times its size in memory."""
+"""Maximum size of a page of HTML. Its parsed elements take ten times as much memory."""
 MAX_LINE_CHARS = 1_000_000
 KINDS = frozenset({".html", ".htm", ".json", ".jsonl", ".md", ".txt", ".zip"})
 """The file name extensions of exports."""
@@ -81,7 +81,7 @@ _ENCRYPTED = 0x1
 
 
 class PartKind(StrEnum):
-    """What the content of a part looks like, whatever its name is."""
+    """The kind of a part according to its content. Its name doesn't matter."""
 
     JSON = "json"
     HTML = "html"
@@ -208,7 +208,7 @@ class ImportSource:
         return self._prefixes[name]
 
     def find_json(self, *prefixes: str) -> list[str]:
-        """Return the JSON documents whose beginning has all of these paths, which DETECTING_PATHS includes."""
+        """Return the JSON documents with all of these paths at their beginning. DETECTING_PATHS must include them."""
         return [name for name in self.find_kind(PartKind.JSON) if self.detect_prefixes(name).issuperset(prefixes)]
 
     def read_items(self, name: str, prefix: str) -> Iterator[Any]:

@@ -227,7 +227,7 @@ def _clean_name(name: str) -> str:
 
 @functools.cache
 def _read_phrases() -> frozenset[str]:
-    """Return the texts of deleted messages and missed calls on Android phones, where nothing else marks them."""
+    """Return the texts of deleted messages and missed calls on Android phones, which have no marks."""
     return frozenset(_PHRASES.read_text(encoding="utf-8").splitlines())
 
 
@@ -280,7 +280,7 @@ def _choose_order(survey: _Survey, sample: str, name: str) -> str:
 
 
 def find_title(source: ImportSource, name: str) -> str:
-    """Return the name of the chat in the name of a file or of its zip file; an empty string if there is none.
+    """Return the name of the chat in the name of a file or of its zip file; an empty string if it has no name.
 
     Android writes "WhatsApp Chat with Ann.txt", and iPhones write _chat.txt in "WhatsApp Chat - Ann.zip", each in the
     language of the phone.

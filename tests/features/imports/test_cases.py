@@ -1,4 +1,4 @@
-"""Small exports as programs write them, or as they were damaged on the way, with what a person expects of each.
+"""Small exports as programs write them, or as they were damaged on the way, with expected results.
 
 The expected result is beside each case: the program, and the messages (time in UTC, speaker, text), memories and counts
 of what is left out, or a part of the sentence that refuses the file.

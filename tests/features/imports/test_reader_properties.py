@@ -40,7 +40,7 @@ READERS: Sequence[Reader] = (
     WhatsAppReader(ZONE, TODAY),
 )
 ZEROS = "0٠۰०০၀"
-"""The first digit of each script whose digits phones write."""
+"""The digit 0 in each script that phones use for digits."""
 UNUSUAL = frozenset({"blo", "ebu", "ee", "kl", "la", "oc", "smn", "tok", "wo"})
 """Languages with words for the halves of the day that others use for the other half, or with other texts in dates."""
 Said = tuple[str, datetime, str]
@@ -87,7 +87,7 @@ def alternate(said: Sequence[Said]) -> list[Said]:
 
 @cache
 def list_formats() -> list[tuple[str, str, str, str]]:
-    """Return each language and region with a date format, a time format and what is between them."""
+    """Return each language and region with a date format, a time format and the text between them."""
     formats = []
     for identifier in sorted(locale_identifiers()):
         locale = Locale.parse(identifier)
