@@ -1,7 +1,7 @@
 """Small exports as programs write them, or as they were damaged on the way, with expected results.
 
-The expected result is beside each case: the program, and the messages (time in UTC, speaker, text), memories and counts
-of what is left out, or a part of the sentence that refuses the file.
+The expected result is beside each case: the program, the messages (time in UTC, speaker, text), the memories, and the
+counts of items left out, or a part of the sentence that refuses the file.
 """
 
 from __future__ import annotations
