@@ -32,15 +32,15 @@ _DAY = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)")
 _HERMES = "\n§\n"
 MAX_MEMORY_CHARS = 2_000
 """A longer text is a document."""
-
-
 _MEMORY_FILES = frozenset({"USER.md", "MEMORY.md"})
 _MEMORY_FOLDERS = frozenset({"memory", "memories", "users"})
 """The other files of a workspace are instructions, templates and skills."""
 _PROJECT_FILES = frozenset({"license", "licence", "readme", "changelog", "contributing", "code_of_conduct", "security"})
 """Files that every project has, by their names without an extension."""
-_PLACEHOLDER = re.compile(r"(?:[^()\n]{0,80}:)?\s*[*_]{0,2}\([^()\n]{0,200}\)[*_]{0,2}|[^:\n]{1,80}:\s*[*_]{0,3}")
-"""A text in parentheses in place of a value, or a label without a value."""
+_PLACEHOLDER = re.compile(
+    r"(?:[^()\n]{0,80}:)?\s*[*_]{0,2}\([^()\n]{0,200}\)[*_]{0,2}|[^:\n]{1,80}:\s*[*_]{0,3}|[*_][^*_\n]{1,300}[*_]"
+)
+"""A text in parentheses in place of a value, a label without a value, or an instruction in italics."""
 NOT_MEMORIES = N_("notes that aren't memories")
 NOT_FILLED_IN = N_("lines that aren't filled in")
 
@@ -91,7 +91,7 @@ class HermesReader:
                 continue
             for entry in source.read_text(name).split(_HERMES):
                 if said := entry.strip():
-                    yield ImportedMemory(" ".join(said.split()))
+                    yield _create_memory(" ".join(said.split()), None)
 
 
 class OpenClawReader:
@@ -121,8 +121,11 @@ class MarkdownReader:
         return source.find_by_suffix(".md") if source.path.is_dir() else []
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        is_workspace = any(PurePosixPath(name).name in _MEMORY_FILES for name in names)
         for name in names:
-            if PurePosixPath(name).stem.casefold() in _PROJECT_FILES:
+            if is_workspace:
+                yield from _read_memory_file(source, name)
+            elif PurePosixPath(name).stem.casefold() in _PROJECT_FILES:
                 yield SkippedItem(NOT_MEMORIES)
             else:
                 yield from _parse_memories(source.read_text(name), _parse_day(name))

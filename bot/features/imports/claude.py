@@ -32,7 +32,12 @@ _CONVERSATIONS = {
     "conversations.item.chat_messages": "conversations.item",
     "chat_messages": "",
 }
-_MEMORIES = {"item.conversations_memory": "item", "conversations_memory": ""}
+_MEMORIES = {
+    "item.conversations_memory": "item",
+    "item.memory_files.item.content": "item",
+    "conversations_memory": "",
+    "memory_files.item.content": "",
+}
 """Older exports have a list of accounts."""
 _PROJECTS = {"item.prompt_template": "item", "prompt_template": ""}
 """Where the items are in a file, by a path that only they have."""

@@ -24,8 +24,8 @@ _DATED = r"\d{4}-\d\d(?:-\d\d)?(?: \d\d:\d\d)?"
 _UNDATED = r"[^\W\d_][^\d\[\]]{1,30}(?:\d{4})?"
 """Words such as "unknown" and "May 2024"."""
 _ENTRY = re.compile(
-    rf"(?:[-*+•]\s*|\d{{1,4}}[.)]\s*)?(?:\*\*|__|`)?\[(?P<day>{_DATED}|{_UNDATED})\](?:\*\*|__|`)?"
-    r"\s*[-–—:.]\s*(?P<text>\S.*)"
+    rf"(?P<item>[-*+•]\s*|\d{{1,4}}[.)]\s*)?(?:\*\*|__|`)?\[(?P<day>{_DATED}|{_UNDATED})\](?:\*\*|__|`)?"
+    r"(?:\s*[-–—:.]\s*|(?(item)\s+|(?!)))(?P<text>\S.*)"
 )
 _UNKNOWN = frozenset({"unknown", "date unknown"})
 _FENCE = re.compile(r"\s*```")
@@ -106,7 +106,9 @@ def parse_list(text: str) -> Iterator[ImportedMemory]:
     for line in text.splitlines():
         if match := _ENTRY.fullmatch(line.strip()):
             day = match["day"][:10]
-            yield ImportedMemory(match["text"].strip(), parse_optional_moment(f"{day}-01" if len(day) == 7 else day))
+            yield ImportedMemory(
+                match["text"].removesuffix("**").strip(), parse_optional_moment(f"{day}-01" if len(day) == 7 else day)
+            )
 
 
 def _parse_mem0(item: object) -> Item:

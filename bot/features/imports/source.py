@@ -56,12 +56,13 @@ HEAD_EVENTS = 20_000
 """The beginning of a part that is read to detect its format: bytes of a text, events of a JSON document."""
 DETECTING_PATHS = frozenset(
     """
-    chat_messages conversation_turns conversations.item.chat_messages conversations.item.inserted_at
-    conversations.item.mapping conversations_memory chats.list.item entities.item.observations inserted_at
-    item.chat_messages item.conversations_memory item.header item.inserted_at item.mapping item.memory item.products
-    item.prompt_template item.time item.title left_chats.list.item mapping memories.item.content memories.item.memory
-    messages.item.date messages.item.date_unixtime messages.item.type personal_information.user_id prompt_template
-    relations.item.relationType results.item.memory
+    chat_messages chats.list.item conversation_turns conversations.item.chat_messages
+    conversations.item.inserted_at conversations.item.mapping conversations_memory entities.item.observations
+    inserted_at item.chat_messages item.conversations_memory item.header item.inserted_at item.mapping
+    item.memory item.memory_files.item.content item.products item.prompt_template item.time item.title
+    left_chats.list.item mapping memories.item.content memories.item.memory memory_files.item.content
+    messages.item.date messages.item.date_unixtime messages.item.type personal_information.user_id
+    prompt_template relations.item.relationType results.item.memory
     """.split()
 ) | {path for neighbour in NEIGHBOURS for path in neighbour.paths}
 """The paths in JSON documents by which readers detect their exports. No others are stored."""

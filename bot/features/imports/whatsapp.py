@@ -32,7 +32,7 @@ from bot.features.imports.items import (
     is_damaged,
 )
 from bot.features.imports.source import ImportSource
-from bot.features.imports.written_dates import Layout, Stamp, detect_layout, parse_stamp, split_line
+from bot.features.imports.written_dates import CLEANING, Layout, Stamp, detect_layout, parse_stamp, split_line
 from config.json_stream import MAX_VALUE_BYTES, TooComplex
 from config.texts import _
 
@@ -43,10 +43,11 @@ MAX_PROFILE_NAME_CHARS = 25
 MAX_NAMES = 50_000
 """Maximum number of possible names that are counted in a chat."""
 SAMPLE_CHARS = 20_000
+_MARK_CHARS = "\u200e\u200f\u202a\u202b\u202c "
 _QUOTES = frozenset('"„“”«»「」『』')
 _BRACKETED = re.compile(r"<[^\W\d_](?:[^\W\d_]|[\s.,:'’\u0300-\u036f\u0900-\u0dff-]){2,80}>")
 _EDITED = re.compile(rf"\s*{LRM}?{_BRACKETED.pattern}\s*$")
-_WORDS_AT_END = re.compile(r"<[^<>\n]{12,}>\s*$|<[^<>\x00-\x7f]+>\s*$")
+_WORDS_AT_END = re.compile(r"<[^<>\n]+ [^<>\n]+>\s*$|<[^<>\n]*[^<>\n\x00-\x7f][^<>\n]*>\s*$")
 _MEDIA_FILE = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
 _ANY_FILE = re.compile(r"[^\n]{1,200}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
 _PLACE = re.compile(r"[^\s:][^:\n]{0,40}: https://maps\.google\.com/\?q=-?[\d.]+,-?[\d.]+")
@@ -222,7 +223,7 @@ def _is_open(name: str) -> bool:
 
 
 def _clean_name(name: str) -> str:
-    return name.strip("\u200e\u200f\u202a\u202c\u2068\u2069 \u202f\u00a0")
+    return " ".join(name.translate(CLEANING).split())
 
 
 @functools.cache
@@ -234,7 +235,8 @@ def _read_phrases() -> frozenset[str]:
 def _remove_placeholders(text: str, attached: set[str]) -> str:
     """Return the words that a person wrote. Empty for a notice, a photo, or another message without text."""
     first, _newline, more = text.partition("\n")
-    if first.startswith(LRM):
+    marks = first[: len(first) - len(first.lstrip(_MARK_CHARS))]
+    if LRM in marks:
         # A photo's caption or a poll's question may follow.
         return more.replace(LRM, "").strip()
     said = first.strip()
@@ -244,8 +246,8 @@ def _remove_placeholders(text: str, attached: set[str]) -> str:
     text = text.strip()
     if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(said):
         return ""
-    if len(text) < 200 and _BRACKETED.fullmatch(text):
-        return ""
+    if _BRACKETED.fullmatch(said) and _WORDS_AT_END.search(said):
+        return more.strip()
     before, mark, after = text.rpartition(LRM)
     if mark and "\n" not in after and (after.startswith("<") or before.startswith(LRM)):
         text = before
