@@ -34,7 +34,7 @@ def create_hostile_imports() -> dict[str, bytes]:
     chat = b'{"id":1,"messages":[%s'
     said = json.dumps(message | {"text": "hello"}).encode()
     huge = json.dumps(message | {"text": "x"}).encode()[:-2]
-    chatgpt_start = b'[{"conversation_id":"a","mapping":{"m":{"message":{"author":{"role":"user"},"content":'
+    chatgpt_start = b'[{"create_time":1678784400,"mapping":{"m":{"message":{"author":{"role":"user"},"content":'
     mem0 = b'{"results":[{"memory":"%s"}]}'
     return {
         "nested.json": create_nested(100_000),

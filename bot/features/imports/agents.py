@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
 
-from bot.features.imports.items import ImportedMemory, Item, SkippedItem, parse_moment, require_plausible
+from bot.features.imports.items import (
+    BAD_ITEM,
+    UNREADABLE_MEMORIES,
+    ImportedMemory,
+    Item,
+    SkippedItem,
+    parse_optional_moment,
+    require_plausible,
+)
+from bot.features.imports.memories import REPLACED
 from bot.features.imports.source import ImportSource
 from config.texts import N_
 
@@ -23,6 +32,17 @@ _DAY = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)")
 _HERMES = "\n§\n"
 MAX_MEMORY_CHARS = 2_000
 """A longer text is a document."""
+_MEMORY_FILES = frozenset({"USER.md", "MEMORY.md"})
+_MEMORY_FOLDERS = frozenset({"memory", "memories", "users"})
+"""The other files of a workspace are instructions, templates and skills."""
+_PROJECT_FILES = frozenset({"license", "licence", "readme", "changelog", "contributing", "code_of_conduct", "security"})
+"""Files that every project has, by their names without an extension."""
+_PLACEHOLDER = re.compile(
+    r"(?:[^()\n]{0,80}:)?\s*[*_]{0,2}\([^()\n]{0,200}\)[*_]{0,2}|[^:\n]{1,80}:\s*[*_]{0,3}|[*_][^*_\n]{1,300}[*_]"
+)
+"""A text in parentheses in place of a value, a label without a value, or an instruction in italics."""
+NOT_MEMORIES = N_("notes that aren't memories")
+NOT_FILLED_IN = N_("lines that aren't filled in")
 
 
 class NanobotReader:
@@ -33,17 +53,26 @@ class NanobotReader:
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone
 
-    def detects(self, source: ImportSource) -> bool:
-        return bool(_list_histories(source))
+    def find(self, source: ImportSource) -> list[str]:
+        histories = [name for name in source.find_by_suffix("history.jsonl") if _is_history(source.read_head(name))]
+        return [*source.find_by_suffix(".md"), *histories] if histories else []
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        yield from _list_notes(source)
-        for name in _list_histories(source):
-            for line in source.read_lines(name):
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        for name in names:
+            if name.lower().endswith(".md"):
+                yield from _read_memory_file(source, name)
+                continue
+            for number, line in enumerate(source.read_lines(name), 1):
                 if line.strip():
-                    row = json.loads(line)
-                    at = require_plausible(datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone))
-                    yield ImportedMemory(str(row["content"]).strip(), at)
+                    yield from self._parse_event(line, f"{name}, line {number}")
+
+    def _parse_event(self, line: str, place: str) -> list[Item]:
+        try:
+            row = json.loads(line)
+            at = require_plausible(datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone))
+            return [*_parse_memories(str(row["content"]), at)]
+        except BAD_ITEM:
+            return [SkippedItem(UNREADABLE_MEMORIES, place)]
 
 
 class HermesReader:
@@ -51,14 +80,18 @@ class HermesReader:
 
     name = "Hermes"
 
-    def detects(self, source: ImportSource) -> bool:
-        return any(_HERMES in source.read_head(name) for name in source.find_by_suffix(".md"))
+    def find(self, source: ImportSource) -> list[str]:
+        notes = source.find_by_suffix(".md")
+        return notes if any(_HERMES in source.read_head(name) for name in notes) else []
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.find_by_suffix(".md"):
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        for name in names:
+            if not _is_memory_file(name) and _HERMES not in source.read_head(name):
+                yield SkippedItem(NOT_MEMORIES)
+                continue
             for entry in source.read_text(name).split(_HERMES):
                 if said := entry.strip():
-                    yield ImportedMemory(" ".join(said.split()))
+                    yield _create_memory(" ".join(said.split()), None)
 
 
 class OpenClawReader:
@@ -66,51 +99,60 @@ class OpenClawReader:
 
     name = "OpenClaw"
 
-    def detects(self, source: ImportSource) -> bool:
-        return any(_OBSERVED.search(source.read_head(name)) for name in source.find_by_suffix(".md"))
+    def find(self, source: ImportSource) -> list[str]:
+        notes = source.find_by_suffix(".md")
+        return notes if any(_OBSERVED.search(source.read_head(name)) for name in notes) else []
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
         """Yield active directives, then the notes. Its dreams are left out."""
-        for name in source.find_by_suffix(".md"):
+        for name in names:
             text = source.read_text(name)
-            if PurePosixPath(name).name == "DREAMS.md":
-                yield SkippedItem(N_("notes that aren't memories"))
-            elif marks := [*_OBSERVED.finditer(text)]:
+            if marks := [*_OBSERVED.finditer(text)]:
                 yield from _parse_observations(text, marks)
             else:
-                yield from _parse_memories(text, _parse_day(name))
+                yield from _read_memory_file(source, name)
 
 
 class MarkdownReader:
     name = "Markdown"
 
-    def detects(self, source: ImportSource) -> bool:
-        """Return True for a folder with notes. A single Markdown file is treated as a document."""
-        return source.path.is_dir() and bool(source.find_by_suffix(".md"))
+    def find(self, source: ImportSource) -> list[str]:
+        """Return the notes of a folder. A single Markdown file is treated as a document."""
+        return source.find_by_suffix(".md") if source.path.is_dir() else []
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        yield from _list_notes(source)
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        is_workspace = any(PurePosixPath(name).name in _MEMORY_FILES for name in names)
+        for name in names:
+            if is_workspace:
+                yield from _read_memory_file(source, name)
+            elif PurePosixPath(name).stem.casefold() in _PROJECT_FILES:
+                yield SkippedItem(NOT_MEMORIES)
+            else:
+                yield from _parse_memories(source.read_text(name), _parse_day(name))
 
 
-def _list_notes(source: ImportSource) -> Iterator[Item]:
-    for name in source.find_by_suffix(".md"):
+def _is_history(head: str) -> bool:
+    return '"cursor"' in head.partition("\n")[0]
+
+
+def _is_memory_file(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.name in _MEMORY_FILES or not _MEMORY_FOLDERS.isdisjoint(path.parts[:-1])
+
+
+def _read_memory_file(source: ImportSource, name: str) -> Iterator[Item]:
+    if _is_memory_file(name):
         yield from _parse_memories(source.read_text(name), _parse_day(name))
-
-
-def _list_histories(source: ImportSource) -> list[str]:
-    return [
-        name
-        for name in source.find_by_suffix("history.jsonl")
-        if '"cursor"' in source.read_head(name).partition("\n")[0]
-    ]
+    else:
+        yield SkippedItem(NOT_MEMORIES)
 
 
 def _parse_observations(text: str, marks: list[re.Match[str]]) -> Iterator[Item]:
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):
-        at = parse_moment(mark["day"])
+        at = parse_optional_moment(mark["day"])
         if mark["status"] not in (None, "active"):
-            yield SkippedItem(N_("memories that were replaced"))
+            yield SkippedItem(REPLACED)
             continue
         yield from _parse_memories(text[mark.end() : end], at)
 
@@ -127,15 +169,23 @@ def _parse_memories(text: str, at: datetime | None) -> Iterator[Item]:
         is_item = re.match(r"(?:[-*+]|\d+[.)])\s+", said)
         ends = not said or is_item is not None or said.startswith(("#", "```")) or is_code
         if ends and paragraph:
-            is_note = len(paragraph) <= MAX_MEMORY_CHARS
-            yield ImportedMemory(paragraph, at) if is_note else SkippedItem(N_("texts too long for a note"))
+            yield _create_memory(paragraph, at)
             paragraph = ""
         if is_code or not said or said.startswith(("#", "```", "---", "===", "|")):
             continue
         said = said[is_item.end() :] if is_item else said
-        said = re.sub(r"^\[[ xX]\]\s*", "", said)
+        if said.startswith("[ ]"):
+            yield SkippedItem(NOT_FILLED_IN)
+            continue
+        said = re.sub(r"^\[[xX]\]\s*", "", said)
         if len(paragraph) <= MAX_MEMORY_CHARS:  # Longer ones are left out later.
             paragraph = f"{paragraph} {said}".strip()
+
+
+def _create_memory(text: str, at: datetime | None) -> Item:
+    if len(text) > MAX_MEMORY_CHARS:
+        return SkippedItem(N_("texts too long for a note"))
+    return SkippedItem(NOT_FILLED_IN) if _PLACEHOLDER.fullmatch(text) else ImportedMemory(text, at)
 
 
 def _remove_comments(text: str) -> str:
@@ -150,7 +200,4 @@ def _remove_comments(text: str) -> str:
 
 def _parse_day(name: str) -> datetime | None:
     match = _DAY.search(PurePosixPath(name).name)
-    try:
-        return parse_moment(match["day"]) if match else None
-    except ValueError:
-        return None
+    return parse_optional_moment(match["day"]) if match else None

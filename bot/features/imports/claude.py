@@ -1,85 +1,207 @@
-"""The reader for Claude's export: zip files with conversations.json and memories, in one file or in parts."""
+"""The reader for Claude's export: zip files with conversations, projects and memories, in one file or in parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from bot.features.imports.items import (
+    ATTACHED,
+    BAD_ITEM,
+    EMPTY,
+    OTHER_BRANCHES,
+    TOOLS,
+    UNREADABLE,
+    UNREADABLE_CONVERSATIONS,
+    UNREADABLE_MEMORIES,
     ImportedConversation,
     ImportedMemory,
     ImportedMessage,
     Item,
     SkippedItem,
     parse_moment,
+    parse_optional_moment,
 )
 from bot.features.imports.source import ImportSource
 from config.texts import N_
 
-_CONVERSATIONS = "item.chat_messages"
-_MEMORY = "conversations_memory"
+_CONVERSATIONS = {
+    "item.chat_messages": "item",
+    "conversations.item.chat_messages": "conversations.item",
+    "chat_messages": "",
+}
+_MEMORIES = {
+    "item.conversations_memory": "item",
+    "item.memory_files.item.content": "item",
+    "conversations_memory": "",
+    "memory_files.item.content": "",
+}
+"""Older exports have a list of accounts."""
+_PROJECTS = {"item.prompt_template": "item", "prompt_template": ""}
+"""Where the items are in a file, by a path that only they have."""
+_DOCUMENT_TOOLS = frozenset({"artifacts", "create_file"})
+_WRITTEN = ("content", "file_text", "new_str")
 
 
 class ClaudeReader:
-    """Reads conversations and memories. Users, logins and feedback are left out."""
+    """Reads conversations, projects and memories. Users, logins and feedback are left out."""
 
     name = "Claude"
 
-    def detects(self, source: ImportSource) -> bool:
-        return bool(source.find_json(_CONVERSATIONS) or _find_memories(source))
+    def find(self, source: ImportSource) -> list[str]:
+        paths = (_CONVERSATIONS, _MEMORIES, _PROJECTS)
+        return [name for name in source.find_json() if any(_find_places(source, name, kind) for kind in paths)]
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.find_json(_CONVERSATIONS):
-            yield from map(_parse_conversation, source.read_items(name, "item"))
-        for name, prefix in _find_memories(source):
-            for memory in source.read_items(name, prefix):
-                yield from _parse_memories(memory)
-
-
-def _find_memories(source: ImportSource) -> list[tuple[str, str]]:
-    """Return the files with memories and the JSON path of an account in each. Older exports have a list of accounts."""
-    return [(name, "item") for name in source.find_json(f"item.{_MEMORY}")] + [
-        (name, "") for name in source.find_json(_MEMORY)
-    ]
-
-
-def _parse_conversation(data: Any) -> Item:  # parsed JSON
-    if not isinstance(data, dict) or not isinstance(data.get("chat_messages"), list):
-        raise ValueError("a conversation has no messages")
-    messages = tuple(message for said in data["chat_messages"] if (message := _parse_message(said)) is not None)
-    if not isinstance(data.get("uuid"), str) or not messages:
-        return SkippedItem(N_("conversations without a message"))
-    return ImportedConversation(data["uuid"], messages)
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        for name in names:
+            for place in _find_places(source, name, _CONVERSATIONS):
+                # `map` releases each conversation before it reads the next one.
+                places = (f"{name}, conversation {number}" for number in count(1))
+                for items in map(_parse_safely, source.read_items(name, place), places):
+                    yield from items
+        for name in names:
+            for place in _find_places(source, name, _PROJECTS):
+                for number, project in enumerate(source.read_items(name, place), 1):
+                    yield _parse_project(project, f"{name}, project {number}")
+        for name in names:
+            for place in _find_places(source, name, _MEMORIES):
+                for memory in source.read_items(name, place):
+                    yield from _parse_memories(memory, name)
 
 
-def _parse_message(data: Any) -> ImportedMessage | None:  # parsed JSON
-    if not isinstance(data, dict) or data.get("sender") not in ("human", "assistant"):
-        return None
-    blocks = data.get("content")
-    texts = [block.get("text") for block in blocks if _is_said(block)] if isinstance(blocks, list) else []
-    said = "\n".join(text for text in texts if isinstance(text, str) and text.strip()) or data.get("text") or ""
-    text = said.strip() if isinstance(said, str) else ""
-    at = data.get("created_at")
-    return ImportedMessage(text, parse_moment(at), by_assistant=data["sender"] == "assistant") if text else None
+def _find_places(source: ImportSource, name: str, paths: dict[str, str]) -> list[str]:
+    prefixes = source.detect_prefixes(name)
+    return [place for path, place in paths.items() if path in prefixes][:1]
 
 
-def _is_said(block: object) -> bool:
-    return isinstance(block, dict) and block.get("type") in ("text", "voice_note")
+def _parse_safely(data: Any, place: str) -> list[Item]:  # parsed JSON
+    try:
+        return [*_parse_conversation(data, place)]
+    except BAD_ITEM:
+        return [SkippedItem(UNREADABLE_CONVERSATIONS, place)]
 
 
-def _parse_memories(data: Any) -> Iterator[ImportedMemory]:  # parsed JSON
+def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
+    branch = _find_branch(data["chat_messages"], data.get("current_leaf_message_uuid"))
+    messages: list[ImportedMessage] = []
+    is_bad = False
+    for number, said in enumerate(data["chat_messages"], 1):
+        if id(said) not in branch:
+            yield SkippedItem(OTHER_BRANCHES)
+            continue
+        try:
+            for item in _parse_message(said):
+                if isinstance(item, ImportedMessage):
+                    messages.append(item)
+                else:
+                    yield item
+        except BAD_ITEM:
+            is_bad = True
+            yield SkippedItem(UNREADABLE, f"{place}, message {number}")
+    if messages:
+        source_id = data.get("uuid")
+        title = str(data.get("name") or "")
+        yield ImportedConversation(source_id if isinstance(source_id, str) else "", tuple(messages), title)
+    elif not is_bad:
+        yield SkippedItem(EMPTY)
+
+
+def _find_branch(messages: Sequence[Any], newest: object) -> set[int]:  # parsed JSON
+    """Return the identities of the messages of the last branch. Without parents, all belong to it."""
+    by_id = {message.get("uuid"): message for message in messages if isinstance(message, dict)}
+    parents = {message.get("parent_message_uuid") for message in by_id.values()}
+    if not parents & by_id.keys():
+        return {id(message) for message in messages}
+    leaf = by_id.get(newest) or messages[-1]
+    branch: set[int] = set()
+    while leaf is not None and id(leaf) not in branch:
+        branch.add(id(leaf))
+        leaf = by_id.get(leaf.get("parent_message_uuid"))
+    return branch
+
+
+def _parse_message(data: Any) -> Iterator[ImportedMessage | SkippedItem]:  # parsed JSON
+    if data["sender"] not in ("human", "assistant"):
+        yield SkippedItem(TOOLS)
+        return
+    by_assistant = data["sender"] == "assistant"
+    identifier = str(data.get("uuid") or "")
+    blocks = [block for block in data.get("content") or () if isinstance(block, dict)]
+    # The text of a message repeats its blocks, including its reasoning.
+    texts = [_get_text(block, "text") for block in blocks if block.get("type") in ("text", "voice_note")]
+    text = "\n".join(filter(None, texts)) if blocks else _get_text(data, "text")
+    documents = [document for block in blocks if (document := _parse_document(block))]
+    attachments = [_parse_attachment(attached) for attached in data.get("attachments") or ()]
+    if not (text or documents or any(attachments)):
+        yield from [SkippedItem(TOOLS)] if blocks else []
+    else:
+        at = parse_moment(data.get("created_at"))
+        said = [(text, False), *((document, False) for document in documents)]
+        said += [(attached, True) for attached in attachments if attached]
+        for number, (part, is_foreign) in enumerate(said):
+            if part:
+                part_id = f"{identifier}/{number}" if number and identifier else identifier
+                yield ImportedMessage(part, at, by_assistant=by_assistant, id=part_id, is_foreign=is_foreign)
+    files = data.get("files") or data.get("files_v2")
+    yield from [SkippedItem(ATTACHED)] * (attachments.count("") + (len(files) if isinstance(files, list) else 0))
+
+
+def _get_text(data: dict[str, Any], key: str) -> str:
+    text = data.get(key)
+    return text.strip() if isinstance(text, str) else ""
+
+
+def _parse_attachment(data: Any) -> str:  # parsed JSON
+    """Return the text of an attached file or of pasted text; an empty string if it has none."""
+    text = _get_text(data, "extracted_content")
+    return f"[attached: {data.get('file_name') or 'pasted text'}]\n{text}" if text else ""
+
+
+def _parse_document(block: dict[str, Any]) -> str:
+    """Return the text of a document that the assistant wrote next to the conversation."""
+    written = block.get("input")
+    if block.get("type") != "tool_use" or block.get("name") not in _DOCUMENT_TOOLS or not isinstance(written, dict):
+        return ""
+    text = next((text for key in _WRITTEN if (text := _get_text(written, key))), "")
+    title = written.get("title") or written.get("id") or written.get("path") or ""
+    return f"[artifact {title}]\n{text}" if text else ""
+
+
+def _parse_project(data: Any, place: str) -> Item:  # parsed JSON
+    """Return the instructions and documents of a project as one conversation."""
+    try:
+        name = str(data.get("name") or "")
+        texts = [(f"[instructions of the project {name}]", data.get("prompt_template"), data.get("created_at"))]
+        texts += [
+            (f"[attached: {doc.get('filename')}]", doc.get("content"), doc.get("created_at") or data.get("created_at"))
+            for doc in data.get("docs") or ()
+        ]
+        messages = tuple(
+            ImportedMessage(f"{label}\n{text.strip()}", parse_moment(at), is_foreign=True)
+            for label, text, at in texts
+            if isinstance(text, str) and text.strip()
+        )
+        if not messages or data.get("is_starter_project"):
+            return SkippedItem(N_("projects without texts"))
+        return ImportedConversation(str(data.get("uuid") or ""), messages, name)
+    except BAD_ITEM:
+        return SkippedItem(UNREADABLE_CONVERSATIONS, place)
+
+
+def _parse_memories(data: Any, name: str) -> Iterator[Item]:  # parsed JSON
     if not isinstance(data, dict):
-        raise ValueError("memories are not as Claude writes them")
+        yield SkippedItem(UNREADABLE_MEMORIES, name)
+        return
     projects = data.get("project_memories")
     files = data.get("memory_files")
-    texts = [data.get(_MEMORY), *(projects.values() if isinstance(projects, dict) else ())]
+    texts = [data.get("conversations_memory"), *(projects.values() if isinstance(projects, dict) else ())]
     for text in texts:
         yield from _split_memory(text, None)
     for file in files if isinstance(files, list) else ():
         if isinstance(file, dict):
-            at = file.get("updated_at")
-            yield from _split_memory(file.get("content"), parse_moment(at) if at else None)
+            yield from _split_memory(file.get("content"), parse_optional_moment(file.get("updated_at")))
 
 
 def _split_memory(text: object, at: datetime | None) -> Iterator[ImportedMemory]:

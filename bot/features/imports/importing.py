@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,8 +21,15 @@ from bot.features.imports.agents import HermesReader, MarkdownReader, NanobotRea
 from bot.features.imports.chatgpt import ChatGptReader
 from bot.features.imports.claude import ClaudeReader
 from bot.features.imports.gemini import GeminiReader
-from bot.features.imports.items import ImportedMemory, ImportedMessage, ImportRefused
+from bot.features.imports.gemini_html import GeminiHtmlReader
+from bot.features.imports.items import (
+    UNREADABLE_KINDS,
+    ImportedMemory,
+    ImportedMessage,
+    ImportRefused,
+)
 from bot.features.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
+from bot.features.imports.neighbours import find_neighbour
 from bot.features.imports.planning import (
     CANT_BE_KEPT,
     CHARS_PER_WRITE,
@@ -31,12 +39,13 @@ from bot.features.imports.planning import (
     Piece,
     plan_pieces,
 )
-from bot.features.imports.source import BROKEN, KINDS, ImportSource, Reader, opened_source
+from bot.features.imports.source import BROKEN, DAMAGED, KINDS, ImportSource, PartKind, Reader, opened_source
 from bot.features.imports.telegram import TelegramReader
+from bot.features.imports.telegram_html import TelegramHtmlReader
 from bot.features.imports.whatsapp import WhatsAppReader
 from config.json_stream import TooComplex
 from config.texts import N_, _, ngettext
-from memory.clock import TimezoneLookup, to_text
+from memory.clock import Clock, TimezoneLookup, system_clock, to_text
 from memory.errors import MemoryRefused
 from memory.facts.fact import Doubt
 from memory.ledger.ledger import Ledger
@@ -52,6 +61,10 @@ Progress = Callable[[int, int], None]
 """Called with the number of written messages and memories, and the total."""
 _Known = dict[str, dict[str, list[Part]]]
 """Earlier imports by program and by the id in that program."""
+_Found = Sequence[tuple[Reader, Sequence[str]]]
+"""The readers for a file, with the names of their parts."""
+_Planned = tuple[str, Piece | ImportedMemory]
+"""The program and what to write of it."""
 
 T = TypeVar("T")
 _PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"
@@ -74,30 +87,33 @@ class ImportDone:
 class ForeignImport:
     suffixes = KINDS
 
-    def __init__(self, database: Database, ledger: Ledger, zone_of: TimezoneLookup) -> None:
+    def __init__(
+        self, database: Database, ledger: Ledger, zone_of: TimezoneLookup, clock: Clock = system_clock
+    ) -> None:
         self._database = database
         self._ledger = ledger
         self._zone_of = zone_of
+        self._clock = clock
         self._free = asyncio.Semaphore(_MAX_READER_THREADS)
 
     async def look(self, path: Path, session: Session) -> ImportReport:
         """Report what an import would add, without writing. Raise ImportRefused for a damaged or unknown file."""
         known = await self._read_known(session.owner)
         async with self._opened(path) as source:
-            _reader, report = await self._in_thread(self._inspect, source, session, known)
+            _found, report = await self._in_thread(self._inspect, source, session, known)
             return report
 
     async def run(self, path: Path, session: Session, progress: Progress = lambda _written, _all: None) -> ImportDone:
         """Import the new parts of a file into a session. Raise ImportRefused if it is damaged or unknown."""
         known = await self._read_known(session.owner)
         async with self._opened(path) as source:
-            reader, expected = await self._in_thread(self._inspect, source, session, known)
+            found, expected = await self._in_thread(self._inspect, source, session, known)
             if expected.is_empty:
                 return ImportDone(expected, None)
-            report = ImportReport(reader.name)
-            items = plan_pieces(reader.read(source), known.get(reader.name, {}), report)
+            report = ImportReport(expected.program)
+            items = _plan(source, found, known, report)
 
-            async def advance() -> list[Piece | ImportedMemory]:
+            async def advance() -> list[_Planned]:
                 progress(report.messages + report.memories, expected.messages + expected.memories)
                 return await self._in_thread(_next_batch, source, items)
 
@@ -122,16 +138,19 @@ class ForeignImport:
         async with self._free:
             return await asyncio.to_thread(function, *args)
 
-    def _inspect(self, source: ImportSource, session: Session, known: _Known) -> tuple[Reader, ImportReport]:
-        reader = _detect_reader(source, self._zone_of(session.id))
-        report = ImportReport(reader.name)
+    def _inspect(self, source: ImportSource, session: Session, known: _Known) -> tuple[_Found, ImportReport]:
+        zone = self._zone_of(session.id)
+        found = _detect_readers(source, zone, self._clock().astimezone(zone).date())
+        report = ImportReport(", ".join(dict.fromkeys(reader.name for reader, _names in found)))
         with _readable(source):
-            for _piece in plan_pieces(reader.read(source), known.get(reader.name, {}), report):
+            for _planned in _plan(source, found, known, report):
                 pass
-        return reader, report
+        if report.is_empty and not report.known and not report.left_out.keys().isdisjoint(UNREADABLE_KINDS):
+            raise ImportRefused(_(DAMAGED, file=source.path.name))
+        return found, report
 
     async def _write(
-        self, session: Session, report: ImportReport, advance: Callable[[], Awaitable[list[Piece | ImportedMemory]]]
+        self, session: Session, report: ImportReport, advance: Callable[[], Awaitable[list[_Planned]]]
     ) -> ImportDone:
         """Write the batches of pieces that `advance` returns. The report counts them as they are read."""
         async with self._ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
@@ -151,17 +170,20 @@ class ForeignImport:
                     await last.rewrite(await last.get(record.name), describe(report))
         return ImportDone(report, writing.change)
 
-    async def _write_some(
-        self, writing: _Writing, batch: Sequence[Piece | ImportedMemory], report: ImportReport
-    ) -> None:
-        memories = [item for item in batch if isinstance(item, ImportedMemory)]
-        for item in batch:
-            if isinstance(item, Piece):
-                async with self._database.transaction() as connection:
-                    await _require_not_undone(connection.execute_fetchall, writing.record)
-                    await _write_piece(connection, writing, item)
-        for start in range(0, len(memories), MEMORIES_PER_WRITE):
-            await self._write_memories(writing, memories[start : start + MEMORIES_PER_WRITE], report)
+    async def _write_some(self, writing: _Writing, batch: Sequence[_Planned], report: ImportReport) -> None:
+        memories: dict[str, list[ImportedMemory]] = {}
+        for program, item in batch:
+            writing.program = program
+            if isinstance(item, ImportedMemory):
+                memories.setdefault(program, []).append(item)
+                continue
+            async with self._database.transaction() as connection:
+                await _require_not_undone(connection.execute_fetchall, writing.record)
+                await _write_piece(connection, writing, item)
+        for program, found in memories.items():
+            writing.program = program
+            for start in range(0, len(found), MEMORIES_PER_WRITE):
+                await self._write_memories(writing, found[start : start + MEMORIES_PER_WRITE], report)
 
     async def _write_memories(
         self, writing: _Writing, memories: Sequence[ImportedMemory], report: ImportReport
@@ -203,7 +225,12 @@ class ForeignImport:
 
 @dataclass(slots=True)
 class _Writing:
-    """A running import. `conversation` is the id of the conversation to which the next piece belongs."""
+    """A running import.
+
+    Attributes:
+        program: The program of the next piece.
+        conversation: The id of the conversation to which the next piece belongs.
+    """
 
     session: Session
     program: str
@@ -246,50 +273,88 @@ def format_left_out(report: ImportReport) -> list[str]:
     return lines
 
 
-def _detect_reader(source: ImportSource, zone: ZoneInfo) -> Reader:
-    """Return the reader for a file. Raise ImportRefused for an unknown format.
+def _detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> _Found:
+    """Return the readers for the parts of a file. Raise ImportRefused for an unknown format.
 
     Args:
         zone: The time zone of times without one.
+        today: The date in this zone. Dates after it are errors.
     """
     readers: tuple[Reader, ...] = (
         ChatGptReader(),
         ClaudeReader(),
-        TelegramReader(),
+        TelegramReader(zone),
+        TelegramHtmlReader(zone),
         GeminiReader(),
+        GeminiHtmlReader(zone, today),
         Mem0Reader(),
-        NanobotReader(zone),
         McpMemoryReader(),
-        WhatsAppReader(zone),
+        WhatsAppReader(zone, today),
         PastedListReader(),
+        NanobotReader(zone),
         HermesReader(),
         OpenClawReader(),
-        MarkdownReader(),  # Last, since the other exports may contain Markdown files too.
     )
+    found: list[tuple[Reader, Sequence[str]]] = []
+    taken: set[str] = set()
     with _readable(source):
         for reader in readers:
-            if reader.detects(source):
-                return reader
+            if names := [name for name in reader.find(source) if name not in taken]:
+                found.append((reader, names))
+                taken.update(names)
+        # Other exports may contain Markdown files too.
+        if not found and (names := MarkdownReader().find(source)):
+            found.append((MarkdownReader(), names))
+    if not found:
+        raise ImportRefused(_explain_unknown(source))
+    return found
+
+
+def _explain_unknown(source: ImportSource) -> str:
+    """Return a sentence about a file without anything to import."""
+    file = source.path.name
     if source.has_too_complex:
-        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name))
-    raise ImportRefused(
-        _(
-            "{file} isn't an export that I can read ({known}): nothing was imported.",
-            file=source.path.name,
-            known=_PROGRAMS,
+        return _(_TOO_COMPLEX, file=file)
+    for name in source.find_kind(PartKind.JSON):
+        if neighbour := find_neighbour(source.detect_prefixes(name)):
+            return _(neighbour.refusal, file=file, program=neighbour.program)
+    if source.find_kind(PartKind.HTML):
+        return _(
+            "{file} is a web page, which I can't read: nothing was imported. Export again as JSON, or send the whole"
+            " export.",
+            file=file,
         )
+    if not source.names:
+        return _("{file} contains no files: nothing was imported. Send the whole export.", file=file)
+    return _(
+        "{file} isn't an export that I can read ({known}): nothing was imported. Send the file exactly as the program"
+        " exported it.",
+        file=file,
+        known=_PROGRAMS,
     )
 
 
-def _next_batch(source: ImportSource, items: Iterator[Piece | ImportedMemory]) -> list[Piece | ImportedMemory]:
-    batch: list[Piece | ImportedMemory] = []
+def _plan(source: ImportSource, found: _Found, known: _Known, report: ImportReport) -> Iterator[_Planned]:
+    """Yield the new pieces and memories of each program, and count all items in the report."""
+    for reader, names in found:
+        for planned in plan_pieces(reader.read(source, names), known.get(reader.name, {}), report):
+            yield reader.name, planned
+    taken = {name for _reader, names in found for name in names}
+    for name in source.find_kind(PartKind.JSON):
+        if name not in taken and find_neighbour(source.detect_prefixes(name)):
+            report.left_out[N_("exports of programs that I can't read")] += 1
+
+
+def _next_batch(source: ImportSource, items: Iterator[_Planned]) -> list[_Planned]:
+    batch: list[_Planned] = []
     chars = 0
     with _readable(source):
         while len(batch) < _BATCH_PIECES and chars < _BATCH_PIECES * CHARS_PER_WRITE:
-            item = next(items, None)
-            if item is None:
+            planned = next(items, None)
+            if planned is None:
                 break
-            batch.append(item)
+            batch.append(planned)
+            _program, item = planned
             chars += sum(len(m.text) for m in item.messages) if isinstance(item, Piece) else len(item.text)
     return batch
 
@@ -302,7 +367,7 @@ def _readable(source: ImportSource) -> Iterator[None]:
     except TooComplex as error:
         raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name)) from error
     except BROKEN as error:
-        raise ImportRefused(_("{file} is damaged: nothing was imported.", file=source.path.name)) from error
+        raise ImportRefused(_(DAMAGED, file=source.path.name)) from error
 
 
 async def _require_not_undone(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:

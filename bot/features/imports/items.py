@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from config.texts import N_
 from memory.errors import MnemeError
 
+NOTICES = N_("service messages")
+NO_TEXT = N_("photos, recordings and other messages without text")
+EMPTY = N_("conversations without a message")
+UNREADABLE = N_("messages that can't be read")
+UNREADABLE_CONVERSATIONS = N_("conversations that can't be read")
+UNDATED = N_("conversations without a date")
+UNREADABLE_MEMORIES = N_("memories that can't be read")
+UNREADABLE_KINDS = frozenset({UNREADABLE, UNREADABLE_CONVERSATIONS, UNREADABLE_MEMORIES})
+ATTACHED = N_("attached pictures and files")
+OTHER_BRANCHES = N_("messages of replaced branches")
+TOOLS = N_("reasoning, and steps of tools")
+"""Reasons for leaving out items."""
+BAD_ITEM = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
+"""The errors that an item raises if it isn't as its program writes it."""
+DELETED_ACCOUNT = "Deleted account"
+"""The speaker of messages from an account that was deleted."""
 MAX_CHAT_MESSAGES = 500
 """Number of messages after which a chat of people is divided into another conversation."""
 MAX_PART_CHARS = 4_000_000
@@ -17,6 +34,8 @@ MAX_MESSAGE_CHARS = 1_000_000
 MAX_ID_CHARS = 200
 """Maximum length of an id or a name of another program."""
 _YEARS = range(1970, 2200)
+_MILLISECONDS = 10**11
+"""Seconds of the year 5138, but milliseconds of 1973."""
 
 
 class ImportRefused(MnemeError):
@@ -30,6 +49,7 @@ class ImportedMessage:
     Attributes:
         speaker: The sender in a chat of people, who may be the user. None means the user, in a talk with an assistant.
         id: What identifies the message in later exports of its conversation; an empty string if the format has no ids.
+        is_foreign: Whether the speaker passed on a text, such as a forward or an attached file.
     """
 
     text: str
@@ -37,6 +57,7 @@ class ImportedMessage:
     by_assistant: bool = False
     speaker: str | None = None
     id: str = ""
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +65,17 @@ class ImportedConversation:
     """A conversation or a part of one, oldest message first.
 
     Attributes:
-        source_id: What identifies the conversation in later exports.
+        source_id: What identifies the conversation in later exports; empty if the format has nothing of the kind.
         title: The title of the conversation, or the name of the chat.
         user: The speaker who is the user, if the export says so.
+        continues: Whether this is a further part of the conversation before it.
     """
 
     source_id: str
     messages: tuple[ImportedMessage, ...]
     title: str = ""
     user: str | None = None
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +139,20 @@ def parse_moment(value: object) -> datetime:
 
 
 def parse_timestamp(timestamp: float) -> datetime:
-    """Convert a Unix timestamp. Raises ValueError if it is out of range."""
+    """Convert a Unix timestamp in seconds or milliseconds. Raises ValueError if it is out of range."""
     try:
+        timestamp = timestamp / 1000 if _MILLISECONDS <= timestamp < 1000 * _MILLISECONDS else timestamp
         return require_plausible(datetime.fromtimestamp(timestamp, UTC))
     except (OverflowError, OSError) as error:
         raise ValueError(f"{timestamp} is no moment") from error
+
+
+def parse_optional_moment(value: object) -> datetime | None:
+    """Parse an ISO 8601 date. Return None if it is missing or invalid."""
+    try:
+        return parse_moment(value)
+    except ValueError:
+        return None
 
 
 def require_plausible(moment: datetime) -> datetime:
@@ -130,14 +162,23 @@ def require_plausible(moment: datetime) -> datetime:
     return moment
 
 
-class ChatParts:
-    """Divides a chat of people, which may span years, into conversations."""
+def is_damaged(text: str) -> bool:
+    """Return True if a text contains bytes that its encoding doesn't have, as `surrogateescape` decodes them."""
+    return not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text)
 
-    def __init__(self, chat: str) -> None:
-        self._chat = chat
-        self._number = 0
+
+class ChatParts:
+    """Divides a chat of people, which may span years, into parts with the same id and title."""
+
+    def __init__(self, source_id: str, *, title: str = "", user: str | None = None) -> None:
+        self._whole = ImportedConversation(source_id, (), title, user)
+        self._continues = False
         self._part: list[ImportedMessage] = []
         self._chars = 0
+
+    def set_user(self, user: str | None) -> None:
+        """Set the speaker who is the user, when the messages have told it."""
+        self._whole = replace(self._whole, user=user)
 
     def add(self, message: ImportedMessage) -> Iterator[ImportedConversation]:
         self._part.append(message)
@@ -147,5 +188,5 @@ class ChatParts:
 
     def flush(self) -> Iterator[ImportedConversation]:
         if self._part:
-            yield ImportedConversation(f"{self._chat}/{self._number}", tuple(self._part))
-            self._number, self._part, self._chars = self._number + 1, [], 0
+            yield replace(self._whole, messages=tuple(self._part), continues=self._continues)
+            self._continues, self._part, self._chars = True, [], 0

@@ -1,53 +1,83 @@
-"""Readers for lists of memories: mem0's results, the MCP memory server's lines, and a pasted list."""
+"""Readers for lists of memories: mem0's results, the MCP memory server's graph, and a pasted list."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from bot.features.imports.items import MAX_ID_CHARS, ImportedMemory, Item, SkippedItem, parse_moment
+from bot.features.imports.items import (
+    BAD_ITEM,
+    MAX_ID_CHARS,
+    UNREADABLE_MEMORIES,
+    ImportedMemory,
+    Item,
+    SkippedItem,
+    parse_optional_moment,
+)
 from bot.features.imports.source import ImportSource
 from config.texts import N_
 
-_ENTRY = re.compile(r"(?:[-*]\s*)?\[(?P<day>\d{4}-\d\d-\d\d|unknown|date unknown)\]\s*[-–—:]\s*(?P<text>.+)")
+REPLACED = N_("memories that were replaced")
+_DATED = r"\d{4}-\d\d(?:-\d\d)?(?: \d\d:\d\d)?"
+_UNDATED = r"[^\W\d_][^\d\[\]]{1,30}(?:\d{4})?"
+"""Words such as "unknown" and "May 2024"."""
+_ENTRY = re.compile(
+    rf"(?P<item>[-*+•]\s*|\d{{1,4}}[.)]\s*)?(?:\*\*|__|`)?\[(?P<day>{_DATED}|{_UNDATED})\](?:\*\*|__|`)?"
+    r"(?:\s*[-–—:.]\s*|(?(item)\s+|(?!)))(?P<text>\S.*)"
+)
+_UNKNOWN = frozenset({"unknown", "date unknown"})
 _FENCE = re.compile(r"\s*```")
 MIN_ENTRIES = 2
 """A single line in brackets is not a list."""
+_MEM0 = {
+    "results.item.memory": "results.item",
+    "item.memory": "item",
+    "memories.item.memory": "memories.item",
+    "memories.item.content": "memories.item",
+}
+_GRAPH = frozenset({"entities.item.observations", "relations.item.relationType"})
 
 
 class Mem0Reader:
-    """Reads the result of mem0's get_all: {"results": [{"memory": ...}]}."""
+    """Reads the result of mem0's get_all, {"results": [{"memory": ...}]} or the list alone, and OpenMemory's export."""
 
     name = "mem0"
 
-    def detects(self, source: ImportSource) -> bool:
-        return bool(source.find_json("results.item.memory"))
+    def find(self, source: ImportSource) -> list[str]:
+        return [name for name in source.find_json() if not source.detect_prefixes(name).isdisjoint(_MEM0)]
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.find_json("results.item.memory"):
-            for item in source.read_items(name, "results.item"):
-                text = item.get("memory") if isinstance(item, dict) else None
-                if not isinstance(text, str) or not text.strip():
-                    yield SkippedItem(N_("memories without text"))
-                    continue
-                at = item.get("updated_at") or item.get("created_at")
-                yield ImportedMemory(text.strip(), parse_moment(at) if isinstance(at, str) else None)
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        for name in names:
+            prefixes = source.detect_prefixes(name)
+            place = next(place for path, place in _MEM0.items() if path in prefixes)
+            for item in source.read_items(name, place):
+                yield _parse_mem0(item)
 
 
 class McpMemoryReader:
-    """Reads the file of the MCP memory server: one entity with observations, or one relation, per line."""
+    """Reads the file of the MCP memory server, with an entity or a relation per line, or the result of read_graph."""
 
     name = "MCP memory"
 
-    def detects(self, source: ImportSource) -> bool:
-        return bool(_find_graphs(source))
+    def find(self, source: ImportSource) -> list[str]:
+        return [
+            name
+            for name in source.find_json()
+            if not source.detect_prefixes(name).isdisjoint(_GRAPH) or _is_graph(source.read_head(name))
+        ]
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in _find_graphs(source):
-            for line in source.read_lines(name):
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        for name in names:
+            if not source.detect_prefixes(name).isdisjoint(_GRAPH):
+                for kind, place in (("entity", "entities.item"), ("relation", "relations.item")):
+                    for number, row in enumerate(source.read_items(name, place), 1):
+                        yield from _parse_safely(row, kind, f"{name}, {kind} {number}")
+                continue
+            for number, line in enumerate(source.read_lines(name), 1):
                 if line.strip():
-                    yield from _parse_facts(json.loads(line))
+                    yield from _parse_line(line, f"{name}, line {number}")
 
 
 class PastedListReader:
@@ -55,36 +85,44 @@ class PastedListReader:
 
     name = "a list"
 
-    def detects(self, source: ImportSource) -> bool:
-        return any(is_list(source.read_head(name)) for name in source.find_by_suffix(".txt", ".md"))
+    def find(self, source: ImportSource) -> list[str]:
+        return [name for name in source.find_texts() if is_list(source.read_head(name))]
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.find_by_suffix(".txt", ".md"):
-            if is_list(source.read_head(name)):
-                yield from parse_list(source.read_text(name))
+    def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
+        for name in names:
+            yield from parse_list(source.read_text(name))
 
 
 def is_list(text: str) -> bool:
     """Return True if a text has at least MIN_ENTRIES entries, and they are most of its lines."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
-    entries = sum(_ENTRY.fullmatch(line.strip()) is not None for line in lines)
-    return entries >= MIN_ENTRIES and entries * 2 > len(lines)
+    entries = [match for line in lines if (match := _ENTRY.fullmatch(line.strip()))]
+    has_date = any(match["day"][0].isdigit() or match["day"].casefold() in _UNKNOWN for match in entries)
+    return has_date and len(entries) >= MIN_ENTRIES and len(entries) * 2 > len(lines)
 
 
 def parse_list(text: str) -> Iterator[ImportedMemory]:
     """Yield the entries of a list. Lines without a date are ignored."""
     for line in text.splitlines():
         if match := _ENTRY.fullmatch(line.strip()):
-            known = match["day"][0].isdigit()
-            yield ImportedMemory(match["text"].strip(), parse_moment(match["day"]) if known else None)
+            day = match["day"][:10]
+            yield ImportedMemory(
+                match["text"].removesuffix("**").strip(), parse_optional_moment(f"{day}-01" if len(day) == 7 else day)
+            )
 
 
-def _find_graphs(source: ImportSource) -> list[str]:
-    return [name for name in source.find_by_suffix(".jsonl", ".json") if _is_graph(source.read_head(name))]
+def _parse_mem0(item: object) -> Item:
+    text = item.get("memory") or item.get("content") if isinstance(item, dict) else None
+    if not isinstance(item, dict) or not isinstance(text, str) or not text.strip():
+        return SkippedItem(N_("memories without text"))
+    if item.get("state") not in (None, "active"):
+        return SkippedItem(REPLACED)
+    at = parse_optional_moment(item.get("updated_at")) or parse_optional_moment(item.get("created_at"))
+    return ImportedMemory(text.strip(), at)
 
 
 def _is_graph(head: str) -> bool:
-    first = next((line for line in head.splitlines() if line.strip()), "")
+    first = next((line for line in head.split("\n") if line.strip()), "")
     try:
         row = json.loads(first)
     except (ValueError, RecursionError):
@@ -96,14 +134,27 @@ def _is_graph(head: str) -> bool:
     )
 
 
-def _parse_facts(row: object) -> Iterator[Item]:
-    if not isinstance(row, dict):
-        raise ValueError("a line is no object")  # A ValueError, since the file's content is wrong.
-    if row.get("type") == "entity":
-        name, observations = str(row.get("name"))[:MAX_ID_CHARS], row.get("observations")
+def _parse_line(line: str, place: str) -> list[Item]:
+    try:
+        row = json.loads(line)
+        return _parse_safely(row, row.get("type"), place)
+    except BAD_ITEM:
+        return [SkippedItem(UNREADABLE_MEMORIES, place)]
+
+
+def _parse_safely(row: object, kind: object, place: str) -> list[Item]:
+    try:
+        return [*_parse_facts(row, kind)]
+    except BAD_ITEM:
+        return [SkippedItem(UNREADABLE_MEMORIES, place)]
+
+
+def _parse_facts(row: Any, kind: object) -> Iterator[Item]:  # parsed JSON
+    if kind == "entity":
+        name, observations = str(row["name"])[:MAX_ID_CHARS], row.get("observations")
         for observation in observations if isinstance(observations, list) else ():
             yield ImportedMemory(f"{name}: {observation}")
-    elif row.get("type") == "relation":
-        yield ImportedMemory(f"{row.get('from')} {row.get('relationType')} {row.get('to')}")
+    elif kind == "relation":
+        yield ImportedMemory(f"{row['from']} {row['relationType']} {row['to']}")
     else:
         yield SkippedItem(N_("other lines"))

@@ -43,7 +43,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Messages of a conversation that are written in one transaction."""
+    """Messages of a conversation that are written in one transaction.
+
+    Attributes:
+        source_id: What identifies the conversation, or the part of a chat, among the imported ones.
+    """
 
     source_id: str
     begins: bool  # whether it is the first piece of the conversation
@@ -75,8 +79,7 @@ def plan_pieces(
 ) -> Iterator[Piece | ImportedMemory]:
     """Yield the new pieces and memories, and count all items in the report. Raises ImportRefused."""
     seen: set[str] = set()
-    for found in items:
-        item = _shorten_id(found)
+    for item in _number_parts(items):
         if len(seen) > MAX_ITEMS:
             raise ImportRefused(
                 _(
@@ -99,11 +102,19 @@ def plan_pieces(
             yield from _plan_conversation(item, known, report)
 
 
-def _shorten_id(item: Item) -> Item:
-    if not isinstance(item, ImportedConversation):
-        return item
-    source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
-    return replace(item, source_id=replace_invalid(source_id))
+def _number_parts(items: Iterable[Item]) -> Iterator[Item]:
+    """Number the parts of each conversation in their ids. A missing id is derived from the first message."""
+    source_id, number = "", 0
+    for item in items:
+        if not isinstance(item, ImportedConversation):
+            yield item
+            continue
+        number = number + 1 if item.continues else 0
+        if not item.continues:
+            first = item.messages[0]
+            source_id = item.source_id or compute_digest(first.at.isoformat(), first.speaker or "", first.text)
+            source_id = source_id if len(source_id) <= MAX_ID_CHARS else compute_digest(source_id)
+        yield replace(item, source_id=replace_invalid(f"{source_id}/{number}" if number else source_id))
 
 
 def _plan_memory(

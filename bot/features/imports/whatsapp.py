@@ -1,166 +1,302 @@
-"""The reader for WhatsApp's export of a chat: a text file in a format that depends on the phone's locale.
+"""The reader for WhatsApp's export of a chat: a text file in a format that depends on the phone's language.
 
-The order of day and month is found from all dates: by numbers above 12, and because messages are in chronological
-order. The package whatstk reads the format too, but depends on pandas.
+WhatsApp marks its own texts by U+200E on iPhones, and notices have no speaker. Other placeholders of Android phones are
+recognised by their form, or by WhatsApp's phrases in whatsapp_phrases.txt. The package whatstk reads the format too,
+but depends on pandas.
 """
 
 from __future__ import annotations
 
+import functools
+import logging
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from bot.features.imports.date_orders import DateStatistics, UnreadableDate, find_orders_by_layout, to_moment
 from bot.features.imports.items import (
     MAX_MESSAGE_CHARS,
+    NO_TEXT,
+    NOTICES,
+    UNREADABLE,
     ChatParts,
     ImportedMessage,
     ImportRefused,
     Item,
     SkippedItem,
-    compute_digest,
-    require_plausible,
+    is_damaged,
 )
 from bot.features.imports.source import ImportSource
-from config.texts import N_, _
+from bot.features.imports.written_dates import CLEANING, Layout, Stamp, detect_layout, parse_stamp, split_line
+from config.json_stream import MAX_VALUE_BYTES, TooComplex
+from config.texts import _
 
-_FIRST_LINES = 20
-# Direction marks at the beginning of lines, and special spaces such as that before AM.
-_MARKS = dict.fromkeys((0x200E, 0x200F, 0x202A, 0x202C, 0xFEFF)) | {0x202F: " ", 0x00A0: " "}
-_LINE = re.compile(
-    r"\[?(?P<a>\d{1,4})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<c>\d{2,4})\.?,? +"
-    r"(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.](?P<second>\d\d))? ?(?P<half>[AaPp]\.? ?[Mm]\.?)?\]?"
-    r"(?: -|:)? +(?P<rest>.*)"
-)
-_DATED = re.compile(r"\W{0,8}\d{1,4}\W")
-_SPEAKER = re.compile(r"(?P<speaker>[^:\n]{1,80}): (?P<text>.*)")
-_LEFT_OUT = re.compile(
-    r"<[^<>]{0,80}(?:omitted|ausgeschlossen|weggelassen|omitido|omitida|omis|пропущен|не включен|вилучен|忽略)"
-    r"[^<>]{0,80}>"
-    r"|\u200e?(?:image|video|audio|sticker|GIF|document) omitted",
-    re.IGNORECASE,
-)
-ORDERS = ("dmy", "mdy", "ymd")
+LRM = "\u200e"
+MAX_NAME_CHARS = 80
+MAX_PROFILE_NAME_CHARS = 25
+"""WhatsApp's limit for the name in a profile."""
+MAX_NAMES = 50_000
+"""Maximum number of possible names that are counted in a chat."""
+SAMPLE_CHARS = 20_000
+_MARK_CHARS = "\u200e\u200f\u202a\u202b\u202c "
+_QUOTES = frozenset('"„“”«»「」『』')
+_BRACKETED = re.compile(r"<[^\W\d_](?:[^\W\d_]|[\s.,:'’\u0300-\u036f\u0900-\u0dff-]){2,80}>")
+_EDITED = re.compile(rf"\s*{LRM}?{_BRACKETED.pattern}\s*$")
+_WORDS_AT_END = re.compile(r"<[^<>\n]+ [^<>\n]+>\s*$|<[^<>\n]*[^<>\n\x00-\x7f][^<>\n]*>\s*$")
+_MEDIA_FILE = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
+_ANY_FILE = re.compile(r"[^\n]{1,200}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
+_PLACE = re.compile(r"[^\s:][^:\n]{0,40}: https://maps\.google\.com/\?q=-?[\d.]+,-?[\d.]+")
+_VIEWED_ONCE = "null"
+"""WhatsApp writes this for a photo that can be viewed only once."""
+_PHRASES = Path(__file__).with_name("whatsapp_phrases.txt")
+_IPHONE_TITLE = re.compile(r"(?:\S+ )?\S*WhatsApp\S*(?: \S+)? - (.+)", re.IGNORECASE)
+_COPY = re.compile(r"\s*\(\d+\)$")
 
 
 class _ParsedMessage(NamedTuple):
-    """A parsed message, with the three numbers of its date in the order of the file. Notices have no speaker."""
+    """A message as written, with the number of its line."""
 
-    day: tuple[int, int, int]
-    time: tuple[int, int, int]
-    speaker: str | None
-    text: str
+    line: int
+    stamp: Stamp
+    rest: str
+    more: str
+
+
+@dataclass(slots=True)
+class _Survey:
+    """The result of the first pass through a file."""
+
+    layout: Layout
+    dates: DateStatistics
+    names: Counter[str] = field(default_factory=Counter)
+    sole_names: set[str] = field(default_factory=set)
+    attached: set[str] = field(default_factory=set)
+
+    def add(self, message: _ParsedMessage) -> None:
+        self.dates.add(message.stamp)
+        found = _list_names(message.rest)
+        for name in found[:2]:
+            if name in self.names or len(self.names) < MAX_NAMES:
+                self.names[name] += 1
+        if len(found) == 1 and len(self.sole_names) < MAX_NAMES:
+            self.sole_names.add(found[0])
+        if media := _MEDIA_FILE.search(message.rest[:300]):
+            self.attached.add(media["phrase"])
+
+    def find_name(self, rest: str) -> str | None:
+        """Return the name at the beginning of a line, or None for a notice.
+
+        A name with a colon never occurs without what follows the colon.
+        """
+        found = _list_names(rest)
+        if len(found) < 2 or found[0] in self.sole_names:
+            return found[0] if found else None
+        short, longer = found[:2]
+        is_name = self.names[longer] in (self.names[short], *range(2, self.names[short]))
+        return longer if is_name and len(longer) <= MAX_PROFILE_NAME_CHARS else short
 
 
 class WhatsAppReader:
     name = "WhatsApp"
 
-    def __init__(self, zone: ZoneInfo) -> None:
+    def __init__(self, zone: ZoneInfo, today: date) -> None:
         self._zone = zone
+        self._today = today
 
-    def detects(self, source: ImportSource) -> bool:
-        return any(_is_chat(source.read_head(name)) for name in source.find_by_suffix(".txt"))
+    def find(self, source: ImportSource) -> list[str]:
+        return [name for name in source.find_texts() if is_chat(source.read_head(name))]
 
-    def read(self, source: ImportSource) -> Iterator[Item]:
-        for name in source.find_by_suffix(".txt"):
-            if _is_chat(source.read_head(name)):
-                yield from self._read_chat(source, name)
+    def read(self, source: ImportSource, names: Iterable[str]) -> Iterator[Item]:
+        for name in names:
+            yield from self._read_chat(source, name)
 
     def _read_chat(self, source: ImportSource, name: str) -> Iterator[Item]:
-        # A first pass to find the order of day and month.
-        order = detect_day_order(written.day for written in _parse_messages(source.read_lines(name)))
-        if order is None:
-            raise ImportRefused(
-                _(
-                    "{file} has dates that I can't read: nothing was imported. Send the file exactly as WhatsApp"
-                    " exported it.",
-                    file=name,
-                )
-            )
-        chat: ChatParts | None = None
-        for written in _parse_messages(source.read_lines(name)):
-            if written.speaker is None:
-                yield SkippedItem(N_("service messages"))
-                continue
-            if not written.text.strip() or _LEFT_OUT.fullmatch(written.text.strip()):
-                yield SkippedItem(N_("photos, recordings and other messages without text"))
-                continue
-            at = require_plausible(datetime(*_order_date(written.day, order), *written.time, tzinfo=self._zone))
-            # Identified by its first message, since the file name depends on the phone.
-            chat = chat or ChatParts(compute_digest(at.isoformat(), written.speaker, written.text))
-            yield from chat.add(ImportedMessage(written.text.strip(), at, speaker=written.speaker))
-        if chat is not None:
-            yield from chat.flush()
+        head = source.read_head(name)
+        layout = _detect_layout(head)
+        if layout is None:
+            raise ValueError("the file has changed")
+        survey = _Survey(layout, DateStatistics(self._today))
+        for message in _parse_messages(source.read_lines(name), layout):
+            survey.add(message)
+        order = _choose_order(survey, head[:SAMPLE_CHARS], name)
+        title = find_title(source, name)
+        chat = ChatParts(title, title=title)
+        for message in _parse_messages(source.read_lines(name), layout):
+            item = self._read_message(message, survey, order, name)
+            yield from (item,) if isinstance(item, SkippedItem) else chat.add(item)
+        yield from chat.flush()
+
+    def _read_message(
+        self, message: _ParsedMessage, survey: _Survey, order: str, name: str
+    ) -> ImportedMessage | SkippedItem:
+        speaker = survey.find_name(message.rest)
+        if speaker is None:
+            return SkippedItem(NOTICES)
+        place = f"{name}, line {message.line}"
+        text = message.rest.lstrip()[len(speaker) + 1 :].removeprefix(" ") + message.more
+        if is_damaged(text) or is_damaged(speaker):
+            return SkippedItem(UNREADABLE, place)
+        kept = _remove_placeholders(text, survey.attached)
+        if not kept:
+            return SkippedItem(NO_TEXT)
+        try:
+            at = to_moment(message.stamp, order, self._today, self._zone)
+        except UnreadableDate:
+            return SkippedItem(UNREADABLE, place)
+        return ImportedMessage(kept, at, speaker=_clean_name(speaker))
 
 
-def detect_day_order(days: Iterable[tuple[int, int, int]]) -> str | None:
-    """Return the order of day, month and year in which all dates are valid, or None.
-
-    If several are possible, return the one with the fewest dates before their predecessor.
-    """
-    backwards = dict.fromkeys(ORDERS, 0)
-    last: dict[str, tuple[int, int, int]] = {}
-    for day in days:
-        for order in [*backwards]:
-            try:
-                moment = _order_date(day, order)
-                date(*moment)
-            except ValueError:
-                del backwards[order]
-                continue
-            backwards[order] += moment < last.get(order, moment)
-            last[order] = moment
-    return min(backwards, key=backwards.__getitem__, default=None)
+def is_chat(head: str) -> bool:
+    """Return True if a text begins with a dated message, and people speak in it, not a program that logs."""
+    layout = _detect_layout(head)
+    if layout is None:
+        return False
+    return any(
+        names and not _is_log_level(names[0])
+        for message in _parse_messages(_split_lines(head), layout)
+        for names in [_list_names(message.rest)]
+    )
 
 
-def _order_date(day: tuple[int, int, int], order: str) -> tuple[int, int, int]:
-    """Return year, month and day. Raise ValueError for an implausible year."""
-    numbers = dict(zip(order, day, strict=True))
-    year = numbers["y"]
-    if 100 <= year < 1000 or (order == "ymd" and year < 1000):
-        raise ValueError("no year")
-    return year if year >= 1000 else 2000 + year, numbers["m"], numbers["d"]
+def _is_log_level(name: str) -> bool:
+    """Return True for "INFO", and for "app.ERROR"."""
+    last = re.findall(r"\w+", name)[-1:]
+    return bool(last) and last[0] in logging.getLevelNamesMapping()
 
 
-def _is_chat(head: str) -> bool:
-    lines = [line for line in head.splitlines() if line.strip()][:_FIRST_LINES]
-    messages = sum(_match_line(line) is not None for line in lines)
-    return messages >= 1 and _match_line(lines[0]) is not None
+def _detect_layout(head: str) -> Layout | None:
+    first = next((line for line in _split_lines(head) if line.strip()), "")
+    line = split_line(first)
+    return detect_layout(line) if line is not None else None
 
 
-def _match_line(line: str) -> re.Match[str] | None:
-    # The quick check avoids a copy of a long line.
-    return _LINE.fullmatch(line.translate(_MARKS).strip()) if _DATED.match(line) else None
+def _split_lines(text: str) -> Iterator[str]:
+    """Yield lines that end as in files. Other separators, such as U+2028, are part of a message."""
+    for line in text.split("\n"):
+        yield line.rstrip("\r")
 
 
-def _parse_messages(lines: Iterable[str]) -> Iterator[_ParsedMessage]:
-    """Yield the messages. A line without a date continues the previous message."""
+def _parse_messages(lines: Iterable[str], layout: Layout) -> Iterator[_ParsedMessage]:
+    """Yield the messages. A line without a date in the layout of the file continues the previous message."""
     current: _ParsedMessage | None = None
     following: list[str] = []
     chars = 0
-    for line in lines:
-        match = _match_line(line)
-        if match is None:
-            if current is not None and chars < MAX_MESSAGE_CHARS:
+    for number, line in enumerate(lines, 1):
+        written = split_line(line) if layout.may_begin(line) else None
+        stamp = parse_stamp(written, layout) if written is not None else None
+        if stamp is None or written is None:
+            chars += len(line) + 1
+            if current is not None and chars <= MAX_MESSAGE_CHARS:
                 following.append(line)
-                chars += len(line) + 1
+            elif chars > MAX_VALUE_BYTES:
+                raise TooComplex("a message is too long")
             continue
         if current is not None:
-            yield current._replace(text="\n".join((current.text, *following)))
+            yield current._replace(more="".join(f"\n{more}" for more in following))
         following, chars = [], 0
-        said = _SPEAKER.fullmatch(match["rest"])
-        current = _ParsedMessage(
-            (int(match["a"]), int(match["b"]), int(match["c"])),
-            (_to_24_hours(int(match["hour"]), match["half"]), int(match["minute"]), int(match["second"] or 0)),
-            said["speaker"].strip() if said else None,
-            said["text"] if said else match["rest"],
-        )
+        current = _ParsedMessage(number, stamp, written.rest, "")
     if current is not None:
-        yield current._replace(text="\n".join((current.text, *following)))
+        yield current._replace(more="".join(f"\n{more}" for more in following))
 
 
-def _to_24_hours(hour: int, half: str | None) -> int:
-    if half is None:
-        return hour
-    return hour % 12 + (12 if half.lower().startswith("p") else 0)
+def _list_names(rest: str) -> list[str]:
+    """Return the possible names at the beginning of a message, the shortest first."""
+    start = rest[: MAX_NAME_CHARS + 10].lstrip()
+    names: list[str] = []
+    at = start.find(":")
+    while 0 < at <= MAX_NAME_CHARS and len(names) < 3:
+        name = start[:at]
+        if (at + 1 == len(start) or start[at + 1] == " ") and not _is_open(name) and name.strip():
+            names.append(name)
+        at = start.find(":", at + 1)
+    return names
+
+
+def _is_open(name: str) -> bool:
+    """Return True if a quotation begins in a name and doesn't end there, as in a notice about a group's name."""
+    return not _QUOTES.isdisjoint(name) and sum(char in _QUOTES for char in name) % 2 == 1
+
+
+def _clean_name(name: str) -> str:
+    return " ".join(name.translate(CLEANING).split())
+
+
+@functools.cache
+def _read_phrases() -> frozenset[str]:
+    """Return the texts of deleted messages and missed calls on Android phones, which have no marks."""
+    return frozenset(_PHRASES.read_text(encoding="utf-8").splitlines())
+
+
+def _remove_placeholders(text: str, attached: set[str]) -> str:
+    """Return the words that a person wrote. Empty for a notice, a photo, or another message without text."""
+    first, _newline, more = text.partition("\n")
+    marks = first[: len(first) - len(first.lstrip(_MARK_CHARS))]
+    if LRM in marks:
+        # A photo's caption or a poll's question may follow.
+        return more.replace(LRM, "").strip()
+    said = first.strip()
+    media = _MEDIA_FILE.fullmatch(said) or _ANY_FILE.fullmatch(said)
+    if media and (media.re is _MEDIA_FILE or media["phrase"] in attached):
+        return more.strip()
+    text = text.strip()
+    if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(said):
+        return ""
+    if _BRACKETED.fullmatch(said) and _WORDS_AT_END.search(said):
+        return more.strip()
+    before, mark, after = text.rpartition(LRM)
+    if mark and "\n" not in after and (after.startswith("<") or before.startswith(LRM)):
+        text = before
+    elif text.endswith(">") and (edited := _EDITED.search(text[-120:])) and _WORDS_AT_END.search(edited[0]):
+        text = text[: len(text) - len(edited[0])]
+    return text.strip().strip(LRM).strip()
+
+
+def _choose_order(survey: _Survey, sample: str, name: str) -> str:
+    """Return the order of the dates. Raises ImportRefused if the dates don't tell it."""
+    orders = survey.dates.choose_orders()
+    if not orders:
+        raise ImportRefused(
+            _(
+                "{file} has dates that I can't read: nothing was imported. Send the file exactly as WhatsApp"
+                " exported it.",
+                file=name,
+            )
+        )
+    if len(orders) > 1 and survey.dates.differs:
+        likely = find_orders_by_layout(survey.layout, survey.dates, orders, sample)
+        if len(likely) != 1:
+            raise ImportRefused(
+                _(
+                    "I can't tell the days from the months in {file}: nothing was imported. Export the chat again"
+                    " when it has a message from after the 12th of a month.",
+                    file=name,
+                )
+            )
+        return next(iter(likely))
+    return orders[0]
+
+
+def find_title(source: ImportSource, name: str) -> str:
+    """Return the name of the chat in the name of a file or of its zip file; an empty string if it has no name.
+
+    Android writes "WhatsApp Chat with Ann.txt", and iPhones write _chat.txt in "WhatsApp Chat - Ann.zip", each in the
+    language of the phone.
+    """
+    for part in (*reversed(PurePosixPath(name).parts), source.path.name):
+        stem = _COPY.sub("", re.sub(r"\.(?:txt|zip)$", "", part, flags=re.IGNORECASE))
+        if iphone := _IPHONE_TITLE.match(stem):
+            return iphone[1].strip()
+        words = stem.split()
+        at = next((index for index, word in enumerate(words) if "whatsapp" in word.casefold()), None)
+        if at is None:
+            continue
+        words = words[at + 1 :]
+        if len(words) > 2 and words[0][0].isupper() and words[1].islower():
+            words = words[1:]
+        return " ".join(words[1:]) if words and words[0].islower() else ""
+    return ""

@@ -58,7 +58,7 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
     refused = {name for name, answer in answers.items() if "nothing was imported" in answer}
     # These are readable. Texts that are too long in them are cut or left out.
     assert set(files) - refused == {
-        *("citations.json", "list_memory.jsonl", "lone_surrogates.json", "long_chat.zip", "long_name.jsonl"),
+        *("citations.json", "deep_line.jsonl", "list_memory.jsonl", "lone_surrogates.json", "long_name.jsonl"),
         *("notes.md", "omitted.txt", "passwords.txt", "section.md", "tags.json"),
     }
 
@@ -107,8 +107,21 @@ def test_json_within_the_limits_passes_unchanged(value: object, size: int, ascii
     assert b"".join(iter(lambda: bounded.read(size), b"")) == document
 
 
-@pytest.mark.parametrize("name", ["x." + "a" * 5000, "x.js\0on", "../../x.json", "x.JSON", "", "x.exe"])
-async def test_sent_name_decides_nothing_but_a_known_extension(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("x." + "a" * 5000, "x"),
+        ("x.js\0on", "x.json"),
+        ("../../x.json", "x.json"),
+        ("x.JSON", "x.json"),
+        ("", "sent"),
+        ("x.exe", "x"),
+        ("WhatsApp Chat with Family.txt", "WhatsApp Chat with Family.txt"),
+        ("a" * 500 + ".txt", "a" * 60 + ".txt"),
+        ('<|>?*":.txt', "sent.txt"),
+    ],
+)
+async def test_sent_name_keeps_only_its_words_and_a_known_extension(name: str, written: str) -> None:
     async with write_temporarily(name, b"{}") as path:
-        assert path.name in ("sent", "sent.json")
+        assert path.name == written
         assert path.read_bytes() == b"{}"

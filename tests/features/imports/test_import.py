@@ -6,16 +6,21 @@ import asyncio
 import contextlib
 import json
 import zipfile
+from datetime import date
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.features.imports.date_orders import DateStatistics
 from bot.features.imports.importing import ForeignImport, ImportDone
-from bot.features.imports.items import ImportRefused
-from bot.features.imports.whatsapp import detect_day_order
+from bot.features.imports.items import ImportedConversation, ImportRefused
+from bot.features.imports.source import opened_source
+from bot.features.imports.whatsapp import WhatsAppReader
+from bot.features.imports.written_dates import Stamp
 from bot.kernel import App
 from memory.facts.fact import Doubt
 from memory.ledger.undo import MEMORIES_PER_WRITE, Undo
@@ -119,7 +124,7 @@ async def test_conversation_changed_since_import_is_left_unchanged(app: App, tmp
     conversation["mapping"]["m0"]["message"]["content"]["parts"] = ["something else"]
     done = await run_import(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
     assert done.change is None
-    assert dict(done.report.left_out) == {"conversations that changed after they were imported": 1}
+    assert done.report.left_out["conversations that changed after they were imported"] == 1
 
 
 async def test_secrets_are_masked_and_counted(app: App, tmp_path: Path) -> None:
@@ -150,15 +155,11 @@ async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: P
     nested = exports.write_zip(tmp_path / "nested.zip", {"inner.zip": zeros.read_bytes()})
     foreign = tmp_path / "foreign.json"
     foreign.write_text('{"some": ["thing"]}')
-    wide = tmp_path / "wide.txt"
-    wide.write_text("14.03.23, 09:00 - Ann: hello\n", encoding="utf-16")
-    latin = tmp_path / "latin.txt"
-    latin.write_bytes("14.03.23, 09:00 - Ann: grün\n".encode("latin-1"))
     broken = tmp_path / "broken.zip"
     broken.write_bytes(exports.write_chatgpt(tmp_path, 10).read_bytes()[:500])
     dates = tmp_path / "dates.txt"
     dates.write_text("99.99.23, 09:00 - Ann: hello\n")
-    for path in (zeros, nested, foreign, wide, latin, broken, dates, tmp_path / "missing.zip"):
+    for path in (zeros, nested, foreign, broken, dates, tmp_path / "missing.zip"):
         with pytest.raises(ImportRefused, match="nothing was imported"):
             await run_import(app, path)
     assert await export_contents(app, tmp_path / "after") == before
@@ -323,25 +324,59 @@ async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("days", "order"),
+    ("days", "orders"),
     [
-        ([(14, 3, 23)], "dmy"),
-        ([(3, 14, 23)], "mdy"),
-        ([(2023, 3, 14)], "ymd"),
-        ([(1, 2, 23), (2, 2, 23), (1, 3, 23)], "dmy"),
-        ([(1, 30, 23), (2, 1, 23)], "mdy"),
-        ([(2, 1, 23), (2, 2, 23), (3, 1, 23)], "mdy"),
-        ([(99, 99, 23)], None),
+        (["14.3.23"], ["dmy", "ymd"]),  # The format decides, as in the next test.
+        (["31.3.23"], ["dmy"]),
+        (["3.14.23"], ["mdy"]),
+        (["2023.3.14"], ["ymd"]),
+        (["1.2.23", "2.2.23", "1.3.23"], ["dmy"]),
+        (["1.30.23", "2.1.23"], ["mdy"]),
+        (["2.1.23", "2.2.23", "3.1.23"], ["mdy"]),
+        (["3.1.24", "1.2.24"], ["dmy"]),  # The other would be in the future.
+        (["5.1.23", "6.1.23"], ["dmy", "mdy"]),
+        (["29.1.23", "1.29.23"], []),
+        (["99.99.23"], []),
     ],
 )
-def test_day_order_is_decided_by_the_whole_chat(days: list[tuple[int, int, int]], order: str | None) -> None:
-    assert detect_day_order(days) == order
+def test_day_order_is_decided_by_the_whole_chat(days: list[str], orders: list[str]) -> None:
+    statistics = DateStatistics(date(2024, 2, 1))
+    for day in days:
+        first, second, third = day.split(".")
+        statistics.add(Stamp((first, second, third), 9, 0, 0, None))
+    assert statistics.choose_orders() == orders
+
+
+@pytest.mark.parametrize(
+    ("lines", "days"),
+    [
+        (["1/5/23, 9:24 AM - A: x", "1/6/23, 9:24 PM - B: x"], [(1, 5), (1, 6)]),
+        (["05/01/2023, 21:24 - A: x", "06/01/2023, 21:24 - B: x"], [(1, 5), (1, 6)]),
+        (["14.03.23, 21:24 - A: x"], [(3, 14)]),
+        (["2023-01-05 21:24 - A: x"], [(1, 5)]),
+        (["1/5/23, 21:24 - A: x"], None),  # The US with a clock of 24 hours, or Spain.
+    ],
+)
+def test_format_decides_if_several_day_orders_are_possible(
+    tmp_path: Path, lines: list[str], days: list[tuple[int, int]] | None
+) -> None:
+    file = tmp_path / "chat.txt"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    reader = WhatsAppReader(ZoneInfo("UTC"), date(2024, 2, 1))
+    with opened_source(file) as source:
+        if days is None:
+            with pytest.raises(ImportRefused, match="days from the months"):
+                list(reader.read(source, reader.find(source)))
+            return
+        (conversation,) = reader.read(source, reader.find(source))
+    assert isinstance(conversation, ImportedConversation)
+    assert [(message.at.month, message.at.day) for message in conversation.messages] == days
 
 
 async def test_iphone_export_with_seconds_and_marks_is_read(app: App, tmp_path: Path) -> None:
     file = tmp_path / "_chat.txt"
     file.write_text(
-        "\u200e[3/14/23, 9:00:05\u202fPM] Ann: \u200ehello\n[3/15/23, 12:01:00\u202fAM] Bob: and again\n",
+        "\u200e[3/14/23, 9:00:05\u202fPM] Ann: hello\n[3/15/23, 12:01:00\u202fAM] Bob: and again\n",
         encoding="utf-8",
     )
     await run_import(app, file)

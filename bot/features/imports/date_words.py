@@ -1,0 +1,186 @@
+"""The words in dates of all languages, such as names of months and "p.m.", from CLDR through Babel."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import regex
+
+if TYPE_CHECKING:
+    from babel import Locale
+
+_WORD = regex.compile(r"[\p{L}\p{M}]+(?:['’ʼ][\p{L}\p{M}]*)*")
+_DOTS = regex.compile(r"[.\u0387·]")
+WIDTHS = ("abbreviated", "wide")
+ERAS = {"令和": 2018, "r": 2018, "平成": 1988, "h": 1988, "民國": 1911, "民国": 1911, "minguo": 1911}
+"""The year before the first of each era that counts its years from 1."""
+_CALENDARS = frozenset({"be", "พศ", "ah", "ap", "هـ", "ه", "هش", "ad", "ce"})
+"""Marks of calendars. They are ignored, since the years differ too."""
+_AT = frozenset(
+    "a alle ag at kell kl klo la las les në o ob om ore plkst pukul u um v à às ás в во о на στις ساعت في الساعة בשעה"
+    " lúc को এ kello".split()
+)
+"""Words between a date and a time, which CLDR has in formats that Babel leaves out."""
+
+
+class Vocabulary(NamedTuple):
+    """The words in dates of all languages.
+
+    Attributes:
+        periods: For each word for a part of the day, the weight of the languages in which it includes each hour.
+        months: The number of the month for each of its names.
+        literals: Other words in formats, such as "kl" and "à".
+    """
+
+    periods: Mapping[str, Counter[int]]
+    months: Mapping[str, int]
+    literals: frozenset[str]
+
+
+@functools.cache
+def read_vocabulary(*, regional: bool = False) -> Vocabulary:
+    """Read the words of all languages, or also of their regional variants.
+
+    This takes one or three seconds, so it is only called for a date with letters.
+    """
+    periods: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    months: dict[str, int] = {}
+    literals: set[str] = set()
+    for locale in iterate_locales(regional=regional):
+        rules = _read_period_hours(locale)
+        # If a word is morning in one language and afternoon in another, CLDR knows more about the larger one.
+        weight = len(locale.languages)
+        for word, names in _group_periods(locale).items():
+            # A word for a half of the day may also be one for a part of that.
+            for name in names & {"am", "pm"} or names:
+                for hour in rules.get(name, ()):
+                    periods[word][hour] += weight
+        for word, number in _list_months(locale):
+            months.setdefault("".join(split_words(word)), number)
+        for pattern in _list_patterns(locale):
+            for literal in (*re.findall(r"'([^']+)'", pattern), re.sub(r"'[^']*'|[A-Za-z]", " ", pattern)):
+                literals.update(split_words(literal))
+    months.pop("", None)
+    return Vocabulary(periods, months, frozenset(literals))
+
+
+def _list_months(locale: Locale) -> Iterator[tuple[str, int]]:
+    for contexts in locale.months.values():
+        for width in WIDTHS:
+            for number, word in contexts.get(width, {}).items():
+                # Chinese numbers its months.
+                if not any(map(str.isdigit, word)):
+                    yield word, number
+
+
+def _group_periods(locale: Locale) -> dict[str, set[str]]:
+    """Return the names of the parts of the day for each of a language's words for them."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for widths in locale.day_periods.values():
+        for width in WIDTHS:
+            for name, word in widths.get(width, {}).items():
+                if key := "".join(split_words(word)):
+                    found[key].add(name)
+    return found
+
+
+def iterate_locales(*, regional: bool) -> Iterator[Locale]:
+    """Yield the languages of CLDR, and also their variants of regions, which differ in the order of dates."""
+    from babel import Locale, localedata  # Takes 0.1 s to import.
+
+    loaded = localedata._cache  # noqa: SLF001  # Babel would keep a hundred megabytes of languages that are read once.
+    known = {*loaded}
+    identifiers = sorted(name for name in localedata.locale_identifiers() if regional or "_" not in name)
+    for _language, variants in groupby(identifiers, key=lambda name: name.partition("_")[0]):
+        for identifier in variants:
+            yield Locale.parse(identifier)
+        for name in loaded.keys() - known:
+            del loaded[name]
+
+
+def _read_period_hours(locale: Locale) -> dict[str, set[int]]:
+    hours = {"am": set(range(12)), "pm": set(range(12, 24)), "noon": {12}, "midnight": {0}}
+    for rules in locale.day_period_rules.values():
+        for name, ranges in rules.items():
+            for bounds in ranges:
+                if "from" in bounds and "before" in bounds:
+                    first, end = bounds["from"] // 3600, bounds["before"] // 3600
+                    span = range(first, end) if first < end else (*range(first, 24), *range(end))
+                    hours.setdefault(name, set()).update(span)
+    return hours
+
+
+def _list_patterns(locale: Locale) -> list[str]:
+    formats = [*locale.date_formats.values(), *locale.time_formats.values(), *locale.datetime_skeletons.values()]
+    return [str(getattr(pattern, "pattern", pattern)) for pattern in (*formats, *locale.datetime_formats.values())]
+
+
+def classify(words: Sequence[str], index: int) -> str | None:
+    """Return the kind of the words around numbers: "period", "month", "era", or an empty string for other words.
+
+    Args:
+        index: How many numbers precede the words.
+
+    Returns:
+        None if a word is unknown.
+    """
+    kind = _classify_with(read_vocabulary(), words, index)
+    return kind if kind is not None else _classify_with(read_vocabulary(regional=True), words, index)
+
+
+def _classify_with(vocabulary: Vocabulary, words: Sequence[str], index: int) -> str | None:
+    # A few languages abbreviate a month as others do half of the day, such as "PM".
+    if _find_period(vocabulary, words):
+        return "period"
+    if "".join(words) in vocabulary.months:
+        return "month"
+    if index == 0 and any(word in ERAS for word in words):
+        return "era"
+    known = vocabulary.literals | _AT | _CALENDARS
+    return "" if all(word in known for word in words) else None
+
+
+def _find_period(vocabulary: Vocabulary, words: Sequence[str]) -> Counter[int] | None:
+    """Return the hours of the part of the day that words name. A word such as "at" may be among them."""
+    if found := vocabulary.periods.get("".join(words)):
+        return found
+    known = vocabulary.literals | _AT
+    others = [word for word in words if word not in known]
+    return vocabulary.periods.get(others[0]) if len(others) == 1 else None
+
+
+def find_hour(hour: int, period: str | None) -> int | None:
+    """Return the hour of the day, or None if it can't be read.
+
+    Args:
+        period: The text with the part of the day, if the hour is one of twelve.
+    """
+    if hour > 23:
+        return None
+    if period is None or hour > 12:
+        return hour
+    words = split_words(period)
+    found = _find_period(read_vocabulary(), words) or _find_period(read_vocabulary(regional=True), words)
+    if not found:
+        return None
+    morning, later = hour % 12, hour % 12 + 12
+    if found[morning] == found[later]:
+        # A word for the afternoon may be used for all hours after noon.
+        first, second = sum(found[h] for h in range(12)), sum(found[h] for h in range(12, 24))
+        return None if first == second else morning if first > second else later
+    return morning if found[morning] > found[later] else later
+
+
+def find_month(name: str) -> int | None:
+    word = "".join(split_words(name))
+    return read_vocabulary().months.get(word) or read_vocabulary(regional=True).months.get(word)
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in small letters, without punctuation. Letters with dots between are one word."""
+    return [str(word) for word in _WORD.findall(_DOTS.sub("", text.casefold()))]
