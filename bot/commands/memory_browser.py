@@ -49,7 +49,7 @@ NOTHING_FOUND = N_("I didn't find anything about that.")
 ALL = "all"
 WHY = "why"
 UNSURE = "unsure"
-MEMORY_ARGUMENT = "[KIND|NAME|search WORDS|unsure|why] [PAGE]"
+MEMORY_ARGUMENT = "[KIND|NAME|WORDS|unsure|why] [PAGE]"
 
 _WHY = {
     Layer.BASELINE: N_("a rule that always applies"),
