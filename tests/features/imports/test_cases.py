@@ -20,7 +20,8 @@ from bot.features.imports.claude import ClaudeReader
 from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.importing import ForeignImport
 from bot.features.imports.items import ImportedConversation, ImportRefused, Item, SkippedItem
-from bot.features.imports.source import Reader, opened_source
+from bot.features.imports.opening import opened_source
+from bot.features.imports.source import Reader
 from bot.features.imports.telegram import TelegramReader
 from bot.features.imports.telegram_html import TelegramHtmlReader
 from bot.features.imports.whatsapp import WhatsAppReader
