@@ -1,4 +1,4 @@
-"""Small exports as programs write them, or as they were damaged on the way, with expected results.
+"""Small exports as programs write them, or damaged on the way, with expected results.
 
 The expected result is beside each case: the program, the messages (time in UTC, speaker, text), the memories, and the
 counts of items left out, or a part of the sentence that refuses the file.
