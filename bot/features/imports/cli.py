@@ -49,7 +49,7 @@ def import_memory(
 def _is_foreign(path: Path) -> bool:
     """Return True if `path` is an existing file that Mneme did not write."""
     from bot.features.imports.items import ImportRefused
-    from bot.features.imports.source import opened_source
+    from bot.features.imports.opening import opened_source
 
     # The importer explains why a file can't be opened
     with contextlib.suppress(ImportRefused), opened_source(path) as source:

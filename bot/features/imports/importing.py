@@ -11,25 +11,19 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
-from zoneinfo import ZoneInfo
 
-from bot.features.imports.agents import HermesReader, MarkdownReader, NanobotReader, OpenClawReader
-from bot.features.imports.chatgpt import ChatGptReader
-from bot.features.imports.claude import ClaudeReader
-from bot.features.imports.gemini import GeminiReader
-from bot.features.imports.gemini_html import GeminiHtmlReader
+from bot.features.imports.detection import Found, detect_readers, readable
 from bot.features.imports.items import (
     UNREADABLE_KINDS,
     ImportedMemory,
     ImportedMessage,
     ImportRefused,
 )
-from bot.features.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
 from bot.features.imports.neighbours import find_neighbour
+from bot.features.imports.opening import opened_source
 from bot.features.imports.planning import (
     CANT_BE_KEPT,
     CHARS_PER_WRITE,
@@ -39,11 +33,7 @@ from bot.features.imports.planning import (
     Piece,
     plan_pieces,
 )
-from bot.features.imports.source import BROKEN, DAMAGED, KINDS, ImportSource, PartKind, Reader, opened_source
-from bot.features.imports.telegram import TelegramReader
-from bot.features.imports.telegram_html import TelegramHtmlReader
-from bot.features.imports.whatsapp import WhatsAppReader
-from config.json_stream import TooComplex
+from bot.features.imports.source import DAMAGED, KINDS, ImportSource, PartKind
 from config.texts import N_, _, ngettext
 from memory.clock import Clock, TimezoneLookup, system_clock, to_text
 from memory.errors import MemoryRefused
@@ -61,19 +51,15 @@ Progress = Callable[[int, int], None]
 """Called with the number of written messages and memories, and the total."""
 _Known = dict[str, dict[str, list[Part]]]
 """Earlier imports by program and by the id in that program."""
-_Found = Sequence[tuple[Reader, Sequence[str]]]
-"""The readers for a file, with the names of their parts."""
 _Planned = tuple[str, Piece | ImportedMemory]
 """The program and what to write of it."""
 
 T = TypeVar("T")
-_PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"
 UNDONE = N_("The import was undone while it was running, so it has stopped.")
 _BATCH_PIECES = 50
 """Maximum number of pieces that are read in one call of a thread."""
 _MAX_READER_THREADS = 1
 """A second thread would double the delay of every step of a turn."""
-_TOO_COMPLEX = N_("{file} has more nesting or longer values than a real export: nothing was imported.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +124,11 @@ class ForeignImport:
         async with self._free:
             return await asyncio.to_thread(function, *args)
 
-    def _inspect(self, source: ImportSource, session: Session, known: _Known) -> tuple[_Found, ImportReport]:
+    def _inspect(self, source: ImportSource, session: Session, known: _Known) -> tuple[Found, ImportReport]:
         zone = self._zone_of(session.id)
-        found = _detect_readers(source, zone, self._clock().astimezone(zone).date())
+        found = detect_readers(source, zone, self._clock().astimezone(zone).date())
         report = ImportReport(", ".join(dict.fromkeys(reader.name for reader, _names in found)))
-        with _readable(source):
+        with readable(source):
             for _planned in _plan(source, found, known, report):
                 pass
         if report.is_empty and not report.known and not report.left_out.keys().isdisjoint(UNREADABLE_KINDS):
@@ -273,68 +259,7 @@ def format_left_out(report: ImportReport) -> list[str]:
     return lines
 
 
-def _detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> _Found:
-    """Return the readers for the parts of a file. Raise ImportRefused for an unknown format.
-
-    Args:
-        zone: The time zone of times without one.
-        today: The date in this zone. Dates after it are errors.
-    """
-    readers: tuple[Reader, ...] = (
-        ChatGptReader(),
-        ClaudeReader(),
-        TelegramReader(zone),
-        TelegramHtmlReader(zone),
-        GeminiReader(),
-        GeminiHtmlReader(zone, today),
-        Mem0Reader(),
-        McpMemoryReader(),
-        WhatsAppReader(zone, today),
-        PastedListReader(),
-        NanobotReader(zone),
-        HermesReader(),
-        OpenClawReader(),
-    )
-    found: list[tuple[Reader, Sequence[str]]] = []
-    taken: set[str] = set()
-    with _readable(source):
-        for reader in readers:
-            if names := [name for name in reader.find(source) if name not in taken]:
-                found.append((reader, names))
-                taken.update(names)
-        # Other exports may contain Markdown files too.
-        if not found and (names := MarkdownReader().find(source)):
-            found.append((MarkdownReader(), names))
-    if not found:
-        raise ImportRefused(_explain_unknown(source))
-    return found
-
-
-def _explain_unknown(source: ImportSource) -> str:
-    """Return a sentence about a file without anything to import."""
-    file = source.path.name
-    if source.has_too_complex:
-        return _(_TOO_COMPLEX, file=file)
-    for name in source.find_kind(PartKind.JSON):
-        if neighbour := find_neighbour(source.detect_prefixes(name)):
-            return _(neighbour.refusal, file=file, program=neighbour.program)
-    if source.find_kind(PartKind.HTML):
-        return _(
-            "{file} is a web page, which I can't read: nothing was imported. Export again as JSON, or send the whole"
-            " export.",
-            file=file,
-        )
-    if not source.names:
-        return _("{file} contains no files: nothing was imported. Send the whole export.", file=file)
-    return _(
-        "{file} isn't an export that I can read ({known}): nothing was imported. Send the file exactly as the program"
-        " exported it.",
-        file=file,
-        known=_PROGRAMS,
-    )
-
-
-def _plan(source: ImportSource, found: _Found, known: _Known, report: ImportReport) -> Iterator[_Planned]:
+def _plan(source: ImportSource, found: Found, known: _Known, report: ImportReport) -> Iterator[_Planned]:
     """Yield the new pieces and memories of each program, and count all items in the report."""
     for reader, names in found:
         for planned in plan_pieces(reader.read(source, names), known.get(reader.name, {}), report):
@@ -348,7 +273,7 @@ def _plan(source: ImportSource, found: _Found, known: _Known, report: ImportRepo
 def _next_batch(source: ImportSource, items: Iterator[_Planned]) -> list[_Planned]:
     batch: list[_Planned] = []
     chars = 0
-    with _readable(source):
+    with readable(source):
         while len(batch) < _BATCH_PIECES and chars < _BATCH_PIECES * CHARS_PER_WRITE:
             planned = next(items, None)
             if planned is None:
@@ -357,17 +282,6 @@ def _next_batch(source: ImportSource, items: Iterator[_Planned]) -> list[_Planne
             _program, item = planned
             chars += sum(len(m.text) for m in item.messages) if isinstance(item, Piece) else len(item.text)
     return batch
-
-
-@contextlib.contextmanager
-def _readable(source: ImportSource) -> Iterator[None]:
-    """Raise ImportRefused for the errors of a damaged or malicious file."""
-    try:
-        yield
-    except TooComplex as error:
-        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name)) from error
-    except BROKEN as error:
-        raise ImportRefused(_(DAMAGED, file=source.path.name)) from error
 
 
 async def _require_not_undone(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:

@@ -38,7 +38,7 @@ NEIGHBOURS = (
     Neighbour("Grok", ("conversations.item.conversation", "conversations.item.responses"), _ASK_FOR_LIST),
     Neighbour("Character.AI", ("histories.histories",), _ASK_FOR_LIST),
     Neighbour("Character.AI", ("characters", "character_id"), _ASK_FOR_LIST),
-    Neighbour("ShareGPT", ("item.conversations.item.value",), _ASK_FOR_LIST),
+    Neighbour("ShareGPT", ("item.conversations.item.value",), _COPY_MESSAGES),
     Neighbour("Messenger or Instagram", ("messages.item.sender_name",), _COPY_MESSAGES),
     Neighbour("Messenger or Instagram", ("messages.item.senderName",), _COPY_MESSAGES),
     Neighbour("Discord", ("channel", "messages.item.author"), _COPY_MESSAGES),

@@ -1,7 +1,6 @@
 """The file, folder or zip file to import, with its parts by name. Each part is read as a stream and within limits.
 
-The source is untrusted. Zip files in zip files are opened within limits, links are not followed, and a part with an
-extreme compression ratio is refused. All reads are bounded: a chunk of JSON, a line or a text.
+The source is untrusted. All reads are bounded: a chunk of JSON, a line or a text.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import codecs
 import contextlib
 import io
 import mimetypes
-import os
 import re
 import tempfile
 import zipfile
@@ -25,24 +23,11 @@ from bot.features.imports.items import ImportRefused, Item
 from bot.features.imports.neighbours import NEIGHBOURS
 from config.json_stream import CHUNK_BYTES, TooComplex, parse_events, parse_values
 from config.texts import N_, _
-from memory.transfer.archive import BROKEN_ZIP, count_entries, is_plain, stays_inside
+from memory.transfer.archive import BROKEN_ZIP
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_PARTS = 20_000
-MAX_BYTES = 8 * 1024**3
-"""Maximum declared size of all parts of a zip file together."""
-MAX_RATIO = 200
-"""Maximum compression ratio of parts larger than HARMLESS_BYTES."""
-HARMLESS_BYTES = 64 * 1024**2
-MAX_ARCHIVES = 200
-MAX_ARCHIVE_DEPTH = 2
-"""How deep zip files in zip files are opened."""
-MAX_COPIED_BYTES = 2 * 1024**3
-"""Maximum size of all inner zip files together."""
-_COPIED_AT_ONCE = 1024**2
-MAX_STEM_CHARS = 60
 MAX_TEXT_BYTES = 4 * 1024**2
 """Maximum size of a text that is read as a whole, such as the notes of an agent."""
 MAX_PAGE_BYTES = 16 * 1024**2
@@ -71,14 +56,9 @@ BROKEN = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupErr
 DAMAGED = N_(
     "{file} is damaged or incomplete: nothing was imported. Download or copy it again, then send the whole file."
 )
-_TOO_MANY = N_("{file} contains more files than a real export: nothing was imported.")
-_TOO_LARGE = N_("{file} is larger than a real export when unpacked: nothing was imported.")
-_ZIP = b"PK\x03\x04"
-_ARCHIVES = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
-"""The first bytes of gzip, 7z, RAR, bzip2, xz and Zstandard."""
+ZIP = b"PK\x03\x04"
+MAX_STEM_CHARS = 60
 _HTML = ("<!doctype html", "<html", "<head", "<body", "<div")
-_ENCRYPTED = 0x1
-"""The bit in the flags of a zip file's member that is encrypted."""
 
 
 class PartKind(StrEnum):
@@ -328,95 +308,10 @@ class _Part(io.RawIOBase):
         return len(chunk)
 
 
-@contextlib.contextmanager
-def opened_source(path: Path) -> Iterator[ImportSource]:
-    """Open a file, folder or zip file to import. Raises ImportRefused if it can't be read or is no plain file."""
-    if not path.exists():
-        raise ImportRefused(_("There is no file {file}: nothing was imported. Check its path.", file=path.name))
-    with contextlib.ExitStack() as stack:
-        opening = _Opening(path, stack)
-        try:
-            for file in sorted(_find_files(path)):
-                opening.add(file, file.name if file == path else file.relative_to(path).as_posix())
-        except OSError as error:
-            raise ImportRefused(
-                _("{file} can't be read ({reason}): nothing was imported.", file=path.name, reason=error.strerror)
-            ) from error
-        except BROKEN as error:
-            raise ImportRefused(_(DAMAGED, file=path.name)) from error
-        source = ImportSource(path, opening.archives, opening.parts)
-        stack.callback(source.close)
-        yield source
-
-
-class _Opening:
-    """Collects the parts of a file or folder, including those of zip files in zip files.
-
-    Args:
-        stack: Closes the zip files, and deletes the copies of the inner ones.
-    """
-
-    def __init__(self, path: Path, stack: contextlib.ExitStack) -> None:
-        self._path = path
-        self._stack = stack
-        self._copied_bytes = 0
-        self.archives: dict[str, zipfile.ZipFile] = {}
-        self.parts: dict[str, tuple[str, str]] = {}
-
-    def add(self, file: Path, name: str) -> None:
-        """Add a file, or the members of a zip file with any name."""
-        with file.open("rb") as opened:
-            start = opened.read(len(max(_ARCHIVES, key=len)))
-            if start.startswith(_ZIP) or file.suffix.lower() == ".zip":
-                prefix = "" if file == self._path else f"{name}/"
-                self._add_archive(file, opened, prefix, depth=0)
-                return
-        if start.startswith(_ARCHIVES) and file == self._path:
-            raise ImportRefused(
-                _(
-                    "{file} is an archive that I can't open: nothing was imported. Unpack it, and import the folder"
-                    " or a zip file of it.",
-                    file=name,
-                )
-            )
-        self._add_part(name, ("", str(file)))
-
-    def _add_archive(self, key: Path, opened: IO[bytes], prefix: str, depth: int) -> None:
-        if count_entries(opened) > MAX_PARTS:
-            raise ImportRefused(_(_TOO_MANY, file=self._path.name))
-        archive = self._stack.enter_context(zipfile.ZipFile(opened if depth else key))
-        archive_key = f"{key} {len(self.archives)}"
-        self.archives[archive_key] = archive
-        if len(self.archives) > MAX_ARCHIVES:
-            raise ImportRefused(_(_TOO_MANY, file=self._path.name))
-        for member in _list_members(archive, self._path):
-            if not member.lower().endswith(".zip"):
-                self._add_part(f"{prefix}{member}", (archive_key, member))
-            elif depth < MAX_ARCHIVE_DEPTH:
-                self._add_archive(key, self._copy_member(archive, member), f"{prefix}{member}/", depth + 1)
-
-    def _copy_member(self, archive: zipfile.ZipFile, name: str) -> IO[bytes]:
-        """Return an inner zip file as a temporary file, since reading it in place would unpack it for each jump."""
-        copy = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # The stack closes it.
-        with archive.open(name) as member:
-            while chunk := member.read(_COPIED_AT_ONCE):
-                self._copied_bytes += len(chunk)
-                if self._copied_bytes > MAX_COPIED_BYTES:
-                    raise ImportRefused(_(_TOO_LARGE, file=self._path.name))
-                copy.write(chunk)
-        copy.seek(0)
-        return copy
-
-    def _add_part(self, name: str, place: tuple[str, str]) -> None:
-        self.parts[name] = place
-        if len(self.parts) > MAX_PARTS:
-            raise ImportRefused(_(_TOO_MANY, file=self._path.name))
-
-
 def could_be_export(name: str, content: bytes) -> bool:
     """Return True if a file is a zip file, has an extension of an export, or has none."""
     suffix = Path(name).suffix.lower()
-    return suffix in KINDS or not suffix or content.startswith(_ZIP)
+    return suffix in KINDS or not suffix or content.startswith(ZIP)
 
 
 @contextlib.asynccontextmanager
@@ -429,36 +324,3 @@ async def write_temporarily(name: str, content: bytes) -> AsyncIterator[Path]:
         path = Path(folder) / f"{stem}{suffix if suffix in KINDS else ''}"
         await asyncio.to_thread(path.write_bytes, content)
         yield path
-
-
-def _find_files(path: Path) -> Iterator[Path]:
-    """Yield the plain files of a folder without hidden ones, or the file itself."""
-    if path.is_file():
-        yield path
-        return
-    for place, folders, files in os.walk(path):
-        folder = Path(place)
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if not name.startswith(".") and (folder / name).is_file() and not (folder / name).is_symlink():
-                yield folder / name
-
-
-def _list_members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
-    """Yield the names of the members that may be read. Raises ImportRefused if they unpack to too much."""
-    members = [member for member in archive.infolist() if not member.is_dir()]
-    if sum(member.file_size for member in members) > MAX_BYTES or len(members) > MAX_PARTS:
-        raise ImportRefused(_(_TOO_LARGE, file=path.name))
-    if any(member.flag_bits & _ENCRYPTED for member in members):
-        raise ImportRefused(
-            _(
-                "{file} is encrypted: nothing was imported. Unpack it with its password, and import the folder or a"
-                " zip file of it that isn't encrypted.",
-                file=path.name,
-            )
-        )
-    for member in members:
-        if member.file_size > HARMLESS_BYTES and member.file_size > MAX_RATIO * max(1, member.compress_size):
-            raise ImportRefused(_(_TOO_LARGE, file=path.name))
-        if stays_inside(member.filename) and is_plain(member):
-            yield member.filename

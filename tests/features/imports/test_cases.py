@@ -1,4 +1,4 @@
-"""Small exports as programs write them, or as they were damaged on the way, with expected results.
+"""Small exports as programs write them, or damaged on the way, with expected results.
 
 The expected result is beside each case: the program, the messages (time in UTC, speaker, text), the memories, and the
 counts of items left out, or a part of the sentence that refuses the file.
@@ -20,7 +20,8 @@ from bot.features.imports.claude import ClaudeReader
 from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.importing import ForeignImport
 from bot.features.imports.items import ImportedConversation, ImportRefused, Item, SkippedItem
-from bot.features.imports.source import Reader, opened_source
+from bot.features.imports.opening import opened_source
+from bot.features.imports.source import Reader
 from bot.features.imports.telegram import TelegramReader
 from bot.features.imports.telegram_html import TelegramHtmlReader
 from bot.features.imports.whatsapp import WhatsAppReader

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bot.features.imports.date_orders import DateStatistics
 from bot.features.imports.importing import ForeignImport, ImportDone
 from bot.features.imports.items import ImportedConversation, ImportRefused
-from bot.features.imports.source import opened_source
+from bot.features.imports.opening import opened_source
 from bot.features.imports.whatsapp import WhatsAppReader
 from bot.features.imports.written_dates import Stamp
 from bot.kernel import App

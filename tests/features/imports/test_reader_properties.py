@@ -23,7 +23,8 @@ from bot.features.imports.claude import ClaudeReader
 from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.gemini_html import GeminiHtmlReader
 from bot.features.imports.items import ImportedConversation
-from bot.features.imports.source import Reader, opened_source
+from bot.features.imports.opening import opened_source
+from bot.features.imports.source import Reader
 from bot.features.imports.telegram import TelegramReader
 from bot.features.imports.telegram_html import TelegramHtmlReader
 from bot.features.imports.whatsapp import WhatsAppReader

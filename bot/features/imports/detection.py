@@ -1,0 +1,100 @@
+"""Finds the readers for the parts of a file, and explains why there is none."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from datetime import date
+from zoneinfo import ZoneInfo
+
+from bot.features.imports.agents import HermesReader, MarkdownReader, NanobotReader, OpenClawReader
+from bot.features.imports.chatgpt import ChatGptReader
+from bot.features.imports.claude import ClaudeReader
+from bot.features.imports.gemini import GeminiReader
+from bot.features.imports.gemini_html import GeminiHtmlReader
+from bot.features.imports.items import ImportRefused
+from bot.features.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
+from bot.features.imports.neighbours import find_neighbour
+from bot.features.imports.source import BROKEN, DAMAGED, ImportSource, PartKind, Reader
+from bot.features.imports.telegram import TelegramReader
+from bot.features.imports.telegram_html import TelegramHtmlReader
+from bot.features.imports.whatsapp import WhatsAppReader
+from config.json_stream import TooComplex
+from config.texts import N_, _
+
+_PROGRAMS = "ChatGPT, Claude, Gemini, Telegram, WhatsApp, OpenClaw, nanobot, Hermes, mem0, MCP memory, Markdown"
+Found = Sequence[tuple[Reader, Sequence[str]]]
+"""The readers for a file, with the names of their parts."""
+_TOO_COMPLEX = N_("{file} has more nesting or longer values than a real export: nothing was imported.")
+
+
+def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
+    """Return the readers for the parts of a file. Raise ImportRefused for an unknown format.
+
+    Args:
+        zone: The time zone of times without one.
+        today: The date in this zone. Dates after it are errors.
+    """
+    readers: tuple[Reader, ...] = (
+        ChatGptReader(),
+        ClaudeReader(),
+        TelegramReader(zone),
+        TelegramHtmlReader(zone),
+        GeminiReader(),
+        GeminiHtmlReader(zone, today),
+        Mem0Reader(),
+        McpMemoryReader(),
+        WhatsAppReader(zone, today),
+        PastedListReader(),
+        NanobotReader(zone),
+        HermesReader(),
+        OpenClawReader(),
+    )
+    found: list[tuple[Reader, Sequence[str]]] = []
+    taken: set[str] = set()
+    with readable(source):
+        for reader in readers:
+            if names := [name for name in reader.find(source) if name not in taken]:
+                found.append((reader, names))
+                taken.update(names)
+        # Other exports may contain Markdown files too.
+        if not found and (names := MarkdownReader().find(source)):
+            found.append((MarkdownReader(), names))
+    if not found:
+        raise ImportRefused(_explain_unknown(source))
+    return found
+
+
+def _explain_unknown(source: ImportSource) -> str:
+    """Return a sentence about a file without anything to import."""
+    file = source.path.name
+    if source.has_too_complex:
+        return _(_TOO_COMPLEX, file=file)
+    for name in source.find_kind(PartKind.JSON):
+        if neighbour := find_neighbour(source.detect_prefixes(name)):
+            return _(neighbour.refusal, file=file, program=neighbour.program)
+    if source.find_kind(PartKind.HTML):
+        return _(
+            "{file} is a web page, which I can't read: nothing was imported. Export again as JSON, or send the whole"
+            " export.",
+            file=file,
+        )
+    if not source.names:
+        return _("{file} contains no files: nothing was imported. Send the whole export.", file=file)
+    return _(
+        "{file} isn't an export that I can read ({known}): nothing was imported. Send the file exactly as the program"
+        " exported it.",
+        file=file,
+        known=_PROGRAMS,
+    )
+
+
+@contextlib.contextmanager
+def readable(source: ImportSource) -> Iterator[None]:
+    """Raise ImportRefused for the errors of a damaged or malicious file."""
+    try:
+        yield
+    except TooComplex as error:
+        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name)) from error
+    except BROKEN as error:
+        raise ImportRefused(_(DAMAGED, file=source.path.name)) from error
