@@ -25,13 +25,10 @@ class FileSummary:
 
 
 class FileImporter(Protocol):
-    """Imports files of other programs into a memory. Both methods raise MnemeError for a file that can't be imported.
+    """Imports files of other programs into a memory. Both methods raise MnemeError for a file that can't be imported."""
 
-    Attributes:
-        suffixes: The extensions of file names that make a difference, such as `.zip`.
-    """
-
-    suffixes: frozenset[str]
+    def make_file_name(self, name: str) -> str:
+        """Return a safe name for a file, with what the import can use of the given one."""
 
     async def preview_file(self, path: Path, session: Session) -> FileSummary: ...
 

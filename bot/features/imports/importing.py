@@ -33,7 +33,7 @@ from bot.features.imports.planning import (
     Piece,
     plan_pieces,
 )
-from bot.features.imports.source import DAMAGED, KINDS, ImportSource, PartKind
+from bot.features.imports.source import DAMAGED, ImportSource, PartKind, make_file_name
 from config.texts import N_, _, ngettext
 from memory.clock import Clock, TimezoneLookup, system_clock, to_text
 from memory.errors import MemoryRefused
@@ -71,7 +71,7 @@ class ImportDone:
 
 
 class ForeignImport:
-    suffixes = KINDS
+    make_file_name = staticmethod(make_file_name)
 
     def __init__(
         self, database: Database, ledger: Ledger, zone_of: TimezoneLookup, clock: Clock = system_clock

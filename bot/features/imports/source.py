@@ -314,13 +314,18 @@ def could_be_export(name: str, content: bytes) -> bool:
     return suffix in KINDS or not suffix or content.startswith(ZIP)
 
 
-@contextlib.asynccontextmanager
-async def write_temporarily(name: str, content: bytes) -> AsyncIterator[Path]:
-    """Write the content of a file to a temporary file. Its name keeps the words of the given one, such as a chat's."""
+def make_file_name(name: str) -> str:
+    """Return a safe name for a file that was sent. It keeps the words, such as the name of a chat."""
     given = Path(name.replace("\0", ""))
     suffix = given.suffix.lower()
     stem = " ".join(re.sub(r"[^\w '’().,+&-]", " ", given.stem[:MAX_STEM_CHARS]).split()).strip(".") or "sent"
+    return f"{stem}{suffix if suffix in KINDS else ''}"
+
+
+@contextlib.asynccontextmanager
+async def write_temporarily(name: str, content: bytes) -> AsyncIterator[Path]:
+    """Write the content of a file to a temporary file."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{stem}{suffix if suffix in KINDS else ''}"
+        path = Path(folder) / make_file_name(name)
         await asyncio.to_thread(path.write_bytes, content)
         yield path

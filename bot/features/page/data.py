@@ -37,11 +37,6 @@ class PageData:
     def owner(self) -> str:
         return self.session.owner
 
-    @property
-    def suffixes(self) -> frozenset[str]:
-        """Return the extensions of file names that matter to imports."""
-        return self.importer.suffixes if self.importer is not None else frozenset()
-
     async def overview(self) -> Json:
         unsure = await self.memory.entries.list_unconfirmed(self.owner)
         growth = await self.memory.browser.count_by_month(self.owner)

@@ -126,7 +126,7 @@ def build_page_app(visitors: Visitors) -> Starlette:
         data = _get_data(request)
         if data.importer is None:
             raise HTTPException(404)
-        async with uploads.receive(request, data.owner, data.suffixes) as path:
+        async with uploads.receive(request, data.owner, data.importer.make_file_name) as path:
             return await data.import_file(path, look=request.query_params.get("look") == "1")
 
     def with_id(work: Callable[[PageData, int], Awaitable[Json]]) -> Callable[[Request], Awaitable[Json]]:

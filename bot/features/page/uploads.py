@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import IO
 
@@ -31,10 +31,10 @@ class Uploads:
         self._owners: set[str] = set()
 
     @contextlib.asynccontextmanager
-    async def receive(self, request: Request, owner: str, suffixes: frozenset[str]) -> AsyncIterator[Path]:
+    async def receive(self, request: Request, owner: str, make_name: Callable[[str], str]) -> AsyncIterator[Path]:
         """Write the body of a request to a file, which is deleted at the end of the block.
 
-        The file keeps its extension if it is one of `suffixes`.
+        Its name is what `make_name` makes of the visitor's.
 
         Raises UploadRefused if the file is too large, or if too many are being received.
         """
@@ -46,11 +46,8 @@ class Uploads:
         try:
             # Allow a little more, so that a file without declared size gets the sentence about its size
             allow_body(request.scope, MAX_UPLOAD_BYTES + 1024**2)
-            # The rest of the name is up to the visitor, and ignored
-            suffix = Path(request.query_params.get("name", "").rpartition("/")[2]).suffix.lower()
-            suffix = suffix if suffix in suffixes else ""
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"sent{suffix}"
+                path = Path(folder) / make_name(request.query_params.get("name", "").rpartition("/")[2])
                 with path.open("wb") as file:
                     await _write_body(request, file)
                 yield path
