@@ -25,7 +25,7 @@ class FileSummary:
 
 
 class FileImporter(Protocol):
-    """Imports files of other programs into a memory. Both methods raise MnemeError for a file that can't be imported."""
+    """Imports files of other programs. Raises MnemeError for a file that can't be imported."""
 
     def make_file_name(self, name: str) -> str:
         """Return a safe name for a file, with what the import can use of the given one."""
