@@ -13,7 +13,7 @@ from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl, GroupUnknown
 from bot.telegram.calls import build_markup, edit_markup, get_chat_id
-from bot.telegram.updates import IncomingMessage
+from bot.telegram.updates import NO, YES, IncomingMessage
 from config.texts import N_, _, use_language
 from memory.buttons import PlacedKeyboard
 from memory.log.sessions import Address
@@ -26,6 +26,8 @@ from pipeline.arrival import Arrival
 log = structlog.get_logger(__name__)
 
 MAX_SHOWN_MESSAGES = 1_000
+_OF_REACTIONS = {YES: ("confirm", "done"), NO: ("forget",)}
+"""The commands of the buttons that a reaction stands for."""
 _GONE = N_("This button has expired: send the command instead, /help lists them.")
 _TOO_LATE = N_("This button has expired: ask again.")
 _BEFORE = N_("That's already done.")
@@ -97,6 +99,9 @@ class CallbackHandler:
 
     async def _press(self, item: InboxItem, message: IncomingMessage) -> None:
         button = await self._find_button(message)
+        if button is None and message.press is not None and message.press.reaction is not None:
+            await self._mailbox.inbox.finish([item.id])  # A reaction to something else
+            return
         if button is None:
             await self._refuse(item, message, _(_GONE))
             await self._show(message, ())
@@ -131,8 +136,11 @@ class CallbackHandler:
     async def _find_button(self, message: IncomingMessage) -> PressedButton | None:
         """Return the pressed button if it belongs to that chat. A client may send any id."""
         assert message.press is not None, "only presses come here"  # noqa: S101  # Ensured by the inbox
-        button = await self._buttons.find(message.press.button)
         chat_id = get_chat_id(message.arrival.address)
+        if message.press.reaction is not None:
+            commands = _OF_REACTIONS[message.press.reaction]
+            return await self._buttons.find_only(message.arrival.address.owner, message.arrival.message_id, commands)
+        button = await self._buttons.find(message.press.button)
         return button if button is not None and get_chat_id(Address.parse(button.session_id)) == chat_id else None
 
     async def _refuse(self, item: InboxItem, message: IncomingMessage, why: str) -> None:
@@ -142,6 +150,8 @@ class CallbackHandler:
     async def _answer(self, message: IncomingMessage, text: str | None = None) -> None:
         """Confirm a press to Telegram. Only the user who pressed sees `text`."""
         assert message.press is not None, "only presses come here"  # noqa: S101  # As above
+        if message.press.query is None:
+            return
         try:
             await self._bot.answer_callback_query(message.press.query, text)
         except TelegramError as error:  # For example, after a downtime Telegram no longer waits for an answer

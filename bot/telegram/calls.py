@@ -54,6 +54,7 @@ UPDATE_KINDS = (
     Update.EDITED_MESSAGE,
     Update.CALLBACK_QUERY,
     Update.MY_CHAT_MEMBER,
+    Update.MESSAGE_REACTION,
     STOPPED,
 )
 """The types of updates that the channel itself handles."""

@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from telegram import Bot, CallbackQuery, Message, MessageEntity, Update, User
+from telegram import (
+    Bot,
+    CallbackQuery,
+    Message,
+    MessageEntity,
+    MessageReactionUpdated,
+    ReactionTypeEmoji,
+    Update,
+    User,
+)
 from telegram.constants import ChatType
 
 from bot.commands.command import parse_command
@@ -41,20 +50,25 @@ _STORED_FIELDS = {
 }
 # A command at the start of a text, with the bot that it is for, if named.
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
+YES, NO = "\N{THUMBS UP SIGN}", "\N{THUMBS DOWN SIGN}"
+ANSWERING_REACTIONS = frozenset({YES, NO})
+"""The reactions that stand for a button."""
 
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A press of a button.
+    """A press of a button, or a reaction that means the same.
 
     Args:
-        query: the callback query, which Telegram expects to be answered.
+        query: the callback query, which Telegram expects to be answered. None for a reaction.
         keyboard: all buttons of its message, or None if unknown.
+        reaction: the emoji.
     """
 
-    query: str
+    query: str | None
     button: str
     keyboard: tuple[str, ...] | None = None
+    reaction: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +234,31 @@ def _parse_press(query: CallbackQuery, channel: Channel) -> IncomingMessage | No
     )
 
 
+def _parse_reaction(changed: MessageReactionUpdated, channel: Channel) -> IncomingMessage | None:
+    """Return a message for a new reaction that answers something. Return None for others, and anonymous ones."""
+    former = {reaction.emoji for reaction in changed.old_reaction if isinstance(reaction, ReactionTypeEmoji)}
+    new = {reaction.emoji for reaction in changed.new_reaction if isinstance(reaction, ReactionTypeEmoji)}
+    answers = (new - former) & ANSWERING_REACTIONS
+    if changed.user is None or len(answers) != 1:
+        return None
+    private = changed.chat.type == ChatType.PRIVATE
+    arrival = Arrival(
+        address=Address(CHANNEL, str(changed.chat.id)),
+        text="",
+        provenance=Provenance.TYPED,
+        received_at=changed.date,
+        channel=channel,
+        speaker=None if private else clean_name(changed.user.full_name),
+        speaker_id=str(changed.user.id),
+        sender=clean_name(changed.user.full_name),
+        message_id=str(changed.message_id),
+        pressed=f"reaction {changed.message_id}",
+        language=changed.user.language_code,
+    )
+    press = Press(None, "", reaction=answers.pop())
+    return IncomingMessage(arrival, changed.user.id, private, edited=False, press=press)
+
+
 def _parse_quote(message: Message, me: User) -> Passage | None:
     """Return the message that is replied to, or the quoted part of it. Return None if it has no text."""
     replied = message.reply_to_message
@@ -326,6 +365,8 @@ class UpdateParser:
         """
         if update.callback_query is not None:
             return _parse_press(update.callback_query, self._channel)
+        if update.message_reaction is not None:
+            return _parse_reaction(update.message_reaction, self._channel)
         if isinstance(stopped := update.api_kwargs.get(STOPPED), dict):
             return _parse_stop(stopped, self._channel)
         message = update.message or update.edited_message

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -127,6 +129,21 @@ class Buttons:
             " OR EXISTS (SELECT 1 FROM inbox i WHERE i.id = b.pressed_by AND i.message_id = ?))",
             (self._channel, session_id, reply_to, message_id),
         )
+
+    async def find_only(self, chat: str, message_id: str | None, commands: Sequence[str]) -> PressedButton | None:
+        """Return the button under a message with one of these commands, or None if there is none or several."""
+        found = [
+            row
+            for database in self._database.private.list_databases()
+            for row in await database.rows(
+                "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
+                f" WHERE o.channel = ? AND (o.session_id = ? OR o.session_id LIKE ? || ':%') AND {PRESSABLE}"
+                " AND EXISTS (SELECT 1 FROM json_each(o.message_ids) WHERE value = ?)",
+                (self._channel, chat, chat, message_id),
+            )
+            if re.match(rf"/(?:{'|'.join(commands)})_\d", row["said"])
+        ]
+        return _pressed_button_from_row(found[0]) if len(found) == 1 else None
 
     async def _find_first(self, query: str, parameters: tuple[object, ...]) -> PressedButton | None:
         # The buttons of a private talk are only in the database in memory.

@@ -261,6 +261,23 @@ class BotApiServer:
             self._methods.updates.add("message", messages[where])
         self._notify()
 
+    def user_reacts(self, emoji: str, message_id: int, *, chat_id: int, user_id: int | None = None) -> int:
+        """React to a message as its only reaction, and return the update id."""
+        chat, user = self._methods.chats.get_known(chat_id), chat_id if user_id is None else user_id
+        update_id = self._methods.updates.add(
+            "message_reaction",
+            {
+                "chat": chat.as_json(),
+                "message_id": message_id,
+                "user": {"id": user, "is_bot": False, "first_name": "Ann"},
+                "date": 1_770_000_000,
+                "old_reaction": [],
+                "new_reaction": [{"type": "emoji", "emoji": emoji}],
+            },
+        )
+        self._notify()
+        return update_id
+
     def adds_bot(self, chat_id: int, user_id: int, *, again: bool = False) -> int:
         """Add the bot to a group, or make it an administrator, and return the update id."""
         update_id = self._methods.updates.add("my_chat_member", add_bot(self._methods, chat_id, user_id, again=again))
