@@ -9,6 +9,7 @@ from bot.commands.command import SETTINGS, Access, Answer, CommandCall, CommandR
 from bot.commands.settings import ChatSetting, all_settings
 from config.texts import N_, _, shorten_to_line
 from memory.buttons import Button
+from memory.messages import make_storable
 from memory.runtime.preferences import Preferences, PreferenceStore
 
 DEFAULT = "default"
@@ -24,7 +25,7 @@ class PersonaCommands:
 
     @command("persona", N_("Choose my name and character"), "[TEXT|default]", repeatable=True, access=Access.MANAGERS)
     async def persona(self, call: CommandCall) -> CommandResult:
-        chat, text = call.session.address.owner, call.argument.strip()
+        chat, text = call.session.address.owner, make_storable(call.argument).strip()
         if len(text) > MAX_CHARS:
             raise WrongArgument(_("That is too long: describe my character in {n} characters or less.", n=MAX_CHARS))
         if text:
