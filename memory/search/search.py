@@ -88,8 +88,9 @@ _DECORATED = """
 SELECT b.*, o.name AS owner, n.name,
     coalesce(e.content, m.content) AS content, coalesce(e.author, m.speaker, m.role) AS source,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
-    m.conversation_id, m.turn_id, (SELECT c.title FROM conversations c WHERE c.id = m.conversation_id) AS title, e.outcome, e.shared_by, e.superseded_by, e.valid_from, e.valid_until, e.unconfirmed,
-    (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at
+    m.conversation_id, m.turn_id, e.outcome, e.shared_by, e.superseded_by, e.valid_from, e.valid_until, e.unconfirmed,
+    (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at,
+    (SELECT c.title FROM conversations c WHERE c.id = m.conversation_id) AS title
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
 LEFT JOIN names n ON n.entry_id = e.id AND NOT n.is_alias

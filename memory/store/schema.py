@@ -22,6 +22,7 @@ _WITHOUT_SPEAKER = (
     "SELECT m.id FROM messages m JOIN imported i ON i.conversation_id = m.conversation_id"
     " WHERE i.program IN ('Telegram', 'WhatsApp') AND m.speaker IS NULL"
 )
+_OF_THESE = "FROM searchable_messages WHERE id IN (SELECT id FROM temp.without_speaker)"
 MIGRATIONS: tuple[Migration, ...] = (
     # 47: the provider's data to send back with an answer, as JSON. The model without tools that a chat was notified of.
     ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
@@ -52,18 +53,16 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     # 51: the name under which a member of a group is logged, which doesn't follow later changes of their name.
     ("ALTER TABLE speakers ADD COLUMN name TEXT",),
-    # 52: titles of imported conversations, which are searched like names; ids of messages in the other program; messages
-    # that an import added to the conversations of another one, or changed (`former` is the text before, NULL if it was
-    # added); the user's names in other programs. A message of a messenger without a speaker isn't the user's.
+    # 52: titles of imported conversations, searched like names. Ids of messages in the other program. Messages that an
+    # import added to the conversations of another, or changed: `former` is the text before, NULL if added. The user's
+    # names in other programs. A message of a messenger without a speaker isn't the user's.
     (
         "ALTER TABLE conversations ADD COLUMN title TEXT",
         "ALTER TABLE messages ADD COLUMN source_id TEXT",
         f"CREATE TEMP TABLE without_speaker AS {_WITHOUT_SPEAKER}",
-        f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} FROM searchable_messages"
-        " WHERE id IN (SELECT id FROM temp.without_speaker)",
+        f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} {_OF_THESE}",
         "UPDATE messages SET speaker = 'Deleted account' WHERE id IN (SELECT id FROM temp.without_speaker)",
-        f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} FROM searchable_messages"
-        " WHERE id IN (SELECT id FROM temp.without_speaker)",
+        f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} {_OF_THESE}",
         "DROP TABLE temp.without_speaker",
         "DROP VIEW searchable_messages",
         """CREATE VIEW searchable_messages AS
@@ -88,6 +87,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 )""",
         "CREATE INDEX import_edits_of_message ON import_edits (message_id)",
         "CREATE INDEX import_edits_of_entry ON import_edits (entry_id)",
+        "CREATE INDEX undone_import_edits ON import_edits (id) WHERE undone",
         """CREATE TABLE import_names (
     owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
     program TEXT NOT NULL,

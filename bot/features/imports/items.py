@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from memory.errors import MnemeError
@@ -30,6 +30,7 @@ class ImportedMessage:
     Attributes:
         speaker: The sender in a chat of people, who may be the user. None means the user, in a talk with an assistant.
         id: What identifies the message in later exports of its conversation; an empty string if the format has no ids.
+        is_foreign: Whether the speaker passed on a text, such as a forward or an attached file.
     """
 
     text: str
@@ -37,6 +38,7 @@ class ImportedMessage:
     by_assistant: bool = False
     speaker: str | None = None
     id: str = ""
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,17 @@ class ImportedConversation:
     """A conversation or a part of one, oldest message first.
 
     Attributes:
-        source_id: What identifies the conversation in later exports.
+        source_id: What identifies the conversation in later exports; empty if the format has nothing of the kind.
         title: The title of the conversation, or the name of the chat.
         user: The speaker who is the user, if the export says so.
+        continues: Whether this is a further part of the conversation before it.
     """
 
     source_id: str
     messages: tuple[ImportedMessage, ...]
     title: str = ""
     user: str | None = None
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +135,17 @@ def require_plausible(moment: datetime) -> datetime:
 
 
 class ChatParts:
-    """Divides a chat of people, which may span years, into conversations."""
+    """Divides a chat of people, which may span years, into parts with the same id and title."""
 
-    def __init__(self, chat: str) -> None:
-        self._chat = chat
-        self._number = 0
+    def __init__(self, source_id: str, *, title: str = "", user: str | None = None) -> None:
+        self._whole = ImportedConversation(source_id, (), title, user)
+        self._continues = False
         self._part: list[ImportedMessage] = []
         self._chars = 0
+
+    def set_user(self, user: str | None) -> None:
+        """Set the speaker who is the user, when the messages have told it."""
+        self._whole = replace(self._whole, user=user)
 
     def add(self, message: ImportedMessage) -> Iterator[ImportedConversation]:
         self._part.append(message)
@@ -147,5 +155,5 @@ class ChatParts:
 
     def flush(self) -> Iterator[ImportedConversation]:
         if self._part:
-            yield ImportedConversation(f"{self._chat}/{self._number}", tuple(self._part))
-            self._number, self._part, self._chars = self._number + 1, [], 0
+            yield replace(self._whole, messages=tuple(self._part), continues=self._continues)
+            self._continues, self._part, self._chars = True, [], 0
