@@ -65,7 +65,7 @@ def _parse_message(data: Any) -> ImportedMessage | SkippedItem:  # parsed JSON
     at = parse_timestamp(int(data["date_unixtime"]))
     source = data.get("forwarded_from")
     text = f"[from {source}] {text}" if isinstance(source, str) and source else text
-    return ImportedMessage(text, at, speaker=str(data.get("from") or "") or None)
+    return ImportedMessage(text, at, speaker=str(data.get("from") or "") or None, id=str(data.get("id") or ""))
 
 
 def _parse_text(value: object) -> str:
