@@ -25,6 +25,8 @@ ASSISTANT = "\0assistant"
 MINUTE_CHARS = len("2026-01-02T03:04")
 MAX_SAME = 50
 """Maximum number of stored messages with the text and minute of a message that decide about its chat."""
+MIN_ALIAS_SHARE = 0.1
+"""Minimum share of a speaker's messages that another name in the log has said, so that both are the same person."""
 _NOWHERE = -1
 
 
@@ -49,13 +51,13 @@ class Resolution:
     """The stored chats that contain messages of a chat in the file.
 
     Attributes:
-        aliases: The stored speaker of each speaker in the file.
+        aliases: The stored names of each speaker in the file, the most frequent first.
         added: The number of the chat if it is new and others of the file may be the same.
     """
 
     chats: frozenset[int] = frozenset()
     added: int | None = None
-    aliases: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 UNRESOLVED = Resolution()
@@ -151,13 +153,13 @@ class KnownMessages:
                     stored_speakers[chat, said_by][self.said_by[in_chat[0]]] += 1
         chats = {chat for chat, count in matched.items() if self._is_same(chat, count, group)}
         titled = self._numbers.get(group.source_id) if group.source_id else None
-        if titled is not None and titled not in chats and (matched[titled] or not self._overlaps(titled, group)):
+        if titled is not None and not self._overlaps(titled, group):
             chats.add(titled)
         aliases = {}
         for said_by, name in enumerate(group.speakers):
             votes = sum((stored_speakers[chat, said_by] for chat in chats), Counter[int]())
-            if votes:
-                aliases[name] = self._speakers[votes.most_common(1)[0][0]]
+            least = votes.total() * MIN_ALIAS_SHARE
+            aliases[name] = tuple(self._speakers[number] for number, count in votes.most_common() if count >= least)
         return Resolution(frozenset(chats), None, aliases)
 
     def _is_same(self, chat: int, matched: int, group: _Group) -> bool:

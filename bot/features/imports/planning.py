@@ -222,7 +222,7 @@ class _Conversations:
             self.end_chat()
             self._begin_chat(conversation)
         is_chat = any(message.speaker is not None for message in conversation.messages)
-        user = conversation.user or next((n for n, s in self._resolution.aliases.items() if s == ""), None)
+        user = conversation.user or self._find_stored_user()
         if is_chat and user is None:
             self._count_speakers(conversation)
         steps = []
@@ -265,6 +265,10 @@ class _Conversations:
         self._resolution, self._source_id = resolved, source_id
         self._has_begun, self._has_new = True, False
         self._speakers = Counter()
+
+    def _find_stored_user(self) -> str | None:
+        """Return the speaker whose messages are stored as the user's."""
+        return next((name for name, stored in self._resolution.aliases.items() if stored[:1] == ("",)), None)
 
     def end_chat(self) -> None:
         """Count the chat that was planned last."""
@@ -346,9 +350,8 @@ class _Conversations:
         """Return the stored speakers that the speaker of a message may be."""
         if message.by_assistant:
             return (ASSISTANT,)
-        if name in self._resolution.aliases:
-            return (self._resolution.aliases[name],)
-        return tuple(dict.fromkeys((message.speaker or "", name)))
+        aliases = self._resolution.aliases.get(name, ())
+        return tuple(dict.fromkeys((*aliases, message.speaker or "", name)))
 
     def _count_step(self, step: Step, written: ImportedMessage) -> None:
         if step.message is None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
+import asyncio
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.kernel import App
+from bot.features.imports.importing import ForeignImport
+from memory.files.markdown import MarkdownFiles
+from memory.ledger.undo import Undo
 from memory.log.sessions import Address
-from tests.conftest import OpenApp
+from memory.store.erasure import PendingErasures
 from tests.support.exports import FIRST
-from tests.support.features import find_importer
-from tests.unit.test_search import check_index
+from tests.support.talk import Store, in_utc
+from tests.unit.test_search import check_index, open_store
 
 SPEAKERS = ("Ann", "Bob", "Oksana Work")
-_NUMBERS = itertools.count()
+Write = Callable[[Path, str, Sequence["Said"]], Path]
 
 
 @dataclass(frozen=True)
@@ -79,36 +83,48 @@ def create_chats(draw: st.DrawFn) -> tuple[list[Said], list[Said], list[Said]]:
     return first, second, whole
 
 
-async def read_log(app: App, owner: str) -> list[tuple[str, str, str]]:
-    rows = await app.memory.database.rows(
+async def read_log(store: Store) -> list[tuple[str, str, str]]:
+    rows = await store.database.rows(
         "SELECT s.created_at, s.speaker, s.content FROM spoken s JOIN conversations c ON c.id = s.conversation_id"
-        " JOIN owners o ON o.id = c.owner_id WHERE o.name = ? ORDER BY c.started_at, c.id, s.id",
-        (owner,),
+        " ORDER BY c.started_at, c.id, s.id"
     )
     return [(row["created_at"], row["speaker"], row["content"]) for row in rows]
 
 
-async def check_union(app: App, files: Sequence[Path], union: Sequence[Said]) -> None:
-    session = await app.sessions.get_or_create(Address("console", f"chat{next(_NUMBERS)}"))
-    importer = find_importer(app)
-    await importer.run(files[0], session)
-    before = await read_log(app, session.owner)
-    done = await importer.run(files[1], session)
-    log = await read_log(app, session.owner)
+def check_union(write: Write, first: Sequence[Said], second: Sequence[Said], union: Sequence[Said]) -> None:
+    async def work() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            async with open_store() as store:
+                files = [write(Path(folder), name, chat) for name, chat in (("one", first), ("two", second))]
+                await import_and_undo(
+                    store, files, union, MarkdownFiles(Path(folder), in_utc, recent_days=7, max_memory_size=8192)
+                )
+
+    asyncio.run(work())
+
+
+async def import_and_undo(store: Store, exports: Sequence[Path], union: Sequence[Said], files: MarkdownFiles) -> None:
+    session = await store.sessions.get_or_create(Address("console", "local"))
+    importer = ForeignImport(store.database, store.ledger, lambda _: ZoneInfo("UTC"))
+    await importer.run(exports[0], session)
+    before = await read_log(store)
+    done = await importer.run(exports[1], session)
+    log = await read_log(store)
     assert sorted((speaker, text) for _at, speaker, text in log) == sorted((said.speaker, said.text) for said in union)
     assert [at for at, _speaker, _text in log] == sorted(at for at, _speaker, _text in log)
-    await check_index(app.memory.database)
-    assert (await importer.run(files[1], session)).change is None
+    await check_index(store.database)
+    assert (await importer.run(exports[1], session)).change is None
     if done.change is not None:
-        await app.memory.undo.undo(session.owner)
-    assert await read_log(app, session.owner) == before
-    await check_index(app.memory.database)
+        undo = Undo(store.database, files, PendingErasures(store.database), store.clock)
+        await undo.undo(session.owner)
+    assert await read_log(store) == before
+    await check_index(store.database)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None)
 @given(chats=create_chats(), edited=st.sets(st.integers(1, 20)))
-async def test_later_export_with_ids_leaves_union_until_undone(
-    start: OpenApp, tmp_path: Path, chats: tuple[list[Said], list[Said], list[Said]], edited: set[int]
+def test_later_export_with_ids_leaves_union_until_undone(
+    chats: tuple[list[Said], list[Said], list[Said]], edited: set[int]
 ) -> None:
     first, second, union = chats
     edited &= {said.number for said in second}
@@ -116,17 +132,11 @@ async def test_later_export_with_ids_leaves_union_until_undone(
         [replace(said, text=f"{said.text} edited") if said.number in edited else said for said in chat]
         for chat in (second, union)
     )
-    files = [write_telegram(tmp_path, "one", first), write_telegram(tmp_path, "two", second)]
-    async with start() as app:
-        await check_union(app, files, union)
+    check_union(write_telegram, first, second, union)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None)
 @given(chats=create_chats())
-async def test_later_export_without_ids_leaves_union_until_undone(
-    start: OpenApp, tmp_path: Path, chats: tuple[list[Said], list[Said], list[Said]]
-) -> None:
+def test_later_export_without_ids_leaves_union_until_undone(chats: tuple[list[Said], list[Said], list[Said]]) -> None:
     first, second, union = chats
-    files = [write_whatsapp(tmp_path, "one", first), write_whatsapp(tmp_path, "two", second)]
-    async with start() as app:
-        await check_union(app, files, union)
+    check_union(write_whatsapp, first, second, union)
