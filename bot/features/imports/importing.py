@@ -30,8 +30,8 @@ from bot.features.imports.planning import (
     CANT_BE_KEPT,
     ImportReport,
     Piece,
+    Preparation,
     plan_pieces,
-    prepare_items,
 )
 from bot.features.imports.source import BROKEN, KINDS, ImportSource, Reader, opened_source
 from bot.features.imports.telegram import TelegramReader
@@ -173,8 +173,9 @@ class ForeignImport:
         if me:
             for program in known.values():
                 program.names.add(me)
-        resolutions = await self._in_thread(_resolve, source, found, known)
-        return _Plan(found, known, resolutions)
+        preparations = {reader.name: Preparation() for reader in found}
+        resolutions = await self._in_thread(_resolve, source, found, known, preparations)
+        return _Plan(found, known, resolutions, preparations)
 
     async def _write(
         self,
@@ -443,6 +444,7 @@ class _Plan:
     found: Sequence[Reader]
     known: dict[str, KnownMessages]
     resolutions: dict[str, dict[int, Resolution]]
+    preparations: dict[str, Preparation]
 
 
 def _detect_readers(source: ImportSource, zone: ZoneInfo) -> Sequence[Reader]:
@@ -451,25 +453,34 @@ def _detect_readers(source: ImportSource, zone: ZoneInfo) -> Sequence[Reader]:
 
 def _inspect(source: ImportSource, plan: _Plan) -> ImportReport:
     report = ImportReport(", ".join(reader.name for reader in plan.found))
-    with _readable(source):
+    with _readable(source, is_export=True):
         for _planned in _plan(source, plan, report):
             pass
     return report
 
 
 def _resolve(
-    source: ImportSource, found: Sequence[Reader], known: dict[str, KnownMessages]
+    source: ImportSource,
+    found: Sequence[Reader],
+    known: dict[str, KnownMessages],
+    preparations: dict[str, Preparation],
 ) -> dict[str, dict[int, Resolution]]:
     """Find the stored chats for those of the file that have no ids."""
-    with _readable(source):
-        return {reader.name: resolve_chats(prepare_items(reader.read(source)), known[reader.name]) for reader in found}
+    with _readable(source, is_export=True):
+        return {
+            reader.name: resolve_chats(preparations[reader.name].prepare_all(reader.read(source)), known[reader.name])
+            for reader in found
+        }
 
 
 def _plan(source: ImportSource, plan: _Plan, report: ImportReport) -> Iterator[_Planned]:
     """Yield the new pieces and memories of each program, and count all items in the report."""
     for reader in plan.found:
         name = reader.name
-        for planned in plan_pieces(reader.read(source), plan.known[name], plan.resolutions[name], report, name):
+        pieces = plan_pieces(
+            reader.read(source), plan.known[name], plan.resolutions[name], report, name, plan.preparations[name]
+        )
+        for planned in pieces:
             yield name, planned
 
 
@@ -523,14 +534,23 @@ def _next_batch(source: ImportSource, items: Iterator[_Planned]) -> list[_Planne
 
 
 @contextlib.contextmanager
-def _readable(source: ImportSource) -> Iterator[None]:
-    """Raise ImportRefused for the errors of a damaged or malicious file."""
+def _readable(source: ImportSource, *, is_export: bool = False) -> Iterator[None]:
+    """Raise ImportRefused for the errors of a damaged or malicious file.
+
+    Args:
+        is_export: Whether the file is known to be an export.
+    """
     try:
         yield
+    except ImportRefused as refusal:
+        refusal.is_export |= is_export
+        raise
     except TooComplex as error:
-        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name)) from error
+        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name), is_export=is_export) from error
     except BROKEN as error:
-        raise ImportRefused(_("{file} is damaged: nothing was imported.", file=source.path.name)) from error
+        raise ImportRefused(
+            _("{file} is damaged: nothing was imported.", file=source.path.name), is_export=is_export
+        ) from error
 
 
 async def _require_not_undone(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -116,27 +118,47 @@ class ImportReport:
         return not self.conversations and not self.memories
 
 
-def prepare_message(message: ImportedMessage) -> ImportedMessage:
-    """Prepare a message for the log: mask secrets and limit its length."""
-    text = replace_invalid(mask_secrets(message.text[:MAX_MESSAGE_CHARS]))[:MAX_MESSAGE_CHARS]
-    speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
-    source_id = replace_invalid(message.id) if len(message.id) <= MAX_ID_CHARS else compute_digest(message.id)
-    return replace(message, text=text, speaker=speaker, id=source_id)
+class Preparation:
+    """Prepares the messages of a file for the log: masks secrets and limits lengths.
 
+    A file is read several times, and looking for secrets takes most of the time. So texts without secrets are
+    remembered by their position and a checksum.
+    """
 
-def prepare_items(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items with their messages as they are stored. Empty conversations are left out."""
-    for item in items:
-        if not isinstance(item, ImportedConversation):
-            yield item
-        elif item.messages:
-            source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
-            yield replace(
-                item,
-                source_id=replace_invalid(source_id),
-                title=replace_invalid(item.title)[:MAX_ID_CHARS],
-                messages=tuple(map(prepare_message, item.messages)),
-            )
+    def __init__(self) -> None:
+        self._checksums = array("q")
+        self._position = 0
+
+    def restart(self) -> None:
+        """Begin another pass through the file."""
+        self._position = 0
+
+    def prepare(self, message: ImportedMessage) -> ImportedMessage:
+        text = replace_invalid(self._mask(message.text[:MAX_MESSAGE_CHARS]))[:MAX_MESSAGE_CHARS]
+        speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
+        source_id = replace_invalid(message.id) if len(message.id) <= MAX_ID_CHARS else compute_digest(message.id)
+        return replace(message, text=text, speaker=speaker, id=source_id)
+
+    def prepare_all(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items with their messages as they are stored. Empty conversations are left out."""
+        self.restart()
+        for item in items:
+            if not isinstance(item, ImportedConversation):
+                yield item
+            elif item.messages:
+                source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
+                messages = tuple(map(self.prepare, item.messages))
+                yield replace(item, source_id=replace_invalid(source_id), messages=messages)
+
+    def _mask(self, text: str) -> str:
+        checksum = zlib.crc32(text.encode("utf-8", "surrogatepass"))
+        position, self._position = self._position, self._position + 1
+        if position < len(self._checksums) and self._checksums[position] == checksum:
+            return text
+        masked = mask_secrets(text)
+        if position == len(self._checksums):
+            self._checksums.append(checksum if masked == text else -1)
+        return masked
 
 
 def plan_pieces(
@@ -145,6 +167,7 @@ def plan_pieces(
     resolutions: Mapping[int, Resolution],
     report: ImportReport,
     program: str,
+    preparation: Preparation,
 ) -> Iterator[Piece | ImportedMemory]:
     """Yield the conversations with something new and the new memories, and count all items in the report.
 
@@ -154,7 +177,8 @@ def plan_pieces(
         resolutions: The stored chats of chats without ids, by their number in the file.
     """
     seen: set[str] = set()
-    conversations = _Conversations(known, resolutions, report, program)
+    preparation.restart()
+    conversations = _Conversations(known, resolutions, report, program, preparation)
     for item in items:
         if len(seen) + conversations.number > MAX_ITEMS:
             raise ImportRefused(
@@ -202,8 +226,14 @@ class _Conversations:
     """Plans the conversations of a file, one after the other."""
 
     def __init__(
-        self, known: KnownMessages, resolutions: Mapping[int, Resolution], report: ImportReport, program: str
+        self,
+        known: KnownMessages,
+        resolutions: Mapping[int, Resolution],
+        report: ImportReport,
+        program: str,
+        preparation: Preparation,
     ) -> None:
+        self._preparation = preparation
         self._known = known
         self._resolutions = resolutions
         self._report = report
@@ -227,7 +257,7 @@ class _Conversations:
             self._count_speakers(conversation)
         steps = []
         for written in conversation.messages:
-            message = prepare_message(written)
+            message = self._preparation.prepare(written)
             name = message.speaker or ""
             step = self._plan_message(self._attribute(message, user) if is_chat else message, name)
             if step is None:
