@@ -53,7 +53,7 @@ With SQLite's default of 1,000 pages, 14 of 40 replicas made under load could no
 """
 MERGED_PAGES_PER_WRITE = 64
 MIN_FREE_PAGES, MIN_FREE_SHARE = 1_000, 0.25
-"""Number of free pages (4 MB), and their share of the file, from which the file is made smaller."""
+"""Number of free pages (4 MB), and their share of the file, from which it counts as much."""
 URGENT = "urgent"
 """The name under which writes pass before all others."""
 
@@ -180,13 +180,10 @@ class Database:
         async with self._writing():
             await self._writer.execute("VACUUM")
 
-    async def shrink(self) -> bool:
-        """Return the free pages of the file to the file system if there are many. Return True if there were."""
+    async def has_much_free_space(self) -> bool:
+        """Return True if much of the file is free, as after the undo of a large import."""
         free, total = await self.value("PRAGMA freelist_count"), await self.value("PRAGMA page_count")
-        if free < MIN_FREE_PAGES or free < total * MIN_FREE_SHARE:
-            return False
-        await self.vacuum()
-        return True
+        return bool(free >= MIN_FREE_PAGES and free >= total * MIN_FREE_SHARE)
 
     async def scrub(self) -> None:
         """Remove deleted text from the file and its write-ahead log, and delete copies of former formats.

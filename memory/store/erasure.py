@@ -271,6 +271,13 @@ class PendingErasures:
                 raise StoreError(" ".join(remaining))
             await self._database.write("DELETE FROM traces WHERE id <= ?", (newest,))
 
+    async def shrink(self) -> None:
+        """Make the database's file smaller if much of it is free."""
+        async with self._queue:
+            if await self._database.has_much_free_space():
+                async with self._alone():
+                    await self._database.vacuum()
+
     async def _scrub(self) -> None:
         async with self._alone():
             await self._database.scrub()

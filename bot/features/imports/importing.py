@@ -225,6 +225,14 @@ class ForeignImport:
             if piece.added is not None:
                 writing.places.setdefault((writing.program, piece.added), []).append(new)
             return
+        steps = writing.find_present(piece.steps)
+        changed = [step for step in steps if step.stored and step.message is not None]
+        for batch in slice_steps(changed):
+            async with self._writing(writing) as connection:
+                await change_messages(connection, writing, batch)
+        if identified := [step for step in steps if step.stored and step.source_id]:
+            async with self._writing(writing) as connection:
+                await store_source_ids(connection, identified)
         for addition in divide_by_conversation(piece, places):
             place = addition.conversation
             if place is None:
@@ -237,13 +245,6 @@ class ForeignImport:
                     place = await insert_messages(connection, writing, addition)
                 places[:] = [place if other.id == place.id else other for other in places]
             places.sort(key=lambda place: (place.first, place.id))
-        changed = [step for step in piece.steps if step.stored and step.message is not None]
-        for steps in slice_steps(changed):
-            async with self._writing(writing) as connection:
-                await change_messages(connection, writing, steps)
-        if identified := [step for step in piece.steps if step.stored and step.source_id]:
-            async with self._writing(writing) as connection:
-                await store_source_ids(connection, identified)
 
     async def _write_conversation(
         self, writing: Writing, piece: Piece, messages: Sequence[ImportedMessage]

@@ -37,6 +37,7 @@ class Writing:
         program: The program of the next piece.
         places: The conversations of the chats that are added to, by program and number of the chat.
         own: The conversations that this import has created.
+        moved: The present ids of messages that this import has written again.
     """
 
     session: Session
@@ -45,6 +46,18 @@ class Writing:
     change: int
     places: dict[tuple[str, int], list[StoredConversation]] = field(default_factory=dict)
     own: set[int] = field(default_factory=set)
+    moved: dict[int, int] = field(default_factory=dict)
+
+    def find_present(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """Return the steps with the present ids of their messages."""
+        return tuple(
+            replace(step, stored=self._follow(step.stored)) if step.stored in self.moved else step for step in steps
+        )
+
+    def _follow(self, stored: int | None) -> int | None:
+        while stored in self.moved:
+            stored = self.moved[stored]
+        return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +200,7 @@ async def insert_messages(connection: Connection, writing: Writing, addition: Ad
             "SELECT id, turn_id, created_at FROM messages WHERE conversation_id = ? ORDER BY id", (place.id,)
         )
     )
-    order = _merge(rows, addition.steps)
+    order = _merge(rows, writing.find_present(addition.steps))
     kept = 0
     while kept < len(order) and not isinstance(order[kept], ImportedMessage):
         kept += 1
@@ -225,6 +238,7 @@ async def insert_messages(connection: Connection, writing: Writing, addition: Ad
             "DELETE FROM turns WHERE id = ?", [(old,) for old, new in turns.items() if old != new]
         )
     await _record_added(connection, writing, added)
+    writing.moved.update(moved)
     return await _extend(connection, place, addition.messages)
 
 
