@@ -133,11 +133,18 @@ class Preparation:
         """Begin another pass through the file."""
         self._position = 0
 
-    def prepare(self, message: ImportedMessage) -> ImportedMessage:
-        text = replace_invalid(self._mask(message.text[:MAX_MESSAGE_CHARS]))[:MAX_MESSAGE_CHARS]
+    def limit(self, message: ImportedMessage) -> ImportedMessage:
+        """Return the next message of the file with its secrets."""
+        self._position += 1
+        text = replace_invalid(message.text[:MAX_MESSAGE_CHARS])[:MAX_MESSAGE_CHARS]
         speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
         source_id = replace_invalid(message.id) if len(message.id) <= MAX_ID_CHARS else compute_digest(message.id)
         return replace(message, text=text, speaker=speaker, id=source_id)
+
+    def mask(self, message: ImportedMessage) -> ImportedMessage:
+        """Mask the secrets in the message that `limit` has returned last."""
+        masked = self._mask(message.text)
+        return message if masked == message.text else replace(message, text=masked[:MAX_MESSAGE_CHARS])
 
     def prepare_all(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield the items with their messages as they are stored. Empty conversations are left out."""
@@ -147,17 +154,18 @@ class Preparation:
                 yield item
             elif item.messages:
                 source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
-                messages = tuple(map(self.prepare, item.messages))
+                messages = tuple(self.mask(self.limit(message)) for message in item.messages)
                 yield replace(item, source_id=replace_invalid(source_id), messages=messages)
 
     def _mask(self, text: str) -> str:
         checksum = zlib.crc32(text.encode("utf-8", "surrogatepass"))
-        position, self._position = self._position, self._position + 1
+        position = self._position - 1
         if position < len(self._checksums) and self._checksums[position] == checksum:
             return text
         masked = mask_secrets(text)
-        if position == len(self._checksums):
-            self._checksums.append(checksum if masked == text else -1)
+        while len(self._checksums) <= position:
+            self._checksums.append(-1)
+        self._checksums[position] = checksum if masked == text else -1
         return masked
 
 
@@ -257,7 +265,7 @@ class _Conversations:
             self._count_speakers(conversation)
         steps = []
         for written in conversation.messages:
-            message = self._preparation.prepare(written)
+            message = self._preparation.limit(written)
             name = message.speaker or ""
             step = self._plan_message(self._attribute(message, user) if is_chat else message, name)
             if step is None:
@@ -342,11 +350,19 @@ class _Conversations:
                 return None
             self._seen_ids.add(key)
         if not self._resolution.chats:
-            return Step(None, message)
+            return Step(None, self._preparation.mask(message))
         if (index := self._find_by_id(message)) is not None:
+            # Most messages have no secrets, and looking for them takes long.
+            if self._known.has_text(index, message.text):
+                return Step(self._known.get_id(index))
+            message = self._preparation.mask(message)
             is_same = self._known.has_text(index, message.text)
             return Step(self._known.get_id(index), None if is_same else message)
-        if (index := self._find_same(message, name)) is not None:
+        index = self._find_same(message, name)
+        if index is None:
+            message = self._preparation.mask(message)
+            index = self._find_same(message, name)
+        if index is not None:
             return Step(self._known.get_id(index), source_id=message.id or None)
         if (index := self._find_changed(message, name)) is not None:
             return Step(self._known.get_id(index), message, message.id or None)
