@@ -187,7 +187,15 @@ def _assemble(
         memory.turns,
         clock,
     )
-    jobs = Jobs(learning.consolidation, learning.capture, housekeeping, embedding, added.jobs, added.periodic)
+    jobs = Jobs(
+        learning.consolidation,
+        learning.capture,
+        housekeeping,
+        embedding,
+        added.jobs,
+        added.periodic,
+        kernel.setup.quiet,
+    )
     return App(
         settings,
         clock,

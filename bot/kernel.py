@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,7 @@ class Jobs:
     embedding: BackgroundEmbedding | None
     of_features: Sequence[Job]
     periodic: Sequence[Periodic]
+    quiet: Callable[[], Awaitable[None]]  # Waits until no user is waiting for the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class App:
     def start_background_work(self) -> None:
         """Start the background jobs. One-off commands don't call this."""
         self.jobs.consolidation.start()
-        self.jobs.housekeeping.start(self.tasks)
+        self.jobs.housekeeping.start(self.tasks, self.jobs.quiet)
         if self.jobs.embedding is not None:
             self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:

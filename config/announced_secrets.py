@@ -133,9 +133,14 @@ def _find_names(small: str, names: re.Pattern[str], cues: Iterable[str]) -> Iter
 
 
 def _find_places(cue: str, small: str) -> Iterator[int]:
+    """Yield the places of a cue, without those between two whose surroundings overlap."""
     at = small.find(cue)
     while at >= 0:
         yield at
+        last = small.rfind(cue, at + 1, at + CUE_CONTEXT_CHARS + len(cue))
+        if last > at:
+            yield last
+            at = last
         at = small.find(cue, at + len(cue))
 
 

@@ -66,10 +66,27 @@ class Maintenance:
         except StoreError as error:
             log.warning("traces_left", reason=str(error))
 
-    def start(self, tasks: BackgroundTasks) -> None:
-        """Run daily, and remove traces every minute. One-off commands don't call this."""
+    async def shrink(self) -> None:
+        """Return much free space of the database to the file system. Failures are logged."""
+        try:
+            await self.traces.shrink()
+        except StoreError as error:
+            log.warning("database_not_shrunk", reason=str(error))
+
+    def start(self, tasks: BackgroundTasks, quiet: Callable[[], Awaitable[None]]) -> None:
+        """Run daily, and remove traces every minute. One-off commands don't call this.
+
+        Args:
+            quiet: waits until no user is waiting for the model.
+        """
         at_once = not self.integrity.is_quick
-        tasks.every(DAY_SECONDS, self._run_daily, "housekeeping", at_once=at_once)
+
+        async def run_daily() -> None:
+            await self._run_daily()
+            await quiet()
+            await self.shrink()
+
+        tasks.every(DAY_SECONDS, run_daily, "housekeeping", at_once=at_once)
         tasks.every(MINUTE_SECONDS, self.remove_traces, "traces", at_once=False)
 
     async def _run_daily(self) -> None:

@@ -379,6 +379,7 @@ async def _restore(connection: aiosqlite.Connection, entry_id: int, row: dict[st
         await connection.execute("DELETE FROM markers WHERE archive_id = ?", (entry_id,))
         # The import's messages are erased later.
         await connection.execute("UPDATE imported SET undone = 1 WHERE entry_id = ?", (entry_id,))
+        await connection.execute("UPDATE import_edits SET undone = 1 WHERE entry_id = ?", (entry_id,))
         await connection.execute("DELETE FROM entries WHERE id = ?", (entry_id,))
         return
     columns = [column for column in row if column != "id"]

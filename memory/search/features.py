@@ -74,7 +74,7 @@ class Question:
         for row in itertools.chain.from_iterable(self._said_before.values()):
             if row["id"] not in self._counts:
                 self._counts[row["id"]] = self._sought.count_terms(row["content"])
-        self._of_labels: dict[tuple[str, datetime.date], dict[str, int]] = {}
+        self._of_labels: dict[tuple[str, str | None, datetime.date], dict[str, int]] = {}
         self._heads = {_make_key(hit): self._count_head(hit) for hit in hits}
         self._rarity = self._compute_rarities([*self._counts.values(), *self._heads.values()])
         self._told_by_all = sum(self._rarity.values()) or 1.0
@@ -126,14 +126,14 @@ class Question:
             yield from (self._counts[row["id"]] for row in self._said_before[hit.id])
 
     def _count_head(self, hit: Hit) -> dict[str, int]:
-        """Count the question's terms in the hit's indexed fields: text, speaker or name, and date."""
+        """Count the question's terms in the hit's indexed fields: text, speaker, name or title, and date."""
         if hit.turn_id is None:
             day = format_date_words(to_text(hit.created_at))
             return self._sought.count_terms(f"{hit.content} {hit.name} {hit.scope or ''} {hit.outcome or ''} {day}")
-        label = hit.source, hit.created_at.date()  # Many messages share it, so it is cached.
+        label = hit.source, hit.title, hit.created_at.date()  # Many messages share it, so it is cached.
         if label not in self._of_labels:
             self._of_labels[label] = self._sought.count_terms(
-                f"{hit.source} {format_date_words(to_text(hit.created_at))}"
+                f"{hit.source} {hit.title or ''} {format_date_words(to_text(hit.created_at))}"
             )
         own, more = self._counts[hit.id], self._of_labels[label]
         return {term: own.get(term, 0) + more.get(term, 0) for term in own | more} if more else own

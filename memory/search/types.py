@@ -50,6 +50,7 @@ class Hit:
         turn_id: None for entries.
         outcome: Only episodes have one.
         shared_by: The family member who shared it, or None if it belongs to the owner who searches.
+        title: The title of a message's conversation, if it has one.
     """
 
     id: int
@@ -72,6 +73,7 @@ class Hit:
     provenance: Provenance
     outcome: str | None
     shared_by: str | None = None
+    title: str | None = None
 
 
 def make_hit_key(hit: Hit) -> int:

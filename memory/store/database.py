@@ -52,6 +52,8 @@ Litestream checkpoints at a sixteenth of that. If SQLite checkpoints between two
 With SQLite's default of 1,000 pages, 14 of 40 replicas made under load could not be restored; with this value all were.
 """
 MERGED_PAGES_PER_WRITE = 64
+MIN_FREE_PAGES, MIN_FREE_SHARE = 1_000, 0.25
+"""Number of free pages (4 MB), and their share of the file, from which it counts as much."""
 URGENT = "urgent"
 """The name under which writes pass before all others."""
 
@@ -177,6 +179,11 @@ class Database:
     async def vacuum(self) -> None:
         async with self._writing():
             await self._writer.execute("VACUUM")
+
+    async def has_much_free_space(self) -> bool:
+        """Return True if much of the file is free, as after the undo of a large import."""
+        free, total = await self.value("PRAGMA freelist_count"), await self.value("PRAGMA page_count")
+        return bool(free >= MIN_FREE_PAGES and free >= total * MIN_FREE_SHARE)
 
     async def scrub(self) -> None:
         """Remove deleted text from the file and its write-ahead log, and delete copies of former formats.

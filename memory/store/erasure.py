@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 import aiosqlite
@@ -19,7 +20,7 @@ import aiosqlite
 from memory.errors import MnemeError, StoreError
 from memory.store.database import Database
 from memory.store.file_copies import FileCopies
-from memory.store.index import touching_conversation
+from memory.store.index import touching_conversation, touching_messages
 
 Forget = Callable[[], Awaitable[None]]
 """Deletes the copies of forgotten text in one place outside of the database. Raises MnemeError if some remain."""
@@ -54,6 +55,7 @@ async def mark_for_erasure(connection: aiosqlite.Connection, owner: str) -> None
         f"DELETE FROM notices WHERE {of_owner}",
         f"DELETE FROM reminders WHERE {of_owner}",
         f"DELETE FROM speakers WHERE {of_owner}",
+        f"DELETE FROM import_names WHERE {of_owner}",
         f"UPDATE owners SET name = '{ERASED}' || id WHERE name = ?",
     ):
         await connection.execute(statement, (owner,))
@@ -61,6 +63,9 @@ async def mark_for_erasure(connection: aiosqlite.Connection, owner: str) -> None
 
 async def erase(database: Database) -> None:
     """Delete the rows of owners that are marked to be erased, and of imports that were undone."""
+    while await _revert_edits(database):
+        pass
+    await _keep_later_messages(database)
     await _erase_conversations(database, "id IN (SELECT conversation_id FROM imported WHERE undone)")
     await database.write("DELETE FROM imported WHERE undone")
     for row in await database.rows(f"SELECT id FROM owners o WHERE NOT {IS_KEPT}"):
@@ -72,6 +77,99 @@ async def erase(database: Database) -> None:
             while await database.write(statement, (owner_id,)):
                 pass
         await database.write("DELETE FROM owners WHERE id = ?", (owner_id,))
+
+
+async def _revert_edits(database: Database) -> bool:
+    """Delete the newest messages that an undone import added to others' conversations, and restore former texts.
+
+    Return False if there were none.
+    """
+    async with database.transaction() as connection:
+        edits = await connection.execute_fetchall(
+            "SELECT id, message_id, former FROM import_edits WHERE undone ORDER BY id DESC LIMIT ?",
+            (MESSAGES_PER_WRITE,),
+        )
+        added = [int(row["message_id"]) for row in edits if row["former"] is None]
+        async with touching_messages(connection, {int(row["message_id"]) for row in edits}):
+            for row in edits:
+                if row["former"] is not None:
+                    await _restore_text(connection, row["id"], row["message_id"], row["former"])
+            await _delete_messages(connection, added)
+        await connection.executemany("DELETE FROM import_edits WHERE id = ?", [(row["id"],) for row in edits])
+        return bool(edits)
+
+
+async def _restore_text(connection: aiosqlite.Connection, edit: int, message: int, former: str) -> None:
+    """Restore the text of a message. If it was changed again later, the later change gets it as the former text."""
+    later = list(
+        await connection.execute_fetchall(
+            "SELECT id FROM import_edits WHERE message_id = ? AND id > ? AND former IS NOT NULL ORDER BY id LIMIT 1",
+            (message, edit),
+        )
+    )
+    if later:
+        await connection.execute("UPDATE import_edits SET former = ? WHERE id = ?", (former, later[0][0]))
+        return
+    await connection.execute("UPDATE messages SET content = ? WHERE id = ?", (former, message))
+    await connection.execute("DELETE FROM vectors WHERE row = 2 * ? + 1", (message,))
+
+
+async def _delete_messages(connection: aiosqlite.Connection, ids: Sequence[int]) -> None:
+    """Delete messages, and turns and conversations that are empty then."""
+    of_these = "WHERE id IN (SELECT value FROM json_each(?))"
+    numbers = json.dumps([*ids])
+    rows = list(
+        await connection.execute_fetchall(f"SELECT turn_id, conversation_id FROM messages {of_these}", (numbers,))
+    )
+    turns, conversations = {int(row[0]) for row in rows}, {int(row[1]) for row in rows}
+    await connection.execute(f"DELETE FROM messages {of_these}", (numbers,))
+    await connection.execute(
+        f"DELETE FROM turns {of_these} AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = turns.id)",
+        (json.dumps([*turns]),),
+    )
+    for conversation in conversations:
+        await connection.execute(
+            "UPDATE conversations SET (started_at, ended_at) = (SELECT coalesce(min(created_at), started_at),"
+            " coalesce(max(created_at), ended_at) FROM messages WHERE conversation_id = conversations.id) WHERE id = ?",
+            (conversation,),
+        )
+        await connection.execute(
+            "DELETE FROM conversations WHERE id = ? AND NOT EXISTS"
+            " (SELECT 1 FROM messages m WHERE m.conversation_id = conversations.id)",
+            (conversation,),
+        )
+
+
+async def _keep_later_messages(database: Database) -> None:
+    """Keep the messages that later imports added to the conversations of an undone one."""
+    added = "SELECT message_id FROM import_edits WHERE former IS NULL"
+    rows = await database.rows(
+        "SELECT i.conversation_id, min(d.entry_id) AS entry FROM import_edits d JOIN messages m ON m.id = d.message_id"
+        " JOIN imported i ON i.conversation_id = m.conversation_id AND i.undone WHERE d.former IS NULL GROUP BY 1"
+    )
+    for row in rows:
+        conversation, gone = row["conversation_id"], True
+        while gone:
+            async with database.transaction() as connection:
+                ids = [
+                    int(message[0])
+                    for message in await connection.execute_fetchall(
+                        f"SELECT id FROM messages WHERE conversation_id = ? AND id NOT IN ({added}) LIMIT ?",
+                        (conversation, MESSAGES_PER_WRITE),
+                    )
+                ]
+                gone = bool(ids)
+                async with touching_messages(connection, ids):
+                    await _delete_messages(connection, ids)
+        async with database.transaction() as connection:
+            await connection.execute(
+                "UPDATE imported SET undone = 0, entry_id = ? WHERE conversation_id = ?", (row["entry"], conversation)
+            )
+            await connection.execute(
+                "DELETE FROM import_edits WHERE entry_id = ? AND former IS NULL AND message_id IN"
+                " (SELECT id FROM messages WHERE conversation_id = ?)",
+                (row["entry"], conversation),
+            )
 
 
 async def _erase_conversations(database: Database, condition: str, parameters: tuple[object, ...] = ()) -> None:
@@ -172,6 +270,13 @@ class PendingErasures:
             if remaining:
                 raise StoreError(" ".join(remaining))
             await self._database.write("DELETE FROM traces WHERE id <= ?", (newest,))
+
+    async def shrink(self) -> None:
+        """Make the database's file smaller if much of it is free."""
+        async with self._queue:
+            if await self._database.has_much_free_space():
+                async with self._alone():
+                    await self._database.vacuum()
 
     async def _scrub(self) -> None:
         async with self._alone():

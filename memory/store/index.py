@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 import aiosqlite
 
@@ -65,18 +65,47 @@ def split_row(row: int) -> tuple[bool, int]:
 
 @contextlib.asynccontextmanager
 async def touching_conversation(
-    connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None = None
+    connection: aiosqlite.Connection,
+    conversation_id: int,
+    last_turn: int | None = None,
+    *,
+    first_message: int | None = None,
 ) -> AsyncIterator[None]:
     """Update the index around a write to the end of a conversation.
 
     Args:
         last_turn: The first turn that the write removes or hides. None for a write that only adds messages.
+        first_message: The first message that the write replaces, or None.
     """
-    first = await _find_first_touched(connection, conversation_id, last_turn)
+    first = await _find_first_touched(connection, conversation_id, last_turn, first_message)
     where = "searchable_messages WHERE id IN (SELECT id FROM spoken WHERE conversation_id = ? AND id >= ?)"
     await connection.execute(f"{_LEAVE} {where}", (conversation_id, first))
     yield
     await connection.execute(f"{_ENTER} {where}", (conversation_id, first))
+
+
+@contextlib.asynccontextmanager
+async def touching_messages(connection: aiosqlite.Connection, ids: Iterable[int]) -> AsyncIterator[None]:
+    """Update the index around a write that changes or deletes messages anywhere in their conversations."""
+    touched = json.dumps(
+        [
+            row[0]
+            for row in await connection.execute_fetchall(
+                "SELECT id FROM messages WHERE id IN (SELECT value FROM json_each(:ids)) UNION"
+                " SELECT s.id FROM json_each(:ids) k JOIN messages m ON m.id = k.value JOIN spoken s ON s.id IN"
+                " (SELECT id FROM spoken WHERE conversation_id = m.conversation_id AND id < m.id"
+                " ORDER BY id DESC LIMIT :reach) UNION"
+                " SELECT s.id FROM json_each(:ids) k JOIN messages m ON m.id = k.value JOIN spoken s ON s.id IN"
+                " (SELECT id FROM spoken WHERE conversation_id = m.conversation_id AND id > m.id"
+                " ORDER BY id LIMIT :reach)",
+                {"ids": json.dumps([*ids]), "reach": NEIGHBOURS},
+            )
+        ]
+    )
+    where = "searchable_messages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    await connection.execute(f"{_LEAVE} {where}", (touched,))
+    yield
+    await connection.execute(f"{_ENTER} {where}", (touched,))
 
 
 async def remove_session(connection: aiosqlite.Connection, session_id: str) -> None:
@@ -183,11 +212,14 @@ def is_derived(table: str) -> bool:
     return table in DERIVED or any(table == f"{index}{end}" for index in INDEXES for end in _SHADOWS)
 
 
-async def _find_first_touched(connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None) -> int:
+async def _find_first_touched(
+    connection: aiosqlite.Connection, conversation_id: int, last_turn: int | None, first_message: int | None
+) -> int:
     """Return the id of the first message with a row that includes messages at the end of the conversation."""
     rows = await connection.execute_fetchall(
-        "SELECT id FROM spoken WHERE conversation_id = ? AND (? IS NULL OR turn_id < ?) ORDER BY id DESC LIMIT ?",
-        (conversation_id, last_turn, last_turn, NEIGHBOURS),
+        "SELECT id FROM spoken WHERE conversation_id = ? AND (? IS NULL OR turn_id < ?) AND (? IS NULL OR id < ?)"
+        " ORDER BY id DESC LIMIT ?",
+        (conversation_id, last_turn, last_turn, first_message, first_message, NEIGHBOURS),
     )
     ids = [int(row[0]) for row in rows]
     return min(ids, default=0)

@@ -17,6 +17,12 @@ FIRST_FORMAT = 46
 Its last statement must create a table, not a view. Otherwise SQLite's integrity check before version 3.42 doesn't find
 stray pages.
 """
+_COLUMNS = "body, name, tags, scope, speaker, date, previous, next, second_previous, second_next"
+_WITHOUT_SPEAKER = (
+    "SELECT m.id FROM messages m JOIN imported i ON i.conversation_id = m.conversation_id"
+    " WHERE i.program IN ('Telegram', 'WhatsApp') AND m.speaker IS NULL"
+)
+_OF_THESE = "FROM searchable_messages WHERE id IN (SELECT id FROM temp.without_speaker)"
 MIGRATIONS: tuple[Migration, ...] = (
     # 47: the provider's data to send back with an answer, as JSON. The model without tools that a chat was notified of.
     ("ALTER TABLE messages ADD COLUMN provider_data TEXT", "ALTER TABLE preferences ADD COLUMN toolless TEXT"),
@@ -53,6 +59,49 @@ MIGRATIONS: tuple[Migration, ...] = (
     (
         "ALTER TABLE reminders ADD COLUMN every INTEGER NOT NULL DEFAULT 1",
         "ALTER TABLE reminders ADD COLUMN nth INTEGER NOT NULL DEFAULT 0",
+    ),
+    # 54: titles of imported conversations, searched like names. Ids of messages in the other program. Messages that an
+    # import added to the conversations of another, or changed: `former` is the text before, NULL if added. The user's
+    # names in other programs. A message of a messenger without a speaker isn't the user's.
+    (
+        "ALTER TABLE conversations ADD COLUMN title TEXT",
+        "ALTER TABLE messages ADD COLUMN source_id TEXT",
+        f"CREATE TEMP TABLE without_speaker AS {_WITHOUT_SPEAKER}",
+        f"INSERT INTO search (search, rowid, {_COLUMNS}) SELECT 'delete', row, {_COLUMNS} {_OF_THESE}",
+        "UPDATE messages SET speaker = 'Deleted account' WHERE id IN (SELECT id FROM temp.without_speaker)",
+        f"INSERT INTO search (rowid, {_COLUMNS}) SELECT row, {_COLUMNS} {_OF_THESE}",
+        "DROP TABLE temp.without_speaker",
+        "DROP VIEW searchable_messages",
+        """CREATE VIEW searchable_messages AS
+    SELECT m.id, (c.owner_id << 40) + 2 * m.id + 1 AS row, indexable(m.content) AS body,
+        indexable(c.title) AS name, NULL AS tags, NULL AS scope,
+        indexable(coalesce(m.speaker, m.role)) AS speaker, date_words(m.created_at) AS date,
+        indexable((SELECT p.content FROM spoken p WHERE p.conversation_id = m.conversation_id AND p.id < m.id
+            ORDER BY p.id DESC LIMIT 1)) AS previous,
+        indexable((SELECT n.content FROM spoken n WHERE n.conversation_id = m.conversation_id AND n.id > m.id
+            ORDER BY n.id LIMIT 1)) AS next,
+        indexable((SELECT p.content FROM spoken p WHERE p.conversation_id = m.conversation_id AND p.id < m.id
+            ORDER BY p.id DESC LIMIT 1 OFFSET 1)) AS second_previous,
+        indexable((SELECT n.content FROM spoken n WHERE n.conversation_id = m.conversation_id AND n.id > m.id
+            ORDER BY n.id LIMIT 1 OFFSET 1)) AS second_next
+    FROM spoken m JOIN conversations c ON c.id = m.conversation_id""",
+        """CREATE TABLE import_edits (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+    entry_id INTEGER NOT NULL,
+    former TEXT,
+    undone INTEGER NOT NULL DEFAULT 0
+)""",
+        "CREATE INDEX import_edits_of_message ON import_edits (message_id)",
+        "CREATE INDEX import_edits_of_entry ON import_edits (entry_id)",
+        "CREATE INDEX undone_import_edits ON import_edits (id) WHERE undone",
+        """CREATE TABLE import_names (
+    owner_id INTEGER NOT NULL REFERENCES owners (id) ON DELETE CASCADE,
+    program TEXT NOT NULL,
+    name TEXT NOT NULL,
+    is_user INTEGER NOT NULL,
+    PRIMARY KEY (owner_id, program, name)
+) WITHOUT ROWID""",
     ),
 )
 """Statements of each migration after FIRST_FORMAT, in order."""

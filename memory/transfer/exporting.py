@@ -37,6 +37,8 @@ TABLES: dict[str, str | None] = {
     "entries": _OF_OWNER,
     "names": _OF_OWNER,
     "imported": _OF_OWNER,
+    "import_edits": f"message_id IN (SELECT id FROM messages WHERE {_OF_CONVERSATION})",
+    "import_names": _OF_OWNER,
     "markers": _OF_CONVERSATION,
     "changes": _OF_OWNER,
     "forgotten": _OF_OWNER,
@@ -57,6 +59,7 @@ Tables with None are only in a full export.
 
 _ORDER = {
     "names": "owner_id, key",
+    "import_names": "owner_id, program, name",
     "sessions": "id",
     "preferences": "chat",
     "members": "channel, user_id",

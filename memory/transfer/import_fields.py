@@ -43,6 +43,8 @@ TAKEN = (
     "entries",
     "names",
     "imported",
+    "import_edits",
+    "import_names",
     "markers",
     "changes",
     "forgotten",
@@ -110,7 +112,7 @@ _BY_TYPE: Mapping[str, Check] = {"TEXT": _text(), "INTEGER": _number(), "REAL": 
 _BY_NAME: Mapping[str, Check] = {
     "owner_id": _number(1, _MAX_OWNER_ID),
     **dict.fromkeys(("name", "kind", "channel", "chat_id", "owner", "session_id"), _NAME),
-    **dict.fromkeys(("trusted", "private", "is_alias", "undone", "unwritten"), _FLAG),
+    **dict.fromkeys(("trusted", "private", "is_alias", "is_user", "undone", "unwritten"), _FLAG),
     **dict.fromkeys(("at", "valid_from", "valid_until", "told_for"), _moment),
     **dict.fromkeys(("before", "after"), _text(8 * _MAX_TEXT_CHARS)),
     **dict.fromkeys(("tags", "steps"), _json(_list_of(_text()))),
@@ -240,6 +242,9 @@ TOGETHER: Mapping[str, str] = {
     " JOIN entries e ON e.id = k.archive_id WHERE e.owner_id <> c.owner_id",
     "an import of another's": "SELECT 1 FROM imported i JOIN conversations c ON c.id = i.conversation_id"
     " WHERE i.owner_id <> c.owner_id",
+    "a change by another's import": "SELECT 1 FROM import_edits d JOIN messages m ON m.id = d.message_id"
+    " JOIN conversations c ON c.id = m.conversation_id JOIN entries e ON e.id = d.entry_id"
+    " WHERE e.owner_id <> c.owner_id",
     "a part of another's document": "SELECT 1 FROM media_parts p JOIN media m ON m.id = p.media_id"
     " WHERE p.owner_id <> m.owner_id",
     "a change of another's memory": "SELECT 1 FROM changes c JOIN entries e ON e.id = c.entry_id"

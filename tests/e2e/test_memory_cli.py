@@ -272,7 +272,9 @@ def test_each_command_has_a_help_text(shell: Shell, command: str) -> None:
 def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:
     file = str(exports.write_chatgpt(tmp_path, 20))
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
-    assert shell.run_successfully("import", file, "--dry-run") == f"{what} Nothing was written.\n"
+    preview = what.replace("Imported", "Would be imported")
+    assert shell.run_successfully("import", file, "--dry-run") == f"{preview} Nothing was written.\n"
+    assert "missing.zip doesn't exist" in re.sub(r"[│\s]+", " ", shell.run("import", "missing.zip")[2])
     assert "number7" not in shell.run("recall", "number7")[1]
     assert shell.run_successfully("import", file).startswith(
         f"{what}\nTo undo this, run `mneme memory undo --owner console:local`, or"
@@ -283,6 +285,13 @@ def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Pat
     assert "number7" not in shell.run("recall", "number7")[1]
     refusal = re.sub(r"[│\s]+", " ", shell.run("import", _export_own(shell), "--dry-run")[2])
     assert "leave out --dry-run" in refusal
+
+
+def test_import_of_a_chat_lists_speakers_and_takes_me(shell: Shell, data: Path, tmp_path: Path) -> None:
+    file = str(exports.write_whatsapp(tmp_path, 10))
+    refusal = re.sub(r"[│\s]+", " ", shell.run("import", file)[2])
+    assert "add --me NAME with one of Ann, Bob, or --me '' if none is" in refusal
+    assert shell.run_successfully("import", file, "--me", "Bob").startswith("Imported from WhatsApp: 1 conversation")
 
 
 def _export_own(shell: Shell) -> str:

@@ -15,6 +15,7 @@ from memory.errors import StoreError, explain
 from memory.store.database import Database
 from memory.store.entry import Kind, Nature, NewEntry
 from memory.store.forgotten import read_forgotten_words
+from memory.store.index import touching_conversation
 from memory.store.integrity import inspect_database
 from memory.store.schema import FIRST_FORMAT, MIGRATIONS, NEWEST_FORMAT, Migration
 from tests.support.fakes import FakeClock
@@ -135,6 +136,45 @@ async def test_upgrade_from_first_release_allows_forgetting_words(tmp_path: Path
     words = await read_forgotten_words(database.rows, "telegram:1")
     assert words.forbids("The user lives in Lviv.", "I live in Lviv", None)
     assert not await read_forgotten_words(database.rows, "telegram:2")
+    await database.close()
+
+
+async def test_upgrade_attributes_imported_messages_without_speaker(tmp_path: Path, clock: FakeClock) -> None:
+    former = await Database.open(tmp_path / "mneme.db", MIGRATIONS[:5])
+    at = "2026-01-01T00:00:00.000Z"
+    async with former.transaction() as connection:
+        await connection.execute("INSERT INTO owners (name) VALUES ('telegram:1')")
+        await connection.execute(
+            "INSERT INTO sessions (id, channel, chat_id, owner, created_at, updated_at)"
+            " VALUES ('telegram:1', 'telegram', '1', 'telegram:1', ?, ?)",
+            (at, at),
+        )
+        for number, program in enumerate(("Telegram", "ChatGPT"), 1):
+            await connection.execute(
+                "INSERT INTO conversations (session_id, owner_id, started_at, ended_at) VALUES ('telegram:1', 1, ?, ?)",
+                (at, at),
+            )
+            await connection.execute(
+                "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
+                (number, at, at),
+            )
+            async with touching_conversation(connection, number):
+                await connection.execute(
+                    "INSERT INTO messages (conversation_id, turn_id, role, content, provenance, created_at)"
+                    " VALUES (?, ?, 'user', 'I keep bees', 'imported', ?)",
+                    (number, number, at),
+                )
+            await connection.execute(
+                "INSERT INTO imported (owner_id, program, source_id, entry_id, conversation_id, messages, digest)"
+                " VALUES (1, ?, '7/0', 1, ?, 1, '')",
+                (program, number),
+            )
+    await former.close()
+    database = await Database.open(tmp_path / "mneme.db", clock=clock)
+    rows = await database.rows("SELECT speaker, source_id FROM messages ORDER BY id")
+    assert [tuple(row) for row in rows] == [("Deleted account", None), (None, None)]
+    async with database.transaction() as connection:
+        await connection.execute("INSERT INTO search (search, rank) VALUES ('integrity-check', 1)")
     await database.close()
 
 

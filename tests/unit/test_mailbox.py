@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from bot.jobs.background import return_at_once
 from bot.jobs.scheduled import Maintenance
 from bot.tasks import BackgroundTasks
 from memory.mail.inbox import InboxItem, ReceivedUpdate
@@ -211,7 +212,7 @@ async def test_old_mail_is_pruned_at_the_start_and_daily(
             PendingErasures(app.database),
         )
         tasks = BackgroundTasks()
-        keeping.start(tasks)
+        keeping.start(tasks, return_at_once)
         async with asyncio.timeout(20):
             await pruning.done.wait()
         await tasks.close()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path  # Typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.memory_cli import OpenMemory, Owner, import_own_export, show_progress, with_memory
 from bot.cli.panels import MEMORY
+
+if TYPE_CHECKING:
+    from bot.features.imports.importing import ForeignImport, ImportDone
+    from memory.log.sessions import Session
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -25,6 +29,10 @@ def import_memory(
     learn: Annotated[
         bool, typer.Option("--learn", help="Let the bot learn from the newest imported conversations.")
     ] = False,
+    me: Annotated[
+        str | None,
+        typer.Option("--me", metavar="NAME", help="Which speaker of a chat is you, or '' if none is."),
+    ] = None,
 ) -> None:
     """Import the export of another program, or a whole export of Mneme.
 
@@ -32,32 +40,38 @@ def import_memory(
     what they remembered waits to be confirmed; /undo takes all of it back. An export of Mneme goes into an empty
     installation; who was let in, settings and messages that wait come with `mneme restore` of a backup alone.
     """
+    if not path.exists():
+        raise typer.BadParameter(f"{path} doesn't exist.")
+    is_own = _is_own_export(path)
+    if is_own and (dry_run or learn or owner is not None or me is not None):
+        raise typer.BadParameter(
+            f"{path} is an export of Mneme, which is always imported as a whole: leave out --dry-run, --learn, --me and"
+            " --owner."
+        )
 
     async def work(opened: OpenMemory) -> None:
-        if _is_foreign(path):
-            await _import_foreign(opened, path, owner, dry_run=dry_run, learn=learn)
-            return
-        if dry_run or learn or owner is not None:
-            raise typer.BadParameter(
-                "an export of Mneme is always imported as a whole: leave out --dry-run, --learn and --owner."
-            )
-        await import_own_export(opened, path)
+        if is_own:
+            await import_own_export(opened, path)
+        else:
+            await _import_foreign(opened, path, owner, dry_run=dry_run, learn=learn, me=me)
 
     with_memory(work)
 
 
-def _is_foreign(path: Path) -> bool:
-    """Return True if `path` is an existing file that Mneme did not write."""
+def _is_own_export(path: Path) -> bool:
+    """Return True if Mneme wrote a folder or file."""
     from bot.features.imports.items import ImportRefused
     from bot.features.imports.opening import opened_source
 
-    # The importer explains why a file can't be opened
+    # The importer explains why a file can't be opened.
     with contextlib.suppress(ImportRefused), opened_source(path) as source:
-        return path.exists() and not {"manifest.json", "contents.json"} & set(source.names)
+        return bool({"manifest.json", "contents.json"} & set(source.names))
     return False
 
 
-async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool) -> None:
+async def _import_foreign(
+    opened: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool, me: str | None
+) -> None:
     from bot.console.console import create_console_address
     from bot.features.imports.feature import ImportsFeature
     from bot.features.imports.importing import describe, format_left_out
@@ -70,10 +84,10 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
     imports = ImportsFeature().create_importer(opened.memory)
     if dry_run:
         report = await imports.look(path, session)
-        typer.echo(f"{describe(report)} Nothing was written.")
+        typer.echo(f"{describe(report, is_preview=True)} Nothing was written.")
         change = None
     else:
-        done = await imports.run(path, session, lambda n, whole: show_progress(n / max(1, whole)))
+        done = await _run(imports, path, session, me)
         if sys.stderr.isatty():
             typer.echo(err=True)
         report, change = done.report, done.change
@@ -85,3 +99,24 @@ async def _import_foreign(opened: OpenMemory, path: Path, owner: str | None, *, 
     if learn and not dry_run:
         count = await request_learning(opened.memory.database, session.owner)
         typer.echo(f"The running bot will learn from the {count} newest in the background: see /memory unsure there.")
+
+
+async def _run(imports: ForeignImport, path: Path, session: Session, me: str | None) -> ImportDone:
+    """Import a file, and ask who the user is if it doesn't say it."""
+    from bot.features.imports.importing import WhoIsUser
+
+    def report_progress(written: int, total: int) -> None:
+        show_progress(written / max(1, total))
+
+    try:
+        return await imports.run(path, session, report_progress, me=me, asks=True)
+    except WhoIsUser as question:
+        names = ", ".join(question.speakers)
+        if not sys.stdin.isatty():
+            raise typer.BadParameter(
+                f"The file doesn't say which of the speakers is you: add --me NAME with one of {names}, or --me '' if"
+                " none is."
+            ) from question
+        typer.echo(f"Which of these is you? {names}")
+        me = typer.prompt("Your name there, or Enter for none of them", default="", show_default=False)
+        return await imports.run(path, session, report_progress, me=me)

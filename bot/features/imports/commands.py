@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from bot.features.imports.importing import ForeignImport, describe, format_left_out
+from bot.features.imports.importing import ForeignImport, WhoIsUser, describe, format_left_out
 from bot.features.imports.job import BackgroundImportLearning
 from bot.features.imports.memories import is_list
 from bot.features.imports.source import write_temporarily
 from bot.services import MemoryServices
-from config.texts import N_, _, ngettext
+from config.texts import N_, _, ngettext, shorten_to_line
 from memory.buttons import Button, create_undo_button
 from memory.messages import Role
 from pipeline.media.files import MediaSources
@@ -27,7 +29,11 @@ class ImportCommands:
     learning: BackgroundImportLearning
 
     @command(
-        "import", N_("Import a file or a list that you sent"), "[NUMBER|learn]", access=Access.MANAGERS, listed=False
+        "import",
+        N_("Import a file or a list that you sent"),
+        "[NUMBER [as NAME]|learn]",
+        access=Access.MANAGERS,
+        listed=False,
     )
     async def import_(self, call: CommandCall) -> CommandResult:
         if call.session.private:
@@ -36,8 +42,10 @@ class ImportCommands:
             )
         if call.argument.lower() == LEARN:
             return await self._learn(call.session.owner)
-        if call.argument:
-            number = tapped_number(call)
+        # "as" without a name: the user is none of the speakers.
+        reference, has_name, me = re.sub(r"\s+as$", " as ", call.argument).partition(" as ")
+        if reference:
+            number = tapped_number(replace(call, argument=reference))
             media = await self.services.media.get(call.session.owner, number, call.session.id)
             if media is None:
                 raise WrongArgument(_("There is no file {number}: send it again.", number=number))
@@ -45,7 +53,10 @@ class ImportCommands:
         else:
             name, content = LIST_NAME, (await self._find_pasted_list(call)).encode()
         async with write_temporarily(name, content) as path:
-            done = await self.imports.run(path, call.session)
+            try:
+                done = await self.imports.run(path, call.session, me=me.strip() if has_name else None, asks=True)
+            except WhoIsUser as question:
+                return _ask_who_is_user(question.speakers, reference)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
         if done.change is None:
             return text
@@ -76,3 +87,16 @@ class ImportCommands:
         raise WrongArgument(
             _("I can't find a list here: paste one with lines such as “[2025-03-14] - I live in Lviv”.")
         )
+
+
+def _ask_who_is_user(speakers: Sequence[str], reference: str) -> Answer:
+    """Ask which of the speakers is the user, with a button for each."""
+    rows = [(Button(shorten_to_line(name), f"/import {reference} as {name}", name),) for name in speakers]
+    none = Button(_("None of them"), f"/import {reference} as")
+    text = _(
+        "Which of these is you? Your messages are stored as yours, those of the others under their names. You can also"
+        " send /import {number} as NAME: {names}.",
+        number=reference.strip("_"),
+        names=", ".join(speakers),
+    )
+    return Answer(text, (*rows, (none,)))

@@ -61,18 +61,23 @@ def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
         if not found and (names := MarkdownReader().find(source)):
             found.append((MarkdownReader(), names))
     if not found:
-        raise ImportRefused(_explain_unknown(source))
+        raise _refuse_unknown(source)
     return found
 
 
+def _refuse_unknown(source: ImportSource) -> ImportRefused:
+    """Return the error for a file without anything to import."""
+    for name in () if source.has_too_complex else source.find_kind(PartKind.JSON):
+        if neighbour := find_neighbour(source.detect_prefixes(name)):
+            sentence = _(neighbour.refusal, file=source.path.name, program=neighbour.program)
+            return ImportRefused(sentence, is_export=True)
+    return ImportRefused(_explain_unknown(source))
+
+
 def _explain_unknown(source: ImportSource) -> str:
-    """Return a sentence about a file without anything to import."""
     file = source.path.name
     if source.has_too_complex:
         return _(_TOO_COMPLEX, file=file)
-    for name in source.find_kind(PartKind.JSON):
-        if neighbour := find_neighbour(source.detect_prefixes(name)):
-            return _(neighbour.refusal, file=file, program=neighbour.program)
     if source.find_kind(PartKind.HTML):
         return _(
             "{file} is a web page, which I can't read: nothing was imported. Export again as JSON, or send the whole"
@@ -90,11 +95,18 @@ def _explain_unknown(source: ImportSource) -> str:
 
 
 @contextlib.contextmanager
-def readable(source: ImportSource) -> Iterator[None]:
-    """Raise ImportRefused for the errors of a damaged or malicious file."""
+def readable(source: ImportSource, *, is_export: bool = False) -> Iterator[None]:
+    """Raise ImportRefused for the errors of a damaged or malicious file.
+
+    Args:
+        is_export: Whether the file is known to be an export.
+    """
     try:
         yield
+    except ImportRefused as refusal:
+        refusal.is_export |= is_export
+        raise
     except TooComplex as error:
-        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name)) from error
+        raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name), is_export=is_export) from error
     except BROKEN as error:
-        raise ImportRefused(_(DAMAGED, file=source.path.name)) from error
+        raise ImportRefused(_(DAMAGED, file=source.path.name), is_export=is_export) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.features.imports.importing import ForeignImport, format_counts
+from bot.features.imports.importing import ForeignImport, format_counts, format_left_out
 from bot.features.imports.items import ImportRefused
 from bot.features.imports.planning import ImportReport
 from bot.features.imports.source import could_be_export, write_temporarily
@@ -25,10 +25,14 @@ class ExportReader:
         async with write_temporarily(media.name, content) as path:
             try:
                 report = await self._imports.look(path, session)
-            except ImportRefused:
-                return None
+            except ImportRefused as refusal:
+                return _create_refusal(media, refusal) if refusal.is_export else None
         text = f"{media.model_label}, an export of {report.program}; the user is asked whether to import it"
         return Offer(text, _ask_to_import(media, report))
+
+
+def _create_refusal(media: Media, refusal: ImportRefused) -> Offer:
+    return Offer(f"{media.model_label}, an export that can't be imported; the user is told why", Notice(str(refusal)))
 
 
 def _ask_to_import(media: Media, report: ImportReport) -> Notice:
@@ -39,4 +43,5 @@ def _ask_to_import(media: Media, report: ImportReport) -> Notice:
         what=format_counts(report),
         command=command,
     )
-    return Notice(question, ((Button(_("Import"), command, report.program),),))
+    lines = [question, *format_left_out(report)]
+    return Notice("\n".join(lines), ((Button(_("Import"), command, report.program),),))

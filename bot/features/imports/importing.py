@@ -9,55 +9,68 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from bot.features.imports.detection import Found, detect_readers, readable
-from bot.features.imports.items import (
-    UNREADABLE_KINDS,
-    ImportedMemory,
-    ImportedMessage,
-    ImportRefused,
-)
+from bot.features.imports.items import UNREADABLE_KINDS, ImportedMemory, ImportedMessage, ImportRefused, Item
+from bot.features.imports.known import KnownMessages, Resolution, StoredConversation, resolve_chats
 from bot.features.imports.neighbours import find_neighbour
 from bot.features.imports.opening import opened_source
 from bot.features.imports.planning import (
     CANT_BE_KEPT,
-    CHARS_PER_WRITE,
-    MEMORIES_PER_WRITE,
     ImportReport,
-    Part,
     Piece,
+    Preparation,
     plan_pieces,
 )
 from bot.features.imports.source import DAMAGED, ImportSource, PartKind, make_file_name
+from bot.features.imports.writing import (
+    Writing,
+    append_messages,
+    begin_conversation,
+    change_messages,
+    divide_by_conversation,
+    insert_imported,
+    insert_messages,
+    is_at_end,
+    slice_messages,
+    slice_steps,
+    store_source_ids,
+)
 from config.texts import N_, _, ngettext
-from memory.clock import Clock, TimezoneLookup, system_clock, to_text
+from memory.clock import Clock, TimezoneLookup, system_clock
 from memory.errors import MemoryRefused
 from memory.facts.fact import Doubt
 from memory.ledger.ledger import Ledger
 from memory.log.sessions import Session
-from memory.messages import Provenance, Role
 from memory.store.database import Connection, Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import find_owner_id, get_or_create_owner_id
-from memory.store.index import touching_conversation
 from memory.transfer.file_importer import FileSummary
 
 Progress = Callable[[int, int], None]
 """Called with the number of written messages and memories, and the total."""
-_Known = dict[str, dict[str, list[Part]]]
-"""Earlier imports by program and by the id in that program."""
 _Planned = tuple[str, Piece | ImportedMemory]
 """The program and what to write of it."""
+
 
 T = TypeVar("T")
 UNDONE = N_("The import was undone while it was running, so it has stopped.")
 _BATCH_PIECES = 50
-"""Maximum number of pieces that are read in one call of a thread."""
+_BATCH_CHARS = 1_000_000
+"""Maximum number of pieces, and of their characters, that are read in one call of a thread."""
+MEMORIES_PER_WRITE = 20
+MAX_SPEAKERS_SHOWN = 10
+_CONVERSATIONS_PER_READ = 20
+_PART = re.compile(r"/\d+$")
+"""The number of a part of a chat in the ids of former versions."""
 _MAX_READER_THREADS = 1
 """A second thread would double the delay of every step of a turn."""
 
@@ -76,43 +89,67 @@ class ForeignImport:
     def __init__(
         self, database: Database, ledger: Ledger, zone_of: TimezoneLookup, clock: Clock = system_clock
     ) -> None:
+        self._clock = clock
         self._database = database
         self._ledger = ledger
         self._zone_of = zone_of
-        self._clock = clock
         self._free = asyncio.Semaphore(_MAX_READER_THREADS)
 
     async def look(self, path: Path, session: Session) -> ImportReport:
         """Report what an import would add, without writing. Raise ImportRefused for a damaged or unknown file."""
-        known = await self._read_known(session.owner)
         async with self._opened(path) as source:
-            _found, report = await self._in_thread(self._inspect, source, session, known)
-            return report
+            plan = await self._detect(source, session)
+            return await self._in_thread(_inspect, source, plan)
 
-    async def run(self, path: Path, session: Session, progress: Progress = lambda _written, _all: None) -> ImportDone:
-        """Import the new parts of a file into a session. Raise ImportRefused if it is damaged or unknown."""
-        known = await self._read_known(session.owner)
+    async def run(
+        self,
+        path: Path,
+        session: Session,
+        progress: Progress = lambda _written, _all: None,
+        *,
+        me: str | None = None,
+        asks: bool = False,
+    ) -> ImportDone:
+        """Import the new parts of a file into a session. Raise ImportRefused if it is damaged or unknown.
+
+        Args:
+            me: The speaker who is the user in chats that don't say it. An empty string if it is none of them. It is
+                remembered for later imports.
+            asks: Raise WhoIsUser if the file has such chats and the speaker isn't known.
+        """
         async with self._opened(path) as source:
-            found, expected = await self._in_thread(self._inspect, source, session, known)
+            plan = await self._detect(source, session, me)
+            expected = await self._in_thread(_inspect, source, plan)
+            if asks and me is None and expected.asks:
+                raise WhoIsUser(expected)
+            if me and expected.speakers and not any(me in found for found in expected.speakers.values()):
+                raise ImportRefused(
+                    _("{name} isn't in this chat. The speakers are {names}.", name=me, names=list_speakers(expected))
+                )
+            if me is not None:
+                await self._remember_names(session.owner, expected.speakers, me)
             if expected.is_empty:
                 return ImportDone(expected, None)
             report = ImportReport(expected.program)
-            items = _plan(source, found, known, report)
+            items = _plan(source, plan, report)
 
             async def advance() -> list[_Planned]:
                 progress(report.messages + report.memories, expected.messages + expected.memories)
                 return await self._in_thread(_next_batch, source, items)
 
-            return await self._write(session, report, advance)
+            return await self._write(session, plan, report, advance)
 
     async def preview_file(self, path: Path, session: Session) -> FileSummary:
         """Look at a file, as FileImporter defines it."""
         report = await self.look(path, session)
-        return FileSummary(report.program, format_counts(report), format_left_out(report))
+        lines = format_left_out(report)
+        if report.asks:
+            lines.append(str(WhoIsUser(report)))
+        return FileSummary(report.program, format_counts(report), lines)
 
     async def import_file(self, path: Path, session: Session) -> FileSummary:
         """Import a file, as FileImporter defines it."""
-        done = await self.run(path, session)
+        done = await self.run(path, session, asks=True)
         return FileSummary(done.report.program, describe(done.report), format_left_out(done.report), done.change)
 
     @contextlib.asynccontextmanager
@@ -124,29 +161,36 @@ class ForeignImport:
         async with self._free:
             return await asyncio.to_thread(function, *args)
 
-    def _inspect(self, source: ImportSource, session: Session, known: _Known) -> tuple[Found, ImportReport]:
+    async def _detect(self, source: ImportSource, session: Session, me: str | None = None) -> _Plan:
+        """Find the readers for a file, and what is known of their programs."""
         zone = self._zone_of(session.id)
-        found = detect_readers(source, zone, self._clock().astimezone(zone).date())
-        report = ImportReport(", ".join(dict.fromkeys(reader.name for reader, _names in found)))
-        with readable(source):
-            for _planned in _plan(source, found, known, report):
-                pass
-        if report.is_empty and not report.known and not report.left_out.keys().isdisjoint(UNREADABLE_KINDS):
-            raise ImportRefused(_(DAMAGED, file=source.path.name))
-        return found, report
+        found: dict[str, Found] = {}
+        for reader, names in await self._in_thread(detect_readers, source, zone, self._clock().astimezone(zone).date()):
+            found[reader.name] = [*found.get(reader.name, ()), (reader, names)]
+        known = {program: await self._read_known(session.owner, program) for program in found}
+        if me:
+            for program in known.values():
+                program.names.add(me)
+        preparations = {program: Preparation() for program in found}
+        resolutions = await self._in_thread(_resolve, source, found, known, preparations)
+        return _Plan(found, known, resolutions, preparations)
 
     async def _write(
-        self, session: Session, report: ImportReport, advance: Callable[[], Awaitable[list[_Planned]]]
+        self,
+        session: Session,
+        plan: _Plan,
+        report: ImportReport,
+        advance: Callable[[], Awaitable[list[_Planned]]],
     ) -> ImportDone:
         """Write the batches of pieces that `advance` returns. The report counts them as they are read."""
         async with self._ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
             text = _("An import from {program} has started.", program=report.program)
             record = await change.add(NewEntry(text, stem="import", topic=report.program, author=Author.IMPORT))
         assert change.number is not None, "an entry was added"  # noqa: S101  # states what a change does
-        writing = _Writing(session, report.program, record, change.number)
+        writing = Writing(session, report.program, record, change.number)
         try:
             while batch := await advance():
-                await self._write_some(writing, batch, report)
+                await self._write_some(writing, plan, batch, report)
         finally:
             # The entry also describes an import that was interrupted.
             async with self._ledger.change(
@@ -156,24 +200,77 @@ class ForeignImport:
                     await last.rewrite(await last.get(record.name), describe(report))
         return ImportDone(report, writing.change)
 
-    async def _write_some(self, writing: _Writing, batch: Sequence[_Planned], report: ImportReport) -> None:
+    async def _write_some(self, writing: Writing, plan: _Plan, batch: Sequence[_Planned], report: ImportReport) -> None:
         memories: dict[str, list[ImportedMemory]] = {}
         for program, item in batch:
             writing.program = program
             if isinstance(item, ImportedMemory):
                 memories.setdefault(program, []).append(item)
-                continue
-            async with self._database.transaction() as connection:
-                await _require_not_undone(connection.execute_fetchall, writing.record)
-                await _write_piece(connection, writing, item)
+            else:
+                await self._write_piece(writing, plan.known[program], item)
         for program, found in memories.items():
             writing.program = program
             for start in range(0, len(found), MEMORIES_PER_WRITE):
                 await self._write_memories(writing, found[start : start + MEMORIES_PER_WRITE], report)
 
-    async def _write_memories(
-        self, writing: _Writing, memories: Sequence[ImportedMemory], report: ImportReport
-    ) -> None:
+    async def _write_piece(self, writing: Writing, known: KnownMessages, piece: Piece) -> None:
+        """Write what is new in a conversation, with a transaction for every few messages."""
+        places = _find_places(writing, known, piece)
+        if places is None:
+            # The parts of a new chat stay as they are in the file.
+            messages = [step.message for step in piece.steps if step.message is not None]
+            new = await self._write_conversation(writing, piece, messages)
+            if piece.added is not None:
+                writing.places.setdefault((writing.program, piece.added), []).append(new)
+            return
+        steps = writing.find_present(piece.steps)
+        changed = [step for step in steps if step.stored and step.message is not None]
+        for batch in slice_steps(changed):
+            async with self._writing(writing) as connection:
+                await change_messages(connection, writing, batch)
+        if identified := [step for step in steps if step.stored and step.source_id]:
+            async with self._writing(writing) as connection:
+                await store_source_ids(connection, identified)
+        for addition in divide_by_conversation(piece, places):
+            place = addition.conversation
+            if place is None:
+                places.append(await self._write_conversation(writing, piece, addition.messages))
+            elif is_at_end(addition):
+                place = await self._append(writing, place, addition.messages, is_own=place.id in writing.own)
+                places[:] = [place if other.id == place.id else other for other in places]
+            else:
+                async with self._writing(writing) as connection:
+                    place = await insert_messages(connection, writing, addition)
+                places[:] = [place if other.id == place.id else other for other in places]
+            places.sort(key=lambda place: (place.first, place.id))
+
+    async def _write_conversation(
+        self, writing: Writing, piece: Piece, messages: Sequence[ImportedMessage]
+    ) -> StoredConversation:
+        first, *others = slice_messages(messages)
+        async with self._writing(writing) as connection:
+            place = await begin_conversation(connection, writing, piece, first)
+        for batch in others:
+            async with self._writing(writing) as connection:
+                place = await append_messages(connection, writing, place, batch, is_own=True)
+        writing.own.add(place.id)
+        return place
+
+    async def _append(
+        self, writing: Writing, place: StoredConversation, messages: Sequence[ImportedMessage], *, is_own: bool
+    ) -> StoredConversation:
+        for batch in slice_messages(messages):
+            async with self._writing(writing) as connection:
+                place = await append_messages(connection, writing, place, batch, is_own=is_own)
+        return place
+
+    @contextlib.asynccontextmanager
+    async def _writing(self, writing: Writing) -> AsyncIterator[Connection]:
+        async with self._database.transaction() as connection:
+            await _require_not_undone(connection.execute_fetchall, writing.record)
+            yield connection
+
+    async def _write_memories(self, writing: Writing, memories: Sequence[ImportedMemory], report: ImportReport) -> None:
         owner = writing.session.owner
         async with self._ledger.change(
             owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=writing.change
@@ -198,40 +295,84 @@ class ForeignImport:
 
                 await change.write_alongside(entry, partial(_record_memory, writing=writing, memory=memory))
 
-    async def _read_known(self, owner: str) -> _Known:
+    async def _read_known(self, owner: str, program: str) -> KnownMessages:
+        """Read the stored messages and memories of a program."""
+        known = KnownMessages()
         owner_id = await find_owner_id(self._database.rows, owner)
-        known: _Known = {}
         for row in await self._database.rows(
-            "SELECT * FROM imported WHERE owner_id = ? AND NOT undone ORDER BY id", (owner_id,)
+            "SELECT name, is_user FROM import_names WHERE owner_id = ? AND program = ?", (owner_id, program)
         ):
-            part = Part(row["messages"], row["digest"])
-            known.setdefault(row["program"], {}).setdefault(row["source_id"], []).append(part)
+            (known.names if row["is_user"] else known.other_names).add(row["name"])
+        chat_of: dict[int, int] = {}
+        for row in await self._database.rows(
+            "SELECT i.source_id, i.conversation_id, c.started_at, c.ended_at FROM imported i"
+            " LEFT JOIN conversations c ON c.id = i.conversation_id"
+            " WHERE i.owner_id = ? AND i.program = ? AND NOT i.undone ORDER BY c.started_at, i.id",
+            (owner_id, program),
+        ):
+            if row["conversation_id"] is None:
+                known.memories.add(row["source_id"])
+            else:
+                chat = known.add_chat(_PART.sub("", row["source_id"]))
+                chat_of[row["conversation_id"]] = chat
+        numbers = [*chat_of]
+        for start in range(0, len(numbers), _CONVERSATIONS_PER_READ):
+            ids = json.dumps(numbers[start : start + _CONVERSATIONS_PER_READ])
+            for row in await self._database.rows(
+                "SELECT conversation_id, min(created_at) AS first, max(created_at) AS last, count(*) AS messages"
+                " FROM messages WHERE conversation_id IN (SELECT value FROM json_each(?)) GROUP BY 1",
+                (ids,),
+            ):
+                known.conversations[chat_of[row["conversation_id"]]].append(
+                    StoredConversation(row["conversation_id"], row["first"], row["last"], row["messages"])
+                )
+            rows = await self._database.rows(
+                "SELECT id, conversation_id, role, speaker, created_at, content, source_id FROM messages"
+                " WHERE conversation_id IN (SELECT value FROM json_each(?)) ORDER BY conversation_id, id",
+                (ids,),
+            )
+            await asyncio.to_thread(known.add_rows, chat_of, rows)
         return known
 
+    async def _remember_names(self, owner: str, speakers: Mapping[str, Mapping[str, int]], me: str) -> None:
+        """Remember who the user is, or that it is none of the speakers."""
+        rows = [
+            (program, name, int(bool(me)))
+            for program, found in speakers.items()
+            for name in found
+            if not me or name == me
+        ]
+        async with self._database.transaction() as connection:
+            owner_id = await get_or_create_owner_id(connection, owner)
+            await connection.executemany(
+                "INSERT INTO import_names (owner_id, program, name, is_user) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET is_user = excluded.is_user",
+                [(owner_id, *row) for row in rows],
+            )
 
-@dataclass(slots=True)
-class _Writing:
-    """A running import.
 
-    Attributes:
-        program: The program of the next piece.
-        conversation: The id of the conversation to which the next piece belongs.
-    """
-
-    session: Session
-    program: str
-    record: Entry
-    change: int
-    conversation: int = 0
+def _find_places(writing: Writing, known: KnownMessages, piece: Piece) -> list[StoredConversation] | None:
+    """Return the conversations of a chat, or None if it is new."""
+    if not piece.chats:
+        return None
+    key = (writing.program, min(piece.chats))
+    if key not in writing.places:
+        stored = [place for chat in piece.chats for place in known.conversations.get(chat, ())]
+        stored += [place for chat in piece.chats for place in writing.places.get((writing.program, chat), ())]
+        writing.places[key] = sorted(stored, key=lambda place: (place.first, place.id))
+    return writing.places[key]
 
 
-def describe(report: ImportReport) -> str:
-    return _("Imported from {program}: {what}.", program=report.program, what=format_counts(report))
+def describe(report: ImportReport, *, is_preview: bool = False) -> str:
+    counts = format_counts(report)
+    if is_preview:
+        return _("Would be imported from {program}: {what}.", program=report.program, what=counts)
+    return _("Imported from {program}: {what}.", program=report.program, what=counts)
 
 
 def format_counts(report: ImportReport) -> str:
     parts = []
-    if report.conversations and report.first is not None and report.last is not None:
+    if report.messages and report.first is not None and report.last is not None:
         parts.append(
             ngettext(
                 "{n} conversation ({messages} messages, {first} to {last})",
@@ -242,6 +383,8 @@ def format_counts(report: ImportReport) -> str:
                 last=f"{report.last:%Y-%m-%d}",
             )
         )
+    if report.changed:
+        parts.append(ngettext("{n} changed message", "{n} changed messages", report.changed))
     if report.memories:
         parts.append(ngettext("{n} memory", "{n} memories", report.memories))
     return ", ".join(parts) or _("nothing new")
@@ -254,19 +397,96 @@ def format_left_out(report: ImportReport) -> list[str]:
     if report.left_out:
         what = ", ".join(f"{_(what)} ({count})" for what, count in report.left_out.most_common())
         lines.append(_("Left out: {what}.", what=what))
+    if report.places:
+        places = "; ".join(report.places)
+        if more := report.unreadable - len(report.places):
+            lines.append(_("Unreadable: {places} and {n} more.", places=places, n=more))
+        else:
+            lines.append(_("Unreadable: {places}.", places=places))
     if report.secrets:
         lines.append(ngettext("{n} message had a secret masked.", "{n} messages had secrets masked.", report.secrets))
     return lines
 
 
-def _plan(source: ImportSource, found: Found, known: _Known, report: ImportReport) -> Iterator[_Planned]:
-    """Yield the new pieces and memories of each program, and count all items in the report."""
+def rank_speakers(report: ImportReport) -> list[str]:
+    """Return the speakers of chats that don't say who the user is, those with the most messages first."""
+    counted = sum(report.speakers.values(), Counter[str]())
+    return sorted(counted, key=lambda name: (-counted[name], name))
+
+
+def list_speakers(report: ImportReport) -> str:
+    names = rank_speakers(report)
+    listed = ", ".join(names[:MAX_SPEAKERS_SHOWN])
+    if more := len(names) - MAX_SPEAKERS_SHOWN:
+        return _("{names} and {n} more", names=listed, n=more) if more > 0 else listed
+    return listed
+
+
+class WhoIsUser(ImportRefused):
+    """The file doesn't say which of the speakers is the user."""
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(
+            _(
+                "The file doesn't say which of the speakers is you ({names}): send it to me in a chat, where I can"
+                " ask.",
+                names=list_speakers(report),
+            )
+        )
+        self.speakers = rank_speakers(report)[:MAX_SPEAKERS_SHOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The readers for a file, with what is known of their programs."""
+
+    found: dict[str, Found]
+    known: dict[str, KnownMessages]
+    resolutions: dict[str, dict[int, Resolution]]
+    preparations: dict[str, Preparation]
+
+
+def _inspect(source: ImportSource, plan: _Plan) -> ImportReport:
+    report = ImportReport(", ".join(plan.found))
+    with readable(source, is_export=True):
+        for _planned in _plan(source, plan, report):
+            pass
+    if report.is_empty and not report.known and not report.left_out.keys().isdisjoint(UNREADABLE_KINDS):
+        raise ImportRefused(_(DAMAGED, file=source.path.name), is_export=True)
+    return report
+
+
+def _read(source: ImportSource, found: Found) -> Iterator[Item]:
+    """Yield the items of one program, which may have several formats."""
     for reader, names in found:
-        for planned in plan_pieces(reader.read(source, names), known.get(reader.name, {}), report):
-            yield reader.name, planned
-    taken = {name for _reader, names in found for name in names}
-    for name in source.find_kind(PartKind.JSON):
-        if name not in taken and find_neighbour(source.detect_prefixes(name)):
+        yield from reader.read(source, names)
+
+
+def _resolve(
+    source: ImportSource,
+    found: dict[str, Found],
+    known: dict[str, KnownMessages],
+    preparations: dict[str, Preparation],
+) -> dict[str, dict[int, Resolution]]:
+    """Find the stored chats for those of the file that have no ids."""
+    with readable(source, is_export=True):
+        return {
+            name: resolve_chats(preparations[name].prepare_all(_read(source, readers)), known[name])
+            for name, readers in found.items()
+        }
+
+
+def _plan(source: ImportSource, plan: _Plan, report: ImportReport) -> Iterator[_Planned]:
+    """Yield the new pieces and memories of each program, and count all items in the report."""
+    for name, found in plan.found.items():
+        pieces = plan_pieces(
+            _read(source, found), plan.known[name], plan.resolutions[name], report, name, plan.preparations[name]
+        )
+        for planned in pieces:
+            yield name, planned
+    taken = {part for found in plan.found.values() for _reader, parts in found for part in parts}
+    for part in source.find_kind(PartKind.JSON):
+        if part not in taken and find_neighbour(source.detect_prefixes(part)):
             report.left_out[N_("exports of programs that I can't read")] += 1
 
 
@@ -274,13 +494,13 @@ def _next_batch(source: ImportSource, items: Iterator[_Planned]) -> list[_Planne
     batch: list[_Planned] = []
     chars = 0
     with readable(source):
-        while len(batch) < _BATCH_PIECES and chars < _BATCH_PIECES * CHARS_PER_WRITE:
+        while len(batch) < _BATCH_PIECES and chars < _BATCH_CHARS:
             planned = next(items, None)
             if planned is None:
                 break
             batch.append(planned)
             _program, item = planned
-            chars += sum(len(m.text) for m in item.messages) if isinstance(item, Piece) else len(item.text)
+            chars += item.chars if isinstance(item, Piece) else len(item.text)
     return batch
 
 
@@ -290,72 +510,5 @@ async def _require_not_undone(read: Callable[..., Awaitable[Iterable[object]]], 
         raise ImportRefused(_(UNDONE))
 
 
-async def _write_piece(connection: Connection, writing: _Writing, piece: Piece) -> None:
-    first, last = to_text(piece.messages[0].at), to_text(piece.messages[-1].at)
-    if piece.begins:
-        owner_id = await get_or_create_owner_id(connection, writing.session.owner)
-        cursor = await connection.execute(
-            "INSERT INTO conversations (session_id, owner_id, started_at, ended_at) VALUES (?, ?, ?, ?)",
-            (writing.session.id, owner_id, first, last),
-        )
-        writing.conversation = cursor.lastrowid or 0
-        await _insert_imported(connection, writing, piece.source_id, piece.so_far, writing.conversation)
-    else:
-        await connection.execute(
-            "UPDATE imported SET messages = ?, digest = ? WHERE conversation_id = ?",
-            (piece.so_far.messages, piece.so_far.digest, writing.conversation),
-        )
-        await connection.execute("UPDATE conversations SET ended_at = ? WHERE id = ?", (last, writing.conversation))
-    async with touching_conversation(connection, writing.conversation):
-        for exchange in _group_exchanges(piece.messages):
-            await _insert_exchange(connection, writing, exchange)
-
-
-async def _insert_exchange(connection: Connection, writing: _Writing, exchange: Sequence[ImportedMessage]) -> None:
-    cursor = await connection.execute(
-        "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
-        (writing.conversation, to_text(exchange[0].at), to_text(exchange[-1].at)),
-    )
-    turn = cursor.lastrowid
-    await connection.executemany(
-        "INSERT INTO messages (conversation_id, turn_id, role, content, speaker, provenance, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                writing.conversation,
-                turn,
-                Role.ASSISTANT if message.by_assistant else Role.USER,
-                message.text,
-                writing.program if message.by_assistant else message.speaker,
-                Provenance.IMPORTED,
-                to_text(message.at),
-            )
-            for message in exchange
-        ],
-    )
-
-
-def _group_exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
-    """Yield each message of a person with the answers of the assistant to it."""
-    exchange: list[ImportedMessage] = []
-    for message in messages:
-        if exchange and not message.by_assistant:
-            yield exchange
-            exchange = []
-        exchange.append(message)
-    if exchange:
-        yield exchange
-
-
-async def _record_memory(connection: Connection, _entry: Entry, writing: _Writing, memory: ImportedMemory) -> None:
-    await _insert_imported(connection, writing, memory.source_id, Part(0, memory.source_id))
-
-
-async def _insert_imported(
-    connection: Connection, writing: _Writing, source_id: str, part: Part, conversation: int | None = None
-) -> None:
-    await connection.execute(
-        "INSERT INTO imported (owner_id, program, source_id, entry_id, conversation_id, messages, digest)"
-        " SELECT owner_id, ?, ?, id, ?, ?, ? FROM entries WHERE id = ?",
-        (writing.program, source_id, conversation, part.messages, part.digest, writing.record.id),
-    )
+async def _record_memory(connection: Connection, _entry: Entry, writing: Writing, memory: ImportedMemory) -> None:
+    await insert_imported(connection, writing, memory.source_id)

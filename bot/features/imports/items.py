@@ -39,7 +39,15 @@ _MILLISECONDS = 10**11
 
 
 class ImportRefused(MnemeError):
-    """A file can't be imported. The text gives the reason."""
+    """A file can't be imported. The text gives the reason.
+
+    Attributes:
+        is_export: Whether the file is an export, so that a chat answers with the reason instead of reading it.
+    """
+
+    def __init__(self, text: str, *, is_export: bool = False) -> None:
+        super().__init__(text)
+        self.is_export = is_export
 
 
 @dataclass(frozen=True, slots=True)

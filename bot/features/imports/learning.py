@@ -155,8 +155,11 @@ class ImportLearning:
 
 
 def _restore_provenance(message: Message) -> Message:
-    """Restore the provenance of a message: its owner typed it in the other program."""
-    return replace(message, provenance=Provenance.TYPED if message.role is Role.USER else None)
+    """Restore the provenance of a message: only the user's own have no speaker, and they typed it elsewhere."""
+    is_own = message.role is Role.USER and message.speaker is None and message.provenance is Provenance.IMPORTED
+    if is_own:
+        return replace(message, provenance=Provenance.TYPED)
+    return message if message.role is Role.USER else replace(message, provenance=None)
 
 
 def _is_cited(checked: CheckedFact) -> bool:

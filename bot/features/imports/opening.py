@@ -53,7 +53,8 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
                 _("{file} can't be read ({reason}): nothing was imported.", file=path.name, reason=error.strerror)
             ) from error
         except BROKEN as error:
-            raise ImportRefused(_(DAMAGED, file=path.name)) from error
+            # A chat can do nothing else with an archive
+            raise ImportRefused(_(DAMAGED, file=path.name), is_export=True) from error
         source = ImportSource(path, opening.archives, opening.parts)
         stack.callback(source.close)
         yield source
@@ -147,7 +148,8 @@ def _list_members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
                 "{file} is encrypted: nothing was imported. Unpack it with its password, and import the folder or a"
                 " zip file of it that isn't encrypted.",
                 file=path.name,
-            )
+            ),
+            is_export=True,
         )
     for member in members:
         if member.file_size > HARMLESS_BYTES and member.file_size > MAX_RATIO * max(1, member.compress_size):

@@ -1,16 +1,17 @@
-"""Selection of the new content of a file, in pieces that are written in one short transaction each."""
+"""Selection of the new content of a file: conversations with something new, and memories."""
 
 from __future__ import annotations
 
+import zlib
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.features.imports.items import (
     MAX_ID_CHARS,
     MAX_MESSAGE_CHARS,
-    Digest,
     ImportedConversation,
     ImportedMemory,
     ImportedMessage,
@@ -19,68 +20,175 @@ from bot.features.imports.items import (
     SkippedItem,
     compute_digest,
 )
+from bot.features.imports.known import (
+    ASSISTANT,
+    UNRESOLVED,
+    KnownMessages,
+    Matching,
+    Resolution,
+    compute_key,
+    name_chat,
+)
 from config.secrets import mask_secrets
 from config.texts import N_, _, format_number
 from memory.store.entry_rows import MAX_CONTENT_CHARS
 from memory.text.validity import replace_invalid
 
-MESSAGES_PER_WRITE = 40
-CHARS_PER_WRITE = 20_000
-MEMORIES_PER_WRITE = 20
 MAX_ITEMS = 200_000
 """Maximum number of conversations and memories in one import. Their ids are in memory while it runs."""
-DIFFERS = N_("conversations that changed after they were imported")
+MAX_SPEAKERS = 1_000
+"""Maximum number of speakers that are counted to ask which one is the user."""
+MAX_PLACES = 3
+"""Maximum number of places of unreadable items that the report names."""
 CANT_BE_KEPT = N_("memories that can't be stored as they are")
+UNKNOWN_SPEAKER = "Deleted account"
+"""The speaker of a message in a chat of people that names none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The number and digest of messages of a conversation that were imported together."""
+class Step:
+    """A message of a conversation in the file, in the order of the file.
 
-    messages: int
-    digest: str
+    Attributes:
+        stored: The id of the message in the log, 0 for one that this import has added, or None if it is new.
+        message: The message to add, or with the text to replace that of the stored message. None if nothing changes.
+        source_id: The id in the other program to store with a message that has none yet.
+    """
+
+    stored: int | None
+    message: ImportedMessage | None = None
+    source_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Messages of a conversation that are written in one transaction.
+    """A conversation, or a part of one, with something new.
 
     Attributes:
-        source_id: What identifies the conversation, or the part of a chat, among the imported ones.
+        chat: The number of the conversation or chat in the file.
+        source_id: Its id in the log.
+        begins: Whether it is the first piece with something new of its chat.
+        chats: The stored chats that it is the same as, by their numbers.
+        added: The number of the chat if it is new and others of the file may be the same.
     """
 
+    chat: int
     source_id: str
-    begins: bool  # whether it is the first piece of the conversation
-    messages: tuple[ImportedMessage, ...]
-    so_far: Part  # the messages imported including this piece
+    title: str
+    begins: bool
+    chats: frozenset[int]
+    added: int | None
+    steps: tuple[Step, ...]
+
+    @property
+    def chars(self) -> int:
+        return sum(len(step.message.text) for step in self.steps if step.message is not None)
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """The counts of an import. `known` is the number of conversations and memories imported before."""
+    """The counts of an import.
+
+    Attributes:
+        known: The number of conversations and memories without anything new.
+        changed: The number of messages with another text than before.
+        places: Where unreadable items are, at most MAX_PLACES.
+        unreadable: The number of items with a place.
+        speakers: The number of messages of each speaker in chats that don't say who the user is, by program.
+        asks: Whether the user is still unknown in one of them.
+    """
 
     program: str
     conversations: int = 0
     messages: int = 0
     memories: int = 0
     known: int = 0
+    changed: int = 0
     secrets: int = 0
     first: datetime | None = None
     last: datetime | None = None
     left_out: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
+    unreadable: int = 0
+    speakers: dict[str, Counter[str]] = field(default_factory=dict)
+    asks: bool = False
 
     @property
     def is_empty(self) -> bool:
         return not self.conversations and not self.memories
 
 
+class Preparation:
+    """Prepares the messages of a file for the log: masks secrets and limits lengths.
+
+    A file is read several times, and looking for secrets takes most of the time. So texts without secrets are
+    remembered by their position and a checksum.
+    """
+
+    def __init__(self) -> None:
+        self._checksums = array("q")
+        self._position = 0
+
+    def restart(self) -> None:
+        """Begin another pass through the file."""
+        self._position = 0
+
+    def limit(self, message: ImportedMessage) -> ImportedMessage:
+        """Return the next message of the file with its secrets."""
+        self._position += 1
+        text = replace_invalid(message.text[:MAX_MESSAGE_CHARS])[:MAX_MESSAGE_CHARS]
+        speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
+        source_id = replace_invalid(message.id) if len(message.id) <= MAX_ID_CHARS else compute_digest(message.id)
+        return replace(message, text=text, speaker=speaker, id=source_id)
+
+    def mask(self, message: ImportedMessage) -> ImportedMessage:
+        """Mask the secrets in the message that `limit` has returned last."""
+        masked = self._mask(message.text)
+        return message if masked == message.text else replace(message, text=masked[:MAX_MESSAGE_CHARS])
+
+    def prepare_all(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items with their messages as they are stored. Empty conversations are left out."""
+        self.restart()
+        for item in items:
+            if not isinstance(item, ImportedConversation):
+                yield item
+            elif item.messages:
+                source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
+                messages = tuple(self.mask(self.limit(message)) for message in item.messages)
+                yield replace(item, source_id=replace_invalid(source_id), messages=messages)
+
+    def _mask(self, text: str) -> str:
+        checksum = zlib.crc32(text.encode("utf-8", "surrogatepass"))
+        position = self._position - 1
+        if position < len(self._checksums) and self._checksums[position] == checksum:
+            return text
+        masked = mask_secrets(text)
+        while len(self._checksums) <= position:
+            self._checksums.append(-1)
+        self._checksums[position] = checksum if masked == text else -1
+        return masked
+
+
 def plan_pieces(
-    items: Iterable[Item], known: Mapping[str, Sequence[Part]], report: ImportReport
+    items: Iterable[Item],
+    known: KnownMessages,
+    resolutions: Mapping[int, Resolution],
+    report: ImportReport,
+    program: str,
+    preparation: Preparation,
 ) -> Iterator[Piece | ImportedMemory]:
-    """Yield the new pieces and memories, and count all items in the report. Raises ImportRefused."""
+    """Yield the conversations with something new and the new memories, and count all items in the report.
+
+    Raises ImportRefused.
+
+    Args:
+        resolutions: The stored chats of chats without ids, by their number in the file.
+    """
     seen: set[str] = set()
-    for item in _number_parts(items):
-        if len(seen) > MAX_ITEMS:
+    preparation.restart()
+    conversations = _Conversations(known, resolutions, report, program, preparation)
+    for item in items:
+        if len(seen) + conversations.number > MAX_ITEMS:
             raise ImportRefused(
                 _(
                     "The file contains more than {n} conversations and memories: nothing was imported. Send it in"
@@ -89,38 +197,30 @@ def plan_pieces(
                 )
             )
         if isinstance(item, SkippedItem):
-            report.left_out[item.what] += 1
-        elif isinstance(item, ImportedMemory) and len(item.text) > MAX_CONTENT_CHARS:
+            _count_skipped(item, report)
+        elif isinstance(item, ImportedConversation):
+            if item.messages:
+                yield from conversations.plan(item)
+        elif len(item.text) > MAX_CONTENT_CHARS:
             report.left_out[CANT_BE_KEPT] += 1
         elif item.source_id in seen:
             report.known += 1
-        elif isinstance(item, ImportedMemory):
-            seen.add(item.source_id)
-            yield from _plan_memory(item, known, report)
         else:
             seen.add(item.source_id)
-            yield from _plan_conversation(item, known, report)
+            yield from _plan_memory(item, known, report)
+    conversations.end_chat()
 
 
-def _number_parts(items: Iterable[Item]) -> Iterator[Item]:
-    """Number the parts of each conversation in their ids. A missing id is derived from the first message."""
-    source_id, number = "", 0
-    for item in items:
-        if not isinstance(item, ImportedConversation):
-            yield item
-            continue
-        number = number + 1 if item.continues else 0
-        if not item.continues:
-            first = item.messages[0]
-            source_id = item.source_id or compute_digest(first.at.isoformat(), first.speaker or "", first.text)
-            source_id = source_id if len(source_id) <= MAX_ID_CHARS else compute_digest(source_id)
-        yield replace(item, source_id=replace_invalid(f"{source_id}/{number}" if number else source_id))
+def _count_skipped(item: SkippedItem, report: ImportReport) -> None:
+    report.left_out[item.what] += 1
+    if item.place:
+        report.unreadable += 1
+        if len(report.places) < MAX_PLACES:
+            report.places.append(item.place)
 
 
-def _plan_memory(
-    memory: ImportedMemory, known: Mapping[str, Sequence[Part]], report: ImportReport
-) -> Iterator[ImportedMemory]:
-    if memory.source_id in known:
+def _plan_memory(memory: ImportedMemory, known: KnownMessages, report: ImportReport) -> Iterator[ImportedMemory]:
+    if memory.source_id in known.memories:
         report.known += 1
         return
     if mask_secrets(memory.text) != memory.text:
@@ -130,51 +230,183 @@ def _plan_memory(
     yield memory
 
 
-def _plan_conversation(
-    conversation: ImportedConversation, known: Mapping[str, Sequence[Part]], report: ImportReport
-) -> Iterator[Piece]:
-    messages = conversation.messages
-    position = 0
-    for part in known.get(conversation.source_id, ()):
-        # The parts must match the beginning of the conversation. The rest is new.
-        texts = (message.text for message in messages[position : position + part.messages])
-        if compute_digest(*texts) != part.digest:
-            report.left_out[DIFFERS] += 1
+class _Conversations:
+    """Plans the conversations of a file, one after the other."""
+
+    def __init__(
+        self,
+        known: KnownMessages,
+        resolutions: Mapping[int, Resolution],
+        report: ImportReport,
+        program: str,
+        preparation: Preparation,
+    ) -> None:
+        self._preparation = preparation
+        self._known = known
+        self._resolutions = resolutions
+        self._report = report
+        self._program = program
+        self._matching: Matching = known.start_matching()
+        self._seen_ids: set[int] = set()
+        self._speakers: Counter[str] = Counter()
+        self._has_begun = False
+        self._has_new = False
+        self._resolution = UNRESOLVED
+        self._source_id = ""
+        self.number = 0
+
+    def plan(self, conversation: ImportedConversation) -> Iterator[Piece]:
+        if not conversation.continues or self.number == 0:
+            self.end_chat()
+            self._begin_chat(conversation)
+        is_chat = any(message.speaker is not None for message in conversation.messages)
+        user = conversation.user or self._find_stored_user()
+        if is_chat and user is None:
+            self._count_speakers(conversation)
+        steps = []
+        for written in conversation.messages:
+            message = self._preparation.limit(written)
+            name = message.speaker or ""
+            step = self._plan_message(self._attribute(message, user) if is_chat else message, name)
+            if step is None:
+                continue
+            steps.append(step)
+            self._count_step(step, written)
+        if all(step.message is None for step in steps):
             return
-        position += part.messages
-    new = messages[position:]
-    if not new:
-        report.known += 1
-        return
-    report.conversations += 1
-    digest, done = Digest(), 0
-    for batch in _slice_messages(new):
-        for message in batch:
-            digest.add(message.text)
-        kept = tuple(_prepare_message(message, report) for message in batch)
-        yield Piece(conversation.source_id, done == 0, kept, Part(done + len(batch), digest.value))
-        done += len(batch)
+        yield Piece(
+            self.number,
+            self._source_id,
+            replace_invalid(conversation.title)[:MAX_ID_CHARS],
+            not self._has_new,
+            self._resolution.chats,
+            self._resolution.added,
+            tuple(steps),
+        )
+        self._has_new = True
 
+    def _begin_chat(self, conversation: ImportedConversation) -> None:
+        self.number += 1
+        source_id = conversation.source_id
+        source_id = replace_invalid(source_id if len(source_id) <= MAX_ID_CHARS else compute_digest(source_id))
+        resolved = self._resolutions.get(self.number)
+        if resolved is None:
+            if not source_id:
+                first = conversation.messages[0]
+                source_id = compute_digest(first.at.isoformat(), first.speaker or "", first.text)
+            number = self._known.find_chat(source_id)
+            resolved = Resolution(frozenset({number}) if number is not None else frozenset())
+        elif resolved.chats or resolved.added is not None:
+            source_id = self._known.sources[min(resolved.chats, default=resolved.added or 0)]
+        else:
+            source_id = name_chat(self._known, source_id, self.number)
+        self._resolution, self._source_id = resolved, source_id
+        self._has_begun, self._has_new = True, False
+        self._speakers = Counter()
 
-def _slice_messages(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
-    batch: list[ImportedMessage] = []
-    for message in messages:
-        if batch and (
-            len(batch) == MESSAGES_PER_WRITE or sum(len(m.text) for m in batch) + len(message.text) > CHARS_PER_WRITE
-        ):
-            yield batch
-            batch = []
-        batch.append(message)
-    yield batch
+    def _find_stored_user(self) -> str | None:
+        """Return the speaker whose messages are stored as the user's."""
+        return next((name for name, stored in self._resolution.aliases.items() if stored[:1] == ("",)), None)
 
+    def end_chat(self) -> None:
+        """Count the chat that was planned last."""
+        if not self._has_begun:
+            return
+        self._has_begun = False
+        self._matching.end_group()
+        if self._has_new:
+            self._report.conversations += 1
+            if self._speakers:
+                known = self._known
+                self._report.speakers.setdefault(self._program, Counter()).update(self._speakers)
+                self._report.asks |= known.names.isdisjoint(self._speakers) and not known.other_names >= set(
+                    self._speakers
+                )
+        else:
+            self._report.known += 1
 
-def _prepare_message(message: ImportedMessage, report: ImportReport) -> ImportedMessage:
-    """Prepare a message for the log: mask secrets and limit its length."""
-    said = message.text[:MAX_MESSAGE_CHARS]
-    text = mask_secrets(said)
-    report.secrets += text != said
-    report.messages += 1
-    report.first = min(report.first or message.at, message.at)
-    report.last = max(report.last or message.at, message.at)
-    speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
-    return replace(message, text=replace_invalid(text)[:MAX_MESSAGE_CHARS], speaker=speaker)
+    def _count_speakers(self, conversation: ImportedConversation) -> None:
+        for message in conversation.messages:
+            name = message.speaker
+            if name is not None and (name in self._speakers or len(self._speakers) < MAX_SPEAKERS):
+                self._speakers[name] += 1
+
+    def _attribute(self, message: ImportedMessage, user: str | None) -> ImportedMessage:
+        """Return a message of a chat of people. Only the user's own have no speaker."""
+        if message.speaker is None:
+            return replace(message, speaker=UNKNOWN_SPEAKER)
+        is_user = message.speaker == user or (user is None and message.speaker in self._known.names)
+        return replace(message, speaker=None) if is_user else message
+
+    def _plan_message(self, message: ImportedMessage, name: str) -> Step | None:
+        """Return what to do with a message, or None if it occurs twice in the file.
+
+        Args:
+            name: The speaker in the file.
+        """
+        if message.id:
+            key = compute_key(self._source_id, message.id)
+            if key in self._seen_ids:
+                return None
+            self._seen_ids.add(key)
+        if not self._resolution.chats:
+            return Step(None, self._preparation.mask(message))
+        if (index := self._find_by_id(message)) is not None:
+            # Most messages have no secrets, and looking for them takes long.
+            if self._known.has_text(index, message.text):
+                return Step(self._known.get_id(index))
+            message = self._preparation.mask(message)
+            is_same = self._known.has_text(index, message.text)
+            return Step(self._known.get_id(index), None if is_same else message)
+        index = self._find_same(message, name)
+        if index is None:
+            message = self._preparation.mask(message)
+            index = self._find_same(message, name)
+        if index is not None:
+            return Step(self._known.get_id(index), source_id=message.id or None)
+        if (index := self._find_changed(message, name)) is not None:
+            return Step(self._known.get_id(index), message, message.id or None)
+        return Step(None, message)
+
+    def _find_by_id(self, message: ImportedMessage) -> int | None:
+        if not message.id:
+            return None
+        found = (self._matching.find_by_id(chat, message.id) for chat in self._resolution.chats)
+        return next((index for index in found if index is not None), None)
+
+    def _find_same(self, message: ImportedMessage, name: str) -> int | None:
+        for speaker in self._list_speakers(message, name):
+            index = self._matching.find_by_text(message, speaker, self._resolution.chats, self.number)
+            if index is not None:
+                return index
+        return None
+
+    def _find_changed(self, message: ImportedMessage, name: str) -> int | None:
+        """Return the message without an id of the same moment. In chats of people without ids, moments are minutes."""
+        if name and not message.id:
+            return None
+        found = (
+            self._matching.find_by_time(message, speaker, chat)
+            for chat in self._resolution.chats
+            for speaker in self._list_speakers(message, name)
+        )
+        return next((index for index in found if index is not None), None)
+
+    def _list_speakers(self, message: ImportedMessage, name: str) -> tuple[str, ...]:
+        """Return the stored speakers that the speaker of a message may be."""
+        if message.by_assistant:
+            return (ASSISTANT,)
+        aliases = self._resolution.aliases.get(name, ())
+        return tuple(dict.fromkeys((*aliases, message.speaker or "", name)))
+
+    def _count_step(self, step: Step, written: ImportedMessage) -> None:
+        if step.message is None:
+            return
+        report, at = self._report, step.message.at
+        report.secrets += step.message.text != replace_invalid(written.text[:MAX_MESSAGE_CHARS])[:MAX_MESSAGE_CHARS]
+        if step.stored is not None:
+            report.changed += 1
+            return
+        report.messages += 1
+        report.first = min(report.first or at, at)
+        report.last = max(report.last or at, at)

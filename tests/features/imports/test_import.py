@@ -26,6 +26,7 @@ from memory.facts.fact import Doubt
 from memory.ledger.undo import MEMORIES_PER_WRITE, Undo
 from memory.log.sessions import Address
 from memory.messages import Provenance
+from memory.search.types import MESSAGE_KIND, Filter
 from memory.store import erasure
 from memory.store.database import Database
 from tests.conftest import OpenApp
@@ -118,13 +119,29 @@ async def test_later_export_adds_new_messages_of_each_conversation(app: App, tmp
     assert (await run_import(app, later)).report.messages == 15
 
 
-async def test_conversation_changed_since_import_is_left_unchanged(app: App, tmp_path: Path) -> None:
+async def test_message_changed_since_import_is_replaced_until_undone(app: App, tmp_path: Path) -> None:
     await run_import(app, exports.write_chatgpt(tmp_path, 10))
     conversation = exports.create_chatgpt_conversation(0, 10)
-    conversation["mapping"]["m0"]["message"]["content"]["parts"] = ["something else"]
-    done = await run_import(app, exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]}))
-    assert done.change is None
-    assert done.report.left_out["conversations that changed after they were imported"] == 1
+    conversation["mapping"]["m4"]["message"]["content"]["parts"] = ["I moved to Lisbon"]
+    changed = exports.write_zip(tmp_path / "b.zip", {"conversations.json": [conversation]})
+    done = await run_import(app, changed)
+    assert (done.report.messages, done.report.changed) == (0, 1)
+    texts = await read_texts(app)
+    assert texts[4] == "I moved to Lisbon"
+    assert len(texts) == 10
+    hits = await app.memory.search.find("Lisbon", OWNER, only=Filter(kinds=[MESSAGE_KIND]))
+    assert hits[0].content == "I moved to Lisbon"
+    assert (await run_import(app, changed)).change is None
+    await app.memory.undo.undo(OWNER)
+    assert await read_texts(app) == [exports.create_text(number) for number in range(10)]
+
+
+async def read_texts(app: App) -> list[str]:
+    rows = await app.memory.database.rows(
+        "SELECT s.content FROM spoken s JOIN conversations c ON c.id = s.conversation_id"
+        " ORDER BY c.started_at, c.id, s.id"
+    )
+    return [row["content"] for row in rows]
 
 
 async def test_secrets_are_masked_and_counted(app: App, tmp_path: Path) -> None:
