@@ -50,7 +50,7 @@ def write_telegram(folder: Path, name: str, chat: Sequence[Said]) -> Path:
         for said in chat
     ]
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"name": "Family", "type": "personal_chat", "id": 77, "messages": messages}))
+    path.write_text(json.dumps({"name": "Family", "type": "private_group", "id": 77, "messages": messages}))
     return path
 
 
