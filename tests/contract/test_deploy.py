@@ -99,6 +99,18 @@ async def test_installer_refuses_unknown_arguments_before_acting() -> None:
         assert complaint.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("script", ["install.sh", "uninstall.sh", "cells.sh"])
+async def test_script_shows_its_help_without_root(script: str) -> None:
+    for option in ("-h", "--help"):
+        process = await asyncio.create_subprocess_exec(
+            DEPLOY / script, option, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, complaint = await process.communicate()
+        assert (process.returncode, complaint) == (0, b"")
+        assert f"sudo deploy/{script}" in out.decode()
+        assert "set -euo" not in out.decode()
+
+
 def test_unit_timeouts_exceed_those_of_the_program() -> None:
     text = (DEPLOY / "mneme.service").read_text(encoding="utf-8")
     seconds = {
