@@ -111,6 +111,37 @@ async def test_script_shows_its_help_without_root(script: str) -> None:
         assert "set -euo" not in out.decode()
 
 
+async def link_program(home: Path, *arguments: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        DEPLOY / "link_program",
+        *arguments,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0
+    return said.decode()
+
+
+async def test_link_is_only_created_with_consent(tmp_path: Path) -> None:
+    link = tmp_path / ".local" / "bin" / "mneme"
+    assert (await link_program(tmp_path), await link_program(tmp_path, "no")) == ("", "")
+    assert not link.parent.exists()
+    assert "was created" in await link_program(tmp_path, "yes")
+    assert link.readlink() == ROOT / ".venv" / "bin" / "mneme"
+    assert await link_program(tmp_path, "yes") == ""
+
+
+async def test_link_does_not_replace_another_program(tmp_path: Path) -> None:
+    other = tmp_path / ".local" / "bin" / "mneme"
+    other.parent.mkdir(parents=True)
+    other.write_text("another program")
+    assert "was not changed" in await link_program(tmp_path, "yes")
+    assert other.read_text() == "another program"
+
+
 def test_unit_timeouts_exceed_those_of_the_program() -> None:
     text = (DEPLOY / "mneme.service").read_text(encoding="utf-8")
     seconds = {
