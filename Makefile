@@ -69,6 +69,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto -
 
 # the kernel's tests; `make check` runs those of features, files and services, and the slow ones, too
 test: dev
+	@echo "The kernel's tests take about two minutes on two cores." >&2
 	$(PYTEST) -m "not slow" tests/unit tests/e2e
 
 check: dev deploy-check

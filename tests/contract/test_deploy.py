@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -109,6 +110,22 @@ async def test_script_shows_its_help_without_root(script: str) -> None:
         assert (process.returncode, complaint) == (0, b"")
         assert f"sudo deploy/{script}" in out.decode()
         assert "set -euo" not in out.decode()
+
+
+def test_compose_file_builds_the_dockerfile_and_keeps_the_memory() -> None:
+    """Parse the file, since Docker may be missing."""
+    folder = DEPLOY / "docker"
+    compose = yaml.safe_load((folder / "compose.yaml").read_text(encoding="utf-8"))
+    service = compose["services"]["mneme"]
+    dockerfile = (folder / service["build"]["context"] / service["build"]["dockerfile"]).resolve()
+    assert dockerfile == folder / "Dockerfile"
+    assert f"data:{service['environment']['MNEME_DATA_DIR']}" in service["volumes"]
+    assert "data" in compose["volumes"]
+    assert service["restart"] == "unless-stopped"
+    text = dockerfile.read_text(encoding="utf-8")
+    assert "HEALTHCHECK" in text
+    for copied in re.findall(r"^COPY (?!--from)(?!\$)(.+) \S+$", text, re.MULTILINE):
+        assert all((ROOT / name).exists() for name in copied.split())
 
 
 async def link_program(home: Path, *arguments: str) -> str:
