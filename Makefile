@@ -7,7 +7,9 @@ PIP_INSTALL := deploy/with_dots $(BIN)/python -m pip install --quiet --disable-p
 
 .PHONY: install libgomp local embeddings mcp replica dev chat test check fresh deploy-check deploy-test lock texts bench clean
 
+# offers a link in ~/.local/bin; LINK=yes creates it without asking, LINK=no doesn't ask
 install: .venv/installed
+	@deploy/link_program $(LINK)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Mneme needs Python 3.11 or newer.") if sys.version_info < (3, 11) else None'
@@ -67,6 +69,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto -
 
 # the kernel's tests; `make check` runs those of features, files and services, and the slow ones, too
 test: dev
+	@echo "The kernel's tests take about two minutes on two cores." >&2
 	$(PYTEST) -m "not slow" tests/unit tests/e2e
 
 check: dev deploy-check

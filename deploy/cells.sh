@@ -27,6 +27,12 @@ die() {
     exit 1
 }
 
+# the comment at the top of this file
+show_help() {
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
+    exit 0
+}
+
 unit_of() { echo "mneme@$1.service"; }
 timer_of() { echo "mneme-backup@$1.timer"; }
 data_of() { echo "$STATE/mneme-$1"; }
@@ -68,7 +74,7 @@ create() {
         --env) env_file=$2 ;;
         --memory) memory=$2 ;;
         --cpu) cpu=$2 ;;
-        *) die "$1 is not known: see the first lines of this script." ;;
+        *) die "$1 is not known: see deploy/cells.sh --help." ;;
         esac
         shift 2
     done
@@ -188,6 +194,7 @@ remove() {
 
 # -- what is asked for -------------------------------------------------------------------------------------------
 
+case "${1:-}" in -h | --help | help) show_help ;; esac
 [ -n "$PREFIX" ] || [ "$(id -u)" -eq 0 ] || die "Only root can look after the bots of a machine: use sudo."
 command=${1:-}
 shift || true
@@ -227,5 +234,5 @@ upgrade | backup | start | stop)
         for one in "${named[@]}"; do "$command" "$one"; done
     fi
     ;;
-*) die "$command is not known: see the first lines of this script." ;;
+*) die "$command is not known: see deploy/cells.sh --help." ;;
 esac

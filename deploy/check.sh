@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 WORST=15 # ten times the exposure that `systemd-analyze security` may find; 100 is a unit without any protection
 
 if command -v shellcheck >/dev/null; then
-    shellcheck ./*.sh mneme with_dots
+    shellcheck ./*.sh mneme with_dots link_program
     echo "shellcheck: nothing to complain about"
 else
     echo "shellcheck is not installed (apt-get install shellcheck): the scripts were not checked"

@@ -8,6 +8,7 @@
 #   sudo deploy/install.sh --replica URL          with a replica at s3://..., sftp://... or in a folder (docs/deploy.md)
 #   sudo deploy/install.sh --build                only builds this version beside the others, and says where
 #   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
+#   deploy/install.sh --help                      shows these lines
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings
@@ -42,8 +43,15 @@ die() {
     exit 1
 }
 
+# the comment at the top of this file
+show_help() {
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
+    exit 0
+}
+
 while [ $# -gt 0 ]; do
     case "$1" in
+    -h | --help) show_help ;;
     --bot | --env | --replica)
         [ $# -ge 2 ] || die "$1 needs a value after it."
         case "$1" in
@@ -72,7 +80,7 @@ while [ $# -gt 0 ]; do
         mcp=yes
         shift
         ;;
-    *) die "$1 is not known: see the first lines of this script." ;;
+    *) die "$1 is not known: see deploy/install.sh --help." ;;
     esac
 done
 

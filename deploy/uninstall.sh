@@ -9,13 +9,20 @@ die() {
     exit 1
 }
 
+# the comment at the top of this file
+show_help() {
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
+    exit 0
+}
+
 purge=false
 sure=false
 for argument in "$@"; do
     case "$argument" in
+    -h | --help) show_help ;;
     --purge) purge=true ;;
     --yes) sure=true ;;
-    *) die "$argument is not known: see the first lines of this script." ;;
+    *) die "$argument is not known: see deploy/uninstall.sh --help." ;;
     esac
 done
 [ "$(id -u)" -eq 0 ] || die "Only root can remove a service: use sudo."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from bot.setup.questions import write_settings
 from config.hub_files import parse_hub_file
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pipeline.local.local_servers import LocalServer
     from pipeline.local.model_files import PullProgress
 
+MIN_COLUMNS_WITH_DESCRIPTIONS = 120
+
 
 def show_models(settings: Settings) -> None:
     from bot.local_choice import get_memory_bytes
@@ -36,11 +38,22 @@ def show_models(settings: Settings) -> None:
     catalogue, memory = load_catalogue(), get_memory_bytes()
     recommended = catalogue.recommend(memory)
     marks = {catalogue.default_local: "default", recommended.name: "recommended"}
+    console = Console()
     table = Table(
-        "model", "size", "memory", "downloaded", "quality", "licence", "description", box=None, pad_edge=False
+        Column("model", overflow="fold"),
+        *("size", "memory", "downloaded", "quality", "licence"),
+        box=None,
+        pad_edge=False,
     )
+    describes = console.width >= MIN_COLUMNS_WITH_DESCRIPTIONS
+    if describes:
+        table.add_column("description")
+
+    def add_row(*cells: str) -> None:
+        table.add_row(*(cells if describes else cells[:-1]))
+
     for model in catalogue.local_models:
-        table.add_row(
+        add_row(
             f"{model.name} ({marks[model.name]})" if model.name in marks else model.name,
             f"{model.size_bytes / 1e9:.1f} GB",
             f"{model.resident_bytes / 1e9:.1f} GB",
@@ -53,8 +66,8 @@ def show_models(settings: Settings) -> None:
         if catalogue.find_by_hub_file(file) is None:
             own = read_own_model(settings.models_dir / file.location)
             size, resident = (f"{count / 1e9:.1f} GB" for count in (own.size_bytes, own.resident_bytes))
-            table.add_row(file.name, size, resident, "yes", NOT_MEASURED, "see its page", f"pulled from {file.page}")
-    Console().print(table)
+            add_row(file.name, size, resident, "yes", NOT_MEASURED, "see its page", f"pulled from {file.page}")
+    console.print(table)
     Console(stderr=True, soft_wrap=True).print(
         f"\nFor this machine's {memory / 1e9:.0f} GB of memory {recommended.name} is recommended: download it with "
         "`mneme model pull`. `mneme model pull ORG/REPO/FILE.gguf` downloads any GGUF file from the Hugging Face hub.",

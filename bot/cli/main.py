@@ -21,7 +21,7 @@ from bot.cli.start import load_settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from config.errors import ConfigurationError
 from config.process import get_program_version, raise_handle_limit
-from memory.errors import MnemeError
+from memory.errors import MnemeError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -76,9 +76,11 @@ def main() -> None:
     except MnemeError as error:
         _fail(error, 1)
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        if error.filename is None:
             raise
-        _fail(ConfigurationError(f"{str(error.filename)[:40]}... is too long for a file name."), 2)
+        if error.errno == errno.ENAMETOOLONG:
+            _fail(ConfigurationError(f"{str(error.filename)[:40]}... is too long for a file name."), 2)
+        _fail(StoreError(f"{error.filename}: {error.strerror}."), 1)
     except KeyboardInterrupt:
         # 128 + SIGINT, the convention of shells
         raise SystemExit(130) from None
@@ -107,8 +109,10 @@ def _fail(error: Exception, status: int) -> None:
 
 @cli.command(rich_help_panel=TALK)
 def chat(
-    message: Annotated[str | None, typer.Option("-m", "--message", help="Answer this one message and exit.")] = None,
-    session: Annotated[str, typer.Option(help="The chat to continue.")] = "local",
+    message: Annotated[
+        str | None, typer.Option("-m", "--message", metavar="TEXT", help="Answer this one message and exit.")
+    ] = None,
+    session: Annotated[str, typer.Option(metavar="NAME", help="The chat to continue.")] = "local",
 ) -> None:
     """Chat in the terminal. Works without a Telegram token and, with the embedded model, without an API key."""
     settings = load_settings_with_logging(quiet=True)
@@ -233,8 +237,9 @@ def pull(
     name: Annotated[
         str | None,
         typer.Argument(
+            metavar="NAME",
             help="A model from the list, or ORG/REPO/FILE.gguf on the Hugging Face hub. Default: the configured model, "
-            "or else one that fits this machine's memory."
+            "or else one that fits this machine's memory.",
         ),
     ] = None,
     if_needed: Annotated[bool, typer.Option("--if-needed", help="Do nothing if another model is configured.")] = False,

@@ -43,8 +43,12 @@ def _check_owner(owner: str | None) -> str | None:
 
 
 Owner = Annotated[
-    str | None, typer.Option(help="The owner of the memory, such as telegram:12345.", callback=_check_owner)
+    str | None,
+    typer.Option(metavar="OWNER", help="The owner of the memory, such as telegram:12345.", callback=_check_owner),
 ]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The entry's name, as in `mneme memory list`.")]
+Content = Annotated[str, typer.Argument(metavar="CONTENT", help="The text to remember.")]
+KINDS = ", ".join(Kind)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -120,7 +124,7 @@ def _check_kind(kind: str | None) -> str | None:
 
 @memory_cli.command("list")
 def list_entries(
-    kind: Annotated[Kind | None, typer.Option(help="Only this kind.")] = None,
+    kind: Annotated[Kind | None, typer.Option(metavar="KIND", help=f"Only this kind: {KINDS}.")] = None,
     owner: Owner = None,
     as_json: AsJson = False,
 ) -> None:
@@ -135,7 +139,7 @@ def list_entries(
 
 
 @memory_cli.command()
-def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
+def show(name: Name, owner: Owner = None, as_json: AsJson = False) -> None:
     """Show an entry and where it came from."""
 
     async def work(opened: OpenMemory) -> None:
@@ -151,11 +155,18 @@ def show(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
 
 @memory_cli.command()
 def add(
-    name: str,
-    content: str,
-    kind: Annotated[Kind, typer.Option(help="The kind of entry.")] = Kind.NOTE,
-    scope: Annotated[str | None, typer.Option(help="The paths that it applies to, such as src/api/**.")] = None,
-    priority: Annotated[Priority | None, typer.Option(help="How important it is. Default: as its kind.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A new name.")],
+    content: Content,
+    kind: Annotated[Kind, typer.Option(metavar="KIND", help=f"The kind of entry: {KINDS}.")] = Kind.NOTE,
+    scope: Annotated[
+        str | None, typer.Option(metavar="PATHS", help="The paths that it applies to, such as src/api/**.")
+    ] = None,
+    priority: Annotated[
+        Priority | None,
+        typer.Option(
+            metavar="PRIORITY", help=f"How important it is: {', '.join(Priority)}. Default: depends on the kind."
+        ),
+    ] = None,
     tags: Annotated[
         list[str] | None, typer.Option(metavar="TAGS", help="Tags to find it by, such as home,garden.")
     ] = None,
@@ -168,31 +179,41 @@ def add(
 
 
 @memory_cli.command()
-def rename(old: str, new: str, owner: Owner = None, as_json: AsJson = False) -> None:
+def rename(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Its present name.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
     """Rename an entry. The old name stays as an alias."""
     _change(lambda entries, owner_name: entries.rename(owner_name, old, new), owner, as_json=as_json)
 
 
 @memory_cli.command()
-def alias(name: str, alias: str, owner: Owner = None, as_json: AsJson = False) -> None:
+def alias(
+    name: Name,
+    alias: Annotated[str, typer.Argument(metavar="ALIAS", help="The other name.")],
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
     """Give an entry another name in addition."""
     _change(lambda entries, owner_name: entries.alias(owner_name, name, alias), owner, as_json=as_json)
 
 
 @memory_cli.command()
-def write(name: str, content: str, owner: Owner = None, as_json: AsJson = False) -> None:
+def write(name: Name, content: Content, owner: Owner = None, as_json: AsJson = False) -> None:
     """Replace an entry's content."""
     _change(lambda entries, owner_name: entries.write(owner_name, name, content), owner, as_json=as_json)
 
 
 @memory_cli.command()
-def remove(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
+def remove(name: Name, owner: Owner = None, as_json: AsJson = False) -> None:
     """Delete an entry. `mneme memory undo` brings it back."""
     _change(lambda entries, owner_name: entries.remove(owner_name, name), owner, as_json=as_json)
 
 
 @memory_cli.command()
-def confirm(name: str, owner: Owner = None, as_json: AsJson = False) -> None:
+def confirm(name: Name, owner: Owner = None, as_json: AsJson = False) -> None:
     """Confirm an unsure memory: see `mneme memory unsure`."""
     _change(lambda entries, owner_name: entries.confirm(owner_name, name), owner, as_json=as_json)
 
@@ -229,18 +250,25 @@ def undo(owner: Owner = None, as_json: AsJson = False) -> None:
 
 
 def recall(
-    query: str,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words to search for, in quotes.")],
     owner: Owner = None,
     kind: Annotated[
-        str | None, typer.Option(help="Only this kind, or message for messages.", callback=_check_kind)
+        str | None,
+        typer.Option(metavar="KIND", help=f"Only this kind: {KINDS}, or message for messages.", callback=_check_kind),
     ] = None,
-    scope: Annotated[str | None, typer.Option(help="Only entries about this path, such as src/api/users.py.")] = None,
+    scope: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Only entries about this path, such as src/api/users.py.")
+    ] = None,
     tags: Annotated[
         list[str] | None, typer.Option(metavar="TAGS", help="Only entries with all of these, such as home,garden.")
     ] = None,
-    since: Annotated[str, typer.Option(help="Only since this day, month or year, such as 2026-02.")] = "",
-    until: Annotated[str, typer.Option(help="Only until the end of this day, month or year.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 10,
+    since: Annotated[
+        str, typer.Option(metavar="DATE", help="Only since this day, month or year, such as 2026-02.")
+    ] = "",
+    until: Annotated[str, typer.Option(metavar="DATE", help="Only until the end of this day, month or year.")] = "",
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, metavar="N", help="Maximum number of results, up to 1000.")
+    ] = 10,
     every: Annotated[
         bool, typer.Option("--every", help="Everything that contains the words, without a limit.")
     ] = False,
@@ -281,7 +309,7 @@ def _format_mention(hit: Hit) -> str:
 
 
 def export_memory(
-    folder: Annotated[Path, typer.Argument(metavar="DIR")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
     owner: Owner = None,
     with_secrets: Annotated[
         bool, typer.Option("--with-secrets", help="Include keys and passwords from messages.")
@@ -296,7 +324,9 @@ def export_memory(
     with_memory(work)
 
 
-def import_memory(path: Annotated[Path, typer.Argument(metavar="PATH")]) -> None:
+def import_memory(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The exported folder or zip file.")],
+) -> None:
     """Import a whole export of Mneme into an empty installation."""
     with_memory(lambda opened: import_own_export(opened, path))
 

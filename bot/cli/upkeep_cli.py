@@ -61,9 +61,7 @@ def backup(
 
 
 def restore(
-    archive: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The backup file.", show_default=False)
-    ] = None,
+    archive: Annotated[Path | None, typer.Argument(metavar="FILE", help="The backup file.", show_default=False)] = None,
     replica: Annotated[
         str | None, typer.Option(metavar="URL", help="Take over this replica instead (see REPLICA_URL).")
     ] = None,

@@ -57,6 +57,13 @@ _WHY = {
     Layer.PROCEDURES: N_("it says how to do what you asked for"),
 }
 LOOKED_UP = N_("it was looked up")
+
+
+def describe_layer(layer: Layer) -> str:
+    """Return why a memory of this layer was in the request."""
+    return _(_WHY[layer])
+
+
 _ORIGINS: Mapping[str, str] = {
     Author.USER: N_("you wrote it"),
     Author.MODEL: N_("the model noted it"),

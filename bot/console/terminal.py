@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import AnyFormattedText
     from prompt_toolkit.key_binding import KeyPressEvent
 
+QUIT = ("/quit", "/exit")
 PROMPT = "> "
 CONTINUATION = "  "
 
 
 async def chat_terminal(app: App, address: Address) -> int:
-    """Chat in the terminal until Ctrl-D. Return the exit status."""
+    """Chat in the terminal until `/quit` or Ctrl-D. Return the exit status."""
     app.start_background_work()
     with use_language(await find_language(app, address)):
         return await _Chat(app, address).run()
@@ -60,8 +61,14 @@ async def chat_redirected(app: App, address: Address) -> int:
             text = await prompt.prompt_async(PROMPT)
         except (EOFError, KeyboardInterrupt):
             return 0
+        if _quits(text):
+            return 0
         if text.strip():
             await answer_plain_text(app, address, text)
+
+
+def _quits(text: str) -> bool:
+    return text.strip().lower() in QUIT
 
 
 class _History(FileHistory):
@@ -87,6 +94,7 @@ class _CommandCompleter(Completer):
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterator[Completion]:
         commands = {f"/{name}": _(command.description) for name, command in self._app.runner.commands.items()}
+        commands[QUIT[0]] = _("Leave the chat.")
         yield from WordCompleter([*commands], meta_dict=commands, sentence=True).get_completions(document, event)
 
     async def get_completions_async(self, document: Document, event: CompleteEvent) -> AsyncGenerator[Completion]:
@@ -128,7 +136,7 @@ class _Chat:
         model = await self._app.models.get(self._address.owner)
         greeting = _(
             "[bold]Mneme[/bold] with {model}. /help lists the commands, Alt-Enter starts a new line, Ctrl-C stops,"
-            " Ctrl-D quits.",
+            " /quit quits.",
             model=model.name,
         )
         self._console.print(f"{greeting}\n", highlight=False)
@@ -144,6 +152,8 @@ class _Chat:
                     self._print(_("Ctrl-D quits."), style="dim")
                     continue
                 except EOFError:
+                    text = QUIT[0]
+                if _quits(text):
                     await self._leave()
                     return 0
                 if text.strip():
@@ -229,6 +239,9 @@ class _Chat:
     def _send_later(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         text = buffer.text
+        if _quits(text):
+            buffer.validate_and_handle()
+            return
         buffer.append_to_history()
         buffer.reset()
         command = self._app.runner.commands.get(parse_command(text)[0])

@@ -30,10 +30,10 @@ def ask_secret(question: str) -> str:
     return str(typer.prompt(question, default="", show_default=False, hide_input=hidden)).strip()
 
 
-def ask_url(question: str) -> str:
+def ask_url(question: str, default: str = "") -> str:
     """Ask for a server's address until it is valid. An empty string means none."""
     while True:
-        url = complete_url(typer.prompt(question, default="", show_default=False))
+        url = complete_url(typer.prompt(question, default=default, show_default=bool(default)))
         if url is not None:
             return url
         say("That isn't an address: write it like http://localhost:8080/v1 or https://api.example.org/v1.")

@@ -24,6 +24,7 @@ from memory.errors import MemoryRefused, StoreError
 from memory.files.notes import Memory
 from memory.messages import make_storable
 from memory.store.entry_rows import create_secret_error
+from memory.store.private_files import make_private_folder, touch_private_file
 
 log = structlog.get_logger(__name__)
 
@@ -200,10 +201,12 @@ def write_atomically(path: Path, text: str) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes of this program, such as the command line, from changing a file."""
     if not path.parent.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(path.parent)
         _sync_folder(path.parent.parent)
     # A separate lock file, since MEMORY.md itself is replaced by writes.
-    with (path.parent / ".lock").open("w") as lock:
+    lock_file = path.parent / ".lock"
+    touch_private_file(lock_file)
+    with lock_file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -216,6 +219,7 @@ def _append(path: Path, line: str) -> None:
 def append(path: Path, text: str) -> None:
     """Append `text` on a new line and flush it to disk. The caller must hold the lock."""
     is_new = not path.exists()
+    touch_private_file(path)
     with path.open("ab+") as file:
         if file.tell() > 0:
             file.seek(-1, os.SEEK_END)

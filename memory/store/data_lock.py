@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory.errors import StoreError
+from memory.store.private_files import make_private_folder
 
 LOCK_NAME = "run.lock"
 
@@ -17,7 +18,7 @@ LOCK_NAME = "run.lock"
 def lock_data_dir(folder: Path) -> Iterator[None]:
     """Hold the lock of a data directory. Raise StoreError if a bot or a restore holds it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if os.geteuid() == 0:  # The bot's own user must be able to open it.
             owner = folder.stat()

@@ -20,6 +20,7 @@ from memory.clock import Clock, now_text, system_clock
 from memory.errors import StoreError, explain, explain_empty_file, explained
 from memory.store.decay import compute_strength
 from memory.store.private import PrivateTalks
+from memory.store.private_files import make_private_folder
 from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, explain_unreadable, read_schema
 from memory.store.scope import has_tags, scope_matches
 from memory.store.snapshots import copy_database, get_litestream_folder
@@ -261,7 +262,7 @@ async def _read_version(connection: aiosqlite.Connection) -> int:
 def _make_folder(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder: move it away, or set another MNEME_DATA_DIR.")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
 
 
 def _make_private(path: Path) -> None:

@@ -17,6 +17,7 @@ from memory.errors import StoreError
 from memory.files.markdown import make_folder_name
 from memory.store.database import Database
 from memory.store.index import rebuilding
+from memory.store.private_files import make_private_folder, touch_private_file
 from memory.transfer.archive import FILES, Manifest, Source, list_parts, open_archive, read_manifest
 from memory.transfer.exporting import BATCH_ROWS, make_private
 from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, Fields, check_row, read_fields
@@ -136,7 +137,8 @@ def _copy_files(source: Source, target: Path, folders: Iterable[str]) -> int:
     names = list(list_parts(source))
     wanted = [name for name in names if _is_memory(name, folders)]
     for name in wanted:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder((target / name).parent)
+        touch_private_file(target / name)
         with (source / name).open("rb") as read, (target / name).open("wb") as written:
             shutil.copyfileobj(read, written)
     return len(names) - len(wanted)

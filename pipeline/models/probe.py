@@ -220,15 +220,31 @@ def _draw_red_square() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-async def list_models(endpoint: Endpoint) -> list[str] | None:
-    """Return the names of the models in `/v1/models`, or None if the endpoint has no such list."""
+@dataclass(frozen=True, slots=True)
+class ModelListing:
+    """The models of an endpoint.
+
+    Attributes:
+        trouble: why the endpoint can't be used. None also if it only has no list of models.
+    """
+
+    names: list[str]
+    trouble: str | None = None
+
+
+async def list_models(endpoint: Endpoint) -> ModelListing:
+    """Return the names of the models in `/v1/models`."""
     import openai
 
     async with create_client(endpoint, seconds=LISTING_SECONDS, retries=0, connecting=LISTING_SECONDS) as client:
         try:
             page = await client.models.list()
+        except openai.AuthenticationError:
+            return ModelListing([], f"{endpoint.address} doesn't accept this API key.")
+        except openai.APIConnectionError:
+            return ModelListing([], f"No server answers at {endpoint.address}: check the address and its port.")
         except (openai.OpenAIError, ValueError):
-            return None
+            return ModelListing([])
     # Ollama answers null if it has no model.
     names = (getattr(model, "id", None) for model in getattr(page, "data", None) or ())
-    return [name for name in names if isinstance(name, str)] if hasattr(page, "data") else None
+    return ModelListing([name for name in names if isinstance(name, str)])

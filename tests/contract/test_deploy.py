@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -97,6 +98,65 @@ async def test_installer_refuses_unknown_arguments_before_acting() -> None:
         assert (process.returncode, out) == (1, b"")
         assert said in complaint.decode()
         assert complaint.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("script", ["install.sh", "uninstall.sh", "cells.sh"])
+async def test_script_shows_its_help_without_root(script: str) -> None:
+    for option in ("-h", "--help"):
+        process = await asyncio.create_subprocess_exec(
+            DEPLOY / script, option, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, complaint = await process.communicate()
+        assert (process.returncode, complaint) == (0, b"")
+        assert f"sudo deploy/{script}" in out.decode()
+        assert "set -euo" not in out.decode()
+
+
+def test_compose_file_builds_the_dockerfile_and_keeps_the_memory() -> None:
+    """Parse the file, since Docker may be missing."""
+    folder = DEPLOY / "docker"
+    compose = yaml.safe_load((folder / "compose.yaml").read_text(encoding="utf-8"))
+    service = compose["services"]["mneme"]
+    dockerfile = (folder / service["build"]["context"] / service["build"]["dockerfile"]).resolve()
+    assert dockerfile == folder / "Dockerfile"
+    assert f"data:{service['environment']['MNEME_DATA_DIR']}" in service["volumes"]
+    assert "data" in compose["volumes"]
+    assert service["restart"] == "unless-stopped"
+    text = dockerfile.read_text(encoding="utf-8")
+    assert "HEALTHCHECK" in text
+    for copied in re.findall(r"^COPY (?!--from)(?!\$)(.+) \S+$", text, re.MULTILINE):
+        assert all((ROOT / name).exists() for name in copied.split())
+
+
+async def link_program(home: Path, *arguments: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        DEPLOY / "link_program",
+        *arguments,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0
+    return said.decode()
+
+
+async def test_link_is_only_created_with_consent(tmp_path: Path) -> None:
+    link = tmp_path / ".local" / "bin" / "mneme"
+    assert (await link_program(tmp_path), await link_program(tmp_path, "no")) == ("", "")
+    assert not link.parent.exists()
+    assert "was created" in await link_program(tmp_path, "yes")
+    assert link.readlink() == ROOT / ".venv" / "bin" / "mneme"
+    assert await link_program(tmp_path, "yes") == ""
+
+
+async def test_link_does_not_replace_another_program(tmp_path: Path) -> None:
+    other = tmp_path / ".local" / "bin" / "mneme"
+    other.parent.mkdir(parents=True)
+    other.write_text("another program")
+    assert "was not changed" in await link_program(tmp_path, "yes")
+    assert other.read_text() == "another program"
 
 
 def test_unit_timeouts_exceed_those_of_the_program() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
 import sys
 from pathlib import Path
 
@@ -71,6 +72,23 @@ async def test_message_is_answered_and_remembered_by_the_next_run(mneme: Mneme, 
     ]
     await mneme("chat", "--session", "work", "-m", "What is my name?")
     assert "Olena" not in model.requests[2].prompt
+
+
+async def test_all_folders_have_mode_700_and_files_600(mneme: Mneme, tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        for message in ("The gate code is on the fridge", "/remember The wifi is called Kolibri", "/new", "/export"):
+            await mneme("chat", "-m", message)
+        for command in ("backup copies/copy.zip", "export out", "mcp add weather -- true"):
+            assert (await mneme(*command.split()))[0] == 0
+        for command in ("import out", "restore copies/copy.zip --yes"):
+            assert (await mneme(*command.split(), MNEME_DATA_DIR=f"{command[:6]}/deep/data"))[0] == 0
+    finally:
+        os.umask(before)
+    made = [path for path in tmp_path.rglob("*") if not path.is_symlink()]
+    assert len([path for path in made if path.suffix == ".md"]) > 5
+    wrong = [path for path in made if stat.S_IMODE(path.stat().st_mode) != (0o700 if path.is_dir() else 0o600)]
+    assert wrong == []
 
 
 async def test_wait_for_a_server_that_does_not_answer_is_announced(mneme: Mneme) -> None:

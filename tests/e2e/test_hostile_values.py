@@ -231,27 +231,33 @@ async def test_button_with_hostile_data_is_answered_as_expired(serve: Serve, tel
         await wait_for_text(telegram, "You said: still there?")
 
 
-COMMAND_LINES = (
-    "memory show {}",
-    "memory list --owner {}",
-    "memory add {} x",
-    "memory remove {}",
-    "memory confirm {}",
-    "memory undo --owner {}",
-    "recall {}",
-    "recall x --since {}",
-    "recall x --limit {}",
-    "recall x --scope {}",
-    "import {}",
-    "members revoke {}",
-    "skills remove {}",
-    "web --owner {}",
-    "web --port {}",
-    "backup --rotate {} copies",
-    "restore {}",
-    "restore --replica {} --into elsewhere",
-    "mcp remove {}",
-)
+TALKS = frozenset({"run", "setup", "chat"})
+"""Commands that need a person or a model."""
+
+
+def list_command_lines() -> list[str]:
+    """Return a line for each parameter of each command, with `{}` for its value and usual values for required ones."""
+    lines = []
+
+    def add_lines(command: Any, path: str) -> None:
+        for name, child in getattr(command, "commands", {}).items():
+            if name not in TALKS:
+                add_lines(child, f"{path} {name}".strip())
+        for varied in command.params:
+            words = [path]
+            for parameter in command.params:
+                value = "{}" if parameter is varied else "x"
+                if parameter.param_type_name == "argument":
+                    words += [value] if parameter is varied or parameter.required else []
+                elif parameter is varied and not parameter.is_flag:
+                    words += [parameter.opts[0], value]
+            if "{}" in words:
+                lines.append(" ".join(words).strip())
+
+    add_lines(get_command(cli), "")
+    return lines
+
+
 # each of these is for one of the ways in which a number or a name was not checked
 IN_THE_SHELL = (
     "9223372036854775808",
@@ -264,6 +270,9 @@ IN_THE_SHELL = (
     "\udcff",
     "telegram:²",
     "99999999999999999999-01-01",
+    "bob",
+    "/dev/null",
+    "/dev/null/below",
 )
 
 
@@ -273,7 +282,7 @@ def build_cli() -> Callable[[], object]:
     return get_command(cli)
 
 
-@pytest.mark.parametrize("line", COMMAND_LINES)
+@pytest.mark.parametrize("line", list_command_lines())
 def test_command_line_with_hostile_argument_fails_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_logging: None, line: str
 ) -> None:

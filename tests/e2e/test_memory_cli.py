@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from bot.cli.main import main
+from bot.cli.main import cli, main
 from memory.access import AccessList
 from memory.store.database import Database
 from memory.store.entry import NewEntry
@@ -267,6 +268,48 @@ def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
 def test_each_command_has_a_help_text(shell: Shell, command: str) -> None:
     assert "Usage" in shell.run_successfully(command, "--help")
+
+
+def list_commands() -> list[str]:
+    """Return all commands of the command line, beginning with the one without a name."""
+
+    def list_below(command: Any, path: str) -> list[str]:
+        children = getattr(command, "commands", {}).items()
+        return [path, *(line for name, child in children for line in list_below(child, f"{path} {name}".strip()))]
+
+    return list_below(get_command(cli), "")
+
+
+@pytest.mark.parametrize("command", list_commands())
+def test_help_fits_80_columns_and_breaks_no_word(shell: Shell, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = shell.run_successfully(*command.split(), "--help").splitlines()
+    assert max(map(len, lines)) <= 80
+    broken = re.compile(r"<[a-z|]+ *│")  # The type of a value continues on the next line
+    assert not [line for line in lines if broken.search(line)]
+    assert not [line for line in lines if "…" in line]
+
+
+@pytest.mark.parametrize("command", [line for line in list_commands() if line])
+def test_every_argument_and_option_is_explained(command: str) -> None:
+    found: Any = get_command(cli)
+    for name in command.split():
+        found = found.commands[name]
+    unexplained = [p.name for p in found.params if p.help is None]
+    assert unexplained == [] or command == "import"
+
+
+@pytest.mark.parametrize("command", ["memory list", "web", "backup copy.zip", "restore missing.zip", "mcp list"])
+def test_file_as_data_directory_is_one_sentence(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("MNEME_DATA_DIR", str(file / "below"))
+    status, _, err = shell.run(*command.split())
+    if status:
+        assert err.startswith("mneme: ")
+        assert err.count("\n") == 1
 
 
 def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ async def test_documented_make_targets_exist(command: str) -> None:
 async def test_documented_slash_commands_are_complete(start: OpenApp) -> None:
     named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
     async with start(memory_scope="family", llm_speech_model="tts-1") as app:  # These settings enable all commands.
-        assert named - {"start", "help"} == set(app.runner.commands) - {"start", "help", "withdraw", "reshare"}
+        assert named - {"start", "help", "quit"} == set(app.runner.commands) - {"start", "help", "withdraw", "reshare"}
 
 
 @whole_program

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import stat
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,10 +15,13 @@ from urllib.parse import urlsplit
 import pytest
 
 import bot
+from bot.setup.habits import set_up_time_zone
+from bot.setup.model import set_up_model
+from bot.setup.program import find_program
 from bot.setup.questions import complete_url, write_settings
-from bot.setup.setup import build_claim_link, render_qr_code, set_up_model
+from bot.setup.setup import build_claim_link, render_qr_code
 from config.models import load_catalogue
-from config.settings import load_settings
+from config.settings import MemoryScope, load_settings
 from memory.access import AccessList
 from memory.clock import system_clock
 from memory.runtime.endpoints import EndpointStore
@@ -34,6 +38,11 @@ CODE = Path(bot.__file__).parent.parent
 ENV = Path(".env")
 TOKEN = BotApiServer.TOKEN
 WRONG_TOKEN = "7654321:Wrong-token-for-a-local-server-only"
+
+
+@pytest.fixture(autouse=True)
+def without_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIMEZONE", raising=False)
 
 
 @pytest.fixture
@@ -62,6 +71,13 @@ async def choose_service(setup: Terminal) -> None:
     await setup.wait_for_question("(empty: OpenAI):")
 
 
+async def answer_zone_and_people(setup: Terminal, zone: str = "", people: str = "") -> None:
+    await setup.wait_for_text("Your time zone, or a city or country [")
+    setup.type(f"{zone}\r")
+    await setup.wait_for_text("Who will use the bot?")
+    setup.type(f"{people}\r")
+
+
 @needs_feature("mcp_tools")
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
     large = {"id": "large", "max_model_len": 12_345}
@@ -83,6 +99,7 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     setup.type("key-of-mine\r")
     await setup.wait_for_question("(number or name):")
     setup.type("2\r")
+    await answer_zone_and_people(setup, zone="Kyiv", people="2")
     await setup.wait_for_question("Tool (empty: none):")
     setup.type("pagess\r")
     await setup.wait_for_text("Enter search or pages, or nothing.")
@@ -92,6 +109,8 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     assert "key-of-mine" not in setup.text
     settings = load_settings(ENV)
     assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "large")
+    assert (settings.timezone, settings.memory_scope) == ("Europe/Kyiv", MemoryScope.FAMILY)
+    assert f"Start the bot with `{sys.prefix}/bin/mneme run`." in setup.text.replace("\n", " ")
     assert stat.S_IMODE(ENV.stat().st_mode) == 0o600
     link = next(line for line in setup.lines if "https://t.me/mneme_test_bot?start=" in line)
     database = await Database.open(tmp_path / "data" / "mneme.db")
@@ -126,7 +145,7 @@ async def test_setup_offers_local_model_server_first_and_explains_choices(
     assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "qwen")
 
 
-async def test_setup_asks_again_if_the_model_does_not_answer(setup: Terminal, model: ModelServer) -> None:
+async def test_setup_explains_a_wrong_model_and_goes_back(setup: Terminal, model: ModelServer) -> None:
     setup.type("\r")
     await choose_service(setup)
     model.script(Fails(404))
@@ -136,8 +155,89 @@ async def test_setup_asks_again_if_the_model_does_not_answer(setup: Terminal, mo
     await setup.wait_for_question("Model:")  # Nothing is listed there.
     setup.type("no-such-model\r")
     await setup.wait_for_text("no-such-model wasn't found at")
+    await setup.wait_for_question("Number [1]:")
+    setup.type("3\r")
     await setup.wait_for_text("Which model should answer?", times=2)
     assert not ENV.exists()
+
+
+async def test_setup_asks_for_a_wrong_address_again(setup: Terminal, model: ModelServer) -> None:
+    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}]}
+    setup.type("\r")
+    await choose_service(setup)
+    setup.type("127.0.0.1:9\r")
+    await setup.wait_for_question("API key (not shown; empty: none):")
+    setup.type("\r")
+    await setup.wait_for_text("No server answers at http://127.0.0.1:9: check the address and its port.")
+    await setup.wait_for_question("Number [1]:")
+    setup.type("1\r")
+    await setup.wait_for_question("Base URL [http://127.0.0.1:9]:")
+    setup.type(f"{model.url}\r")
+    await setup.wait_for_question("API key (not shown; empty: none):")
+    setup.type("\r")
+    await setup.wait_for_question("(number or name) [small]:")
+    setup.type("\r")
+    await setup.wait_for_text("The model small answers")
+    await setup.wait_for_text("Your time zone")
+    assert load_settings(ENV).llm_model == "small"
+
+
+async def test_setup_saves_an_address_that_does_not_answer_on_request(setup: Terminal) -> None:
+    setup.type("\r")
+    await choose_service(setup)
+    setup.type("127.0.0.1:9\r")
+    await setup.wait_for_question("API key (not shown; empty: none):")
+    setup.type("\r")
+    await setup.wait_for_question("Number [1]:")
+    setup.type("2\r")
+    await setup.wait_for_question("Model:")
+    setup.type("mine\r")
+    await setup.wait_for_text("Your time zone")
+    assert load_settings(ENV).llm_model == "mine"
+
+
+async def test_setup_without_key_of_openai_goes_back(setup: Terminal) -> None:
+    setup.type("\r")
+    await choose_service(setup)
+    setup.type("\r")
+    await setup.wait_for_question("OpenAI API key (not shown; empty: back):")
+    setup.type("\r")
+    await setup.wait_for_text("Which model should answer?", times=2)
+
+
+def test_time_zone_is_asked_until_it_is_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Atlantis\nUSA\nUnited States\nnew york\n"))
+    monkeypatch.setattr("bot.setup.habits.find_system_zone", lambda: "Asia/Tokyo")
+    set_up_time_zone(ENV)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "[Asia/Tokyo]" in said
+    assert "That isn't a place with a time zone" in said
+    assert "Which one: " in said
+    assert said.endswith("in America/New_York.")
+    assert load_settings(ENV).timezone == "America/New_York"
+    set_up_time_zone(ENV)  # Asks nothing, or the empty input would abort it
+
+
+def test_program_is_named_as_it_can_be_run_from_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "checkout" / ".venv" / "bin" / "mneme"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "checkout" / ".venv"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir("/")
+    assert find_program(ENV) == str(program).removeprefix("/")
+    monkeypatch.chdir("/usr")
+    assert find_program(ENV) == str(program)
+    monkeypatch.chdir(tmp_path / "checkout")
+    assert find_program(ENV) == ".venv/bin/mneme"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mneme").symlink_to(program)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    assert find_program(ENV) == "mneme"
+    assert find_program(Path("/etc/mneme/mneme.env")) == "sudo mneme"
+    assert find_program(Path("/etc/mneme/work.env")) == "sudo mneme @work"
 
 
 @pytest.mark.parametrize("answers", [[], [f"{TOKEN}\r"], [f"{TOKEN}\r", "service"], ["\r"]])
@@ -158,9 +258,11 @@ async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: T
     await setup.wait_for_question("Number [1]:")
     offered = next(line for line in setup.lines if "The embedded model" in line)
     setup.type(f"{offered.split()[0]}\r")
+    await setup.wait_for_text("Your time zone, or a city or country [")
+    setup.type("\r")
     assert await setup.wait_for_end() == 0
-    assert "Start chatting with `mneme chat`." in setup.lines
-    assert not ENV.exists()
+    assert f"Start chatting with `{sys.prefix}/bin/mneme chat`." in " ".join(setup.lines)
+    assert ENV.read_text().startswith("TIMEZONE=")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +289,7 @@ async def test_setup_with_unpriced_model_says_what_limits_it(
 async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup.get_memory_bytes", lambda: 2_000_000_000)
+    monkeypatch.setattr("bot.setup.model.get_memory_bytes", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     assert "qwen2.5-coder-0.5b was chosen" in capsys.readouterr().out
@@ -197,18 +299,19 @@ async def test_setup_can_choose_a_smaller_embedded_model(
 async def test_setup_offers_models_of_hub_as_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.setup.get_memory_bytes", lambda: 16_000_000_000)
+    monkeypatch.setattr("bot.setup.model.get_memory_bytes", lambda: 16_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
     await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
     said = " ".join(capsys.readouterr().out.split())
     assert "The embedded model qwen3-4b, not measured here, from the hub, free and private; 2.5 GB to download" in said
-    assert "qwen3-4b was chosen: download it with `mneme model pull qwen3-4b`." in said
+    assert f"qwen3-4b was chosen: download it with `{sys.prefix}/bin/mneme model pull qwen3-4b`." in said
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
 
 @needs_feature("mcp_tools")
 async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, str], model: ModelServer) -> None:
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
+    write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
         await setup.wait_for_question("Tool (empty: none):")
         setup.type("\r")

@@ -183,7 +183,7 @@ async def test_ctrl_c_stops_the_answer_and_restores_waiting_messages(terminal: T
     await model.wait_for(lambda: model.disconnects == 1)
     await terminal.wait_until(lambda: terminal.lines[-2:] == ["> Then this", "  and that"])
     terminal.type("\x03")
-    await terminal.wait_for_text("Ctrl-D quits.", times=2)
+    await terminal.wait_for_text("Ctrl-D quits.")
     terminal.type("Go on\r")
     await terminal.wait_for_text("You said: Go on")
     terminal.type("\x04")
@@ -195,6 +195,22 @@ async def test_ctrl_d_ends_an_answer_and_the_program(terminal: Terminal, model: 
     terminal.type("Tell me a story\r")
     await terminal.wait_for_text("The beginning of it")
     terminal.type("\x04")
+    assert await terminal.wait_for_end() == 0
+    assert "The beginning of it (stopped)" in terminal.lines
+
+
+async def test_quit_command_ends_the_program(terminal: Terminal) -> None:
+    await terminal.wait_for_text("/quit quits.")
+    terminal.type("/quit\r")
+    assert await terminal.wait_for_end() == 0
+    assert "You said: /quit" not in terminal.lines
+
+
+async def test_quit_command_ends_an_answer_too(terminal: Terminal, model: ModelServer) -> None:
+    model.script(Holds("The beginning of it"))
+    terminal.type("Tell me a story\r")
+    await terminal.wait_for_text("The beginning of it")
+    terminal.type("/quit\r")
     assert await terminal.wait_for_end() == 0
     assert "The beginning of it (stopped)" in terminal.lines
 

@@ -23,7 +23,12 @@ cli = typer.Typer()
 
 # NAME=VALUE, or NAME: VALUE as in headers
 _PAIR = re.compile(r"(?P<name>[^\s:=]+)\s*[:=]\s*(?P<value>.*)", re.DOTALL)
-Pairs = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")]
+Headers = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header of each request to --url. Repeatable.")
+]
+Variables = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="An environment variable of the command. Repeatable.")
+]
 
 
 def add_to(parent: typer.Typer) -> None:
@@ -41,11 +46,13 @@ def add(
         typer.Argument(metavar="NAME [-- COMMAND ...]", help="With --preset, its arguments, such as folders."),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="search, pages or files: a server that doesn't need a key.")
+        str | None, typer.Option(metavar="PRESET", help="search, pages or files: a server that doesn't need a key.")
     ] = None,
-    url: Annotated[str | None, typer.Option(help="The address of the server, instead of a command.")] = None,
-    header: Pairs = None,
-    env: Pairs = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="The address of the server, instead of a command.")
+    ] = None,
+    header: Headers = None,
+    env: Variables = None,
 ) -> None:
     """Add or change a server. Values can be ${NAME}, an environment variable of the bot."""
     from bot.features.mcp_tools.config import PRESETS
@@ -88,7 +95,9 @@ def list_servers() -> None:
 
 
 @cli.command("test")
-def try_servers(name: Annotated[str | None, typer.Argument(help="The server to test. Default: all.")] = None) -> None:
+def try_servers(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The server to test. Default: all.")] = None,
+) -> None:
     """Connect to the servers and list their tools, with the error output of their programs."""
     from bot.features.mcp_tools.config import read_config
 
@@ -129,7 +138,7 @@ async def _try(server: ServerConfig) -> bool:
 
 
 @cli.command()
-def remove(name: Annotated[str, typer.Argument(help="Its name in `mneme mcp list`.")]) -> None:
+def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in `mneme mcp list`.")]) -> None:
     """Remove a server from the file."""
     path = load_settings_with_logging(quiet=True).mcp_file
     document, servers = _read_document(path)

@@ -21,7 +21,9 @@ def add_to(cli: typer.Typer) -> None:
 
 def web(
     owner: Owner = None,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="The port, on this machine only.")] = PORT,
+    port: Annotated[
+        int, typer.Option(min=1, max=65_535, metavar="PORT", help="The port, on this machine only.")
+    ] = PORT,
 ) -> None:
     """View and edit the memory in a browser. Prints a link that works once, and runs until Ctrl-C."""
     with contextlib.suppress(KeyboardInterrupt):

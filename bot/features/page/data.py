@@ -9,19 +9,38 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.commands.memory_browser import LOOKED_UP, format_source
+from bot.commands.memory_browser import LOOKED_UP, describe_layer, format_source
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
-from config.texts import _
+from config.texts import N_, _
 from memory.browsing import ListedEntry
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.log.sessions import Session
 from memory.search.types import Filter
+from memory.store.entry import Operation
 from memory.transfer.file_importer import FileImporter
 
 MAX_RESULTS = 20
 MAX_CHANGE_TEXTS = 5
+
+VERBS: dict[str, str] = {
+    Operation.ADD: N_("Added"),
+    Operation.RENAME: N_("Renamed"),
+    Operation.ALIAS: N_("Named"),
+    Operation.WRITE: N_("Changed"),
+    Operation.REMOVE: N_("Forgot"),
+    Operation.LEARN: N_("Learned"),
+    Operation.RECORD: N_("Noted"),
+    Operation.CONSOLIDATE: N_("Learned from a conversation"),
+    Operation.EDIT: N_("Changed"),
+    Operation.CONFIRM: N_("Confirmed"),
+    Operation.COMPRESS: N_("Shortened"),
+    Operation.IMPORT: N_("Imported"),
+    Operation.SHARE: N_("Shared"),
+    Operation.WITHDRAW: N_("Stopped sharing"),
+}
+"""The operations of listed changes, as people call them."""
 
 Json = dict[str, Any]
 
@@ -117,6 +136,7 @@ class PageData:
             "changes": [
                 {
                     **asdict(change),
+                    "verb": _(VERBS[change.operation]) if change.operation in VERBS else change.operation,
                     "texts": change.texts[:MAX_CHANGE_TEXTS],
                     "more": max(0, len(change.texts) - MAX_CHANGE_TEXTS),
                 }
@@ -145,7 +165,7 @@ class PageData:
                 {
                     "entry": None if reason.entry is None else reason.entry.id,
                     "content": None if reason.entry is None else reason.entry.content,
-                    "layer": reason.layer,
+                    "layer": describe_layer(reason.layer),
                     "score": round(reason.score, 2),
                     "tokens": reason.tokens,
                 }

@@ -41,6 +41,7 @@ TEXTS = {
     "past": N_("Past"),
     "more": N_("Show more"),
     "nothing": N_("Nothing here yet."),
+    "begin": N_("Nothing here yet. Tell me something about you in the chat, or import chats from another program."),
     "not_found": N_("I didn't find anything about that."),
     "open_conversation": N_("Show the conversation"),
     "replaced_by": N_("Replaced by"),

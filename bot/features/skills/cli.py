@@ -30,7 +30,7 @@ def list_skills() -> None:
 
 
 @cli.command("remove")
-def remove_skill(name: Annotated[str, typer.Argument(help="Its name in `mneme skills list`.")]) -> None:
+def remove_skill(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in `mneme skills list`.")]) -> None:
     """Delete the folder of a skill."""
     from bot.features.skills.folder import Skills
 

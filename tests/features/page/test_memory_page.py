@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -15,6 +16,7 @@ import pytest
 from playwright.async_api import Page
 from pydantic import HttpUrl
 
+from bot.features import page as page_feature
 from bot.features.page.access import COOKIE, OneTimeLink, Visitor
 from bot.features.page.data import PageData
 from bot.features.page.server import build_page_app
@@ -128,6 +130,18 @@ async def test_page_searches_edits_confirms_and_undoes_in_a_browser(app: App, pe
 
 
 @in_browser
+async def test_focus_begins_at_search_and_hits_are_marked(app: App, person: Person) -> None:
+    await add_memories(app, person)
+    async with served(app, person) as (url, link), browsing(url, link, width=1280) as page:
+        await page.wait_for_function("document.activeElement.id === 'words'")
+        await page.get_by_role("searchbox").fill("spare key")
+        await page.locator("article.hit mark", has_text="spare").first.wait_for()
+        await page.get_by_role("button", name="Edit: The spare key is at Ann's.").first.wait_for()
+        await page.get_by_role("button", name="Changes").click()
+        await page.get_by_role("heading", name="Added").first.wait_for()
+
+
+@in_browser
 async def test_page_changes_the_notes_file_after_a_review(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with served(app, person) as (url, link), browsing(url, link) as page:
@@ -208,6 +222,7 @@ async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Per
     assert answer.status_code == 200
     changes = answer.json()["changes"]
     assert [change["in_file"] for change in changes] == [True, True]
+    assert changes[1]["verb"] == "Learned"
     assert changes[1]["texts"] == ["the bins go out on Tuesday"]
 
 
@@ -228,9 +243,34 @@ async def test_page_shows_the_last_answer_and_monthly_counts(app: App, person: P
         last = (await client.get("/api/last")).json()
         assert any("bees" in (memory["content"] or "") for memory in last["memories"])
         assert last["tokens"] > 0
+        assert {memory["layer"] for memory in last["memories"]} <= {"it fits your message", "it was looked up"}
         overview = (await client.get("/api/overview")).json()
         assert overview["growth"] == [{"month": "2026-02", "learned": 4, "holding": 3}]
         assert overview["unsure"] == 1
+
+
+def compute_contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours (WCAG 2)."""
+
+    def luminance(colour: str) -> float:
+        digits = colour if len(colour) == 6 else "".join(digit * 2 for digit in colour)
+        parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_colours_have_enough_contrast(theme: int) -> None:
+    css = Path(page_feature.__file__).with_name("static").joinpath("page.css").read_text(encoding="utf-8")
+    colours = dict(re.findall(r"--([a-z-]+): #([0-9a-f]+)", css.split(":root {")[theme + 1]))
+    pairs = [(text, ground) for text in ("text", "quiet") for ground in ("ground", "card", "soft")]
+    pairs += [("accent", "card"), ("accent", "soft"), ("accent-text", "accent"), ("warn", "warn-soft")]
+    pairs += [("bad", "ground"), ("text", "mark"), ("text", "good-soft"), ("text", "bad-soft"), ("ground", "text")]
+    weak = [pair for pair in pairs if compute_contrast(colours[pair[0]], colours[pair[1]]) < 4.5]
+    assert weak == []
 
 
 async def test_mini_app_shows_the_users_own_memory(serve: Serve) -> None:

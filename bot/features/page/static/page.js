@@ -18,7 +18,12 @@ function element(name, properties = {}, ...children) {
   return made;
 }
 
-const button = (label, onclick, className = "") => element("button", { type: "button", className, onclick }, label);
+// `about` is the memory that a button belongs to: without it, screen readers list many buttons with the same name
+const button = (label, onclick, className = "", about = "") => {
+  const made = element("button", { type: "button", className, onclick }, label);
+  if (about) made.setAttribute("aria-label", `${label}: ${about.length > 60 ? `${about.slice(0, 60)}…` : about}`);
+  return made;
+};
 const day = (text) => new Date(text).toLocaleDateString(language, { day: "numeric", month: "short", year: "numeric" });
 const moment = (text) => new Date(text).toLocaleString(language, { dateStyle: "medium", timeStyle: "short" });
 
@@ -78,24 +83,24 @@ function memory(entry) {
     made.querySelector("button")?.focus();
   };
   const source = entry.source
-    ? element("p", { className: "about" }, button(texts.open_conversation, () => go(`talk/${entry.source[0]}/${entry.source[1]}`)))
+    ? element("p", { className: "about" }, button(texts.open_conversation, () => go(`talk/${entry.source[0]}/${entry.source[1]}`), "", entry.content))
     : null;
   const acts = element("div", { className: "acts" });
   if (entry.unconfirmed)
-    acts.append(button(texts.confirm, trying(async () => replace(await ask(`entries/${entry.id}/confirm`, ""))), "main"));
+    acts.append(button(texts.confirm, trying(async () => replace(await ask(`entries/${entry.id}/confirm`, ""))), "main", entry.content));
   if (!entry.superseded) {
-    if (!entry.steps.length) acts.append(button(texts.edit, () => card.replaceWith(editor(entry, replace, () => memory(entry)))));
+    if (!entry.steps.length) acts.append(button(texts.edit, () => card.replaceWith(editor(entry, replace, () => memory(entry))), "", entry.content));
     acts.append(button(texts.forget, trying(async () => {
       await ask(`entries/${entry.id}/forget`, "");
       const { changes } = await ask("changes");
       const back = button(texts.undo, trying(async () => {
         await ask(`changes/${changes[0].number}/undo`, "");
         gap.replaceWith(memory(await ask(`entries/${entry.id}`)));
-      }));
+      }), "", entry.content);
       const gap = element("article", { className: "past" }, element("p", {}, entry.content), element("div", { className: "acts" }, back));
       card.replaceWith(gap);
       back.focus();
-    }), "bad"));
+    }), "bad", entry.content));
   }
   const facts = element("dl", {},
     element("dt", {}, texts.holds_since), element("dd", {}, day(entry.valid_from)),
@@ -150,7 +155,7 @@ function chart(growth) {
 
 async function memories() {
   const overview = await ask("overview");
-  const chips = element("div", { className: "chips", role: "group" });
+  const chips = element("div", { className: "chips", role: "group", "aria-label": texts.timeline });
   for (const name of ["all", "live", "unsure", "past"]) {
     const label = name === "unsure" && overview.unsure ? `${texts[name]} (${overview.unsure})` : texts[name];
     const chip = button(label, trying(async () => { state = name; await show(memories); }));
@@ -158,7 +163,7 @@ async function memories() {
     chips.append(chip);
   }
   const list = element("div");
-  const all = overview.imported && state === "unsure"
+  const all = overview.imported && ["all", "unsure"].includes(state)
     ? button(texts.confirm_all, trying(async () => { await ask("confirm-imported", ""); await show(memories); }), "main") : "";
   await paged(list, (last) => `entries?state=${state}${last ? `&before=${last}` : ""}`, "entries", (entry, before) => {
     const month = new Date(entry.at).toLocaleDateString(language, { month: "long", year: "numeric" });
@@ -180,20 +185,28 @@ async function paged(list, path, key, draw) {
       last = item;
     }
     if (items.length >= 30) list.append(more);
-    if (!list.childElementCount) list.append(element("p", { className: "about" }, texts.nothing));
+    if (!list.childElementCount) list.append(element("p", { className: "about" }, key === "entries" && state === "all" ? texts.begin : texts.nothing));
   }
   await load();
 }
 
 // Search, conversations
 
+// Splits a text at the words that were searched for, and marks them.
+function marked(text, words) {
+  const wordsToMark = words.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 1);
+  if (!wordsToMark.length) return [text];
+  const pattern = new RegExp(`(${wordsToMark.join("|")})`, "giu");
+  return text.split(pattern).map((piece, number) => (number % 2 ? element("mark", {}, piece) : piece));
+}
+
 async function search(words) {
   const { found } = await ask(`search?q=${encodeURIComponent(words)}`);
   return (found.length ? found : [null]).map((hit) => hit === null
     ? element("p", { className: "about" }, texts.not_found)
-    : element("article", {}, element("p", {}, hit.text), element("div", { className: "acts" }, hit.entry
-      ? button(texts.edit, trying(() => show(async () => [memory(await ask(`entries/${hit.entry}`))])))
-      : button(texts.open_conversation, () => go(`talk/${hit.conversation}/${hit.message}`)))));
+    : element("article", { className: "hit" }, element("p", {}, ...marked(hit.text, words)), element("div", { className: "acts" }, hit.entry
+      ? button(texts.edit, trying(() => show(async () => [memory(await ask(`entries/${hit.entry}`))])), "", hit.text)
+      : button(texts.open_conversation, () => go(`talk/${hit.conversation}/${hit.message}`), "", hit.text))));
 }
 
 async function conversations() {
@@ -221,7 +234,7 @@ async function conversation(id, meant) {
     if (messages.length >= 200) list.append(more);
   }
   await load();
-  return [button(texts.back, () => history.back()), element("h2"), list];
+  return [button(texts.back, () => history.back()), list];
 }
 
 // Changes, the notes file, the last request, import
@@ -231,6 +244,7 @@ async function changes() {
   return (listed.length ? listed : [null]).map((change) => change === null
     ? element("p", { className: "about" }, texts.no_changes)
     : element("article", {},
+      element("h2", {}, change.verb),
       ...change.texts.map((text) => element("p", {}, text)),
       change.more ? element("p", {}, `+ ${change.more}`) : "",
       change.in_file ? element("p", {}, "MEMORY.md") : "",
@@ -238,7 +252,7 @@ async function changes() {
       element("div", { className: "acts" }, button(texts.undo, trying(async () => {
         tell((await ask(`changes/${change.number}/undo`, "")).text);
         await show(changes);
-      })))));
+      }), "", change.texts[0] ?? change.verb))));
 }
 
 function difference(before, after) {
@@ -275,7 +289,7 @@ async function file() {
     if (lines.length) review.append(element("div", { className: "acts" }, button(texts.save, save, "main")));
     review.querySelector("button")?.focus();
   };
-  return [element("h2", {}, "MEMORY.md"), field, element("div", { className: "acts" }, button(texts.review, look)), element("h2"), review];
+  return [element("h2", {}, "MEMORY.md"), field, element("div", { className: "acts" }, button(texts.review, look)), review];
 }
 
 async function last() {
@@ -291,7 +305,7 @@ async function last() {
 
 async function bringIn() {
   const result = element("div");
-  const chooser = element("input", { type: "file", hidden: true, onchange: () => take(chooser.files[0]) });
+  const chooser = element("input", { type: "file", hidden: true, "aria-label": texts.choose_file, onchange: () => take(chooser.files[0]) });
   const take = trying(async (chosen) => {
     if (!chosen) return;
     const path = `import?name=${encodeURIComponent(chosen.name)}`;
@@ -331,7 +345,7 @@ const TABS = { timeline: memories, conversations, changes, file, last, import: b
 
 const go = (place) => { location.hash = place; };
 
-const draw = trying(async () => {
+const draw = trying(async (event) => {
   const [place, id, message] = location.hash.slice(1).split("/");
   const tab = place === "talk" ? "conversations" : place in TABS ? place : "timeline";
   for (const one of byId("tabs").children) {
@@ -339,7 +353,7 @@ const draw = trying(async () => {
     else one.removeAttribute("aria-current");
   }
   await show(place === "talk" ? () => conversation(Number(id), message ? Number(message) : null) : TABS[tab]);
-  main.focus({ preventScroll: true });
+  if (event?.type === "hashchange") main.focus({ preventScroll: true });
   if (message) byId(`message-${message}`)?.scrollIntoView({ block: "center" });
 });
 
@@ -374,6 +388,7 @@ async function begin() {
   byId("search").addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", draw);
   await draw();
+  if (!matchMedia("(pointer: coarse)").matches) byId("words").focus(); // On a phone, the keyboard would cover half of the page
 }
 
 trying(begin)();

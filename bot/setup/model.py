@@ -1,0 +1,174 @@
+"""The question of `mneme setup` for a model. It is saved only after it has answered, unless the user insists."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import typer
+
+from bot.local_choice import get_memory_bytes
+from bot.models import describe_uncounted_cost, find_endpoint_and_model
+from bot.setup.program import find_program
+from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
+from config.models import LocalModel, load_catalogue
+from config.settings import Settings, load_settings
+from memory.clock import system_clock
+from memory.errors import StoreError
+from memory.runtime.endpoints import EndpointStore
+from memory.store.database import Database
+from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, LocalServer, find_local_servers
+from pipeline.models.endpoint import Endpoint
+from pipeline.models.model import ModelError
+from pipeline.models.probe import ProbeResult, list_models, probe
+
+MAX_UNMEASURED_MODELS = 3
+MAX_NAMED_MODELS = 3
+
+
+ChosenEndpoint = tuple[Endpoint, str]
+
+
+class _Remedy(Enum):
+    """What to do with a model that doesn't answer."""
+
+    AGAIN = "Enter the address, the key and the model again."
+    KEEP = "Save it as it is, without a test: the server may only be off now."
+    BACK = "Go back to the list of models."
+
+
+def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
+    """Configure a model, hosted or embedded. It is saved only after it has answered."""
+    _choose_model(env_file, ports)
+    if (trouble := describe_uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
+        say(trouble)
+
+
+def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
+    settings = load_settings(env_file)
+    if settings.has_endpoint:
+        if _check_model(find_endpoint_and_model(settings, settings.llm_model or ""), settings):
+            return
+        if not typer.confirm("Choose another model?", default=True):
+            return
+    servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
+    while True:
+        chosen = _choose(servers, settings)
+        if chosen is None:
+            continue
+        if isinstance(chosen, LocalModel):
+            is_default = chosen.name == load_catalogue().default_local
+            if settings.has_endpoint or chosen.name != (settings.llm_model or load_catalogue().default_local):
+                name = "" if is_default else chosen.name
+                write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL=name)
+            program = find_program(env_file)
+            say(f"{chosen.name} was chosen: download it with `{program} model pull {chosen.name}`.")
+            return
+        endpoint, model = chosen
+        write_settings(
+            env_file, OPENAI_BASE_URL=endpoint.base_url or "", OPENAI_API_KEY=endpoint.api_key, LLM_MODEL=model
+        )
+        return
+
+
+def _choose(servers: list[LocalServer], settings: Settings) -> ChosenEndpoint | LocalModel | None:
+    """Ask for a model. Return None if the user wants to choose again."""
+    fitting = load_catalogue().list_fitting(get_memory_bytes())
+    embedded = [model for model in fitting if model.is_measured]
+    embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]
+    lines = [
+        f"{server.name} on this machine ({server.summarize(MAX_NAMED_MODELS)}): "
+        "free and private; quality and memory depend on its model."
+        for server in servers
+    ]
+    lines += [
+        "A service or another server, by address: the best answers, no memory here; a service costs and reads all.",
+    ]
+    lines += [
+        f"The embedded model {local.name}, {_describe_quality(local)}, free and private;"
+        f" {local.size_bytes / 1e9:.1f} GB to download, {local.resident_bytes / 1e9:.1f} GB of memory."
+        for local in embedded
+    ]
+    say("\nWhich model should answer? For real use, choose a hosted or a larger one.")
+    if not embedded:
+        say(f"This machine has {get_memory_bytes() / 1e9:.1f} GB of memory: too little for an embedded model.")
+    for number, line in enumerate(lines, 1):
+        say(f"  {number}  {line}")
+    number = ask_number("Number", len(lines))
+    if number <= len(servers):
+        server = servers[number - 1]
+        chosen = Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models))
+        return chosen if _check_model(chosen, settings) or _ask_remedy(_Remedy.BACK) is _Remedy.KEEP else None
+    if number == len(servers) + 1:
+        return _choose_endpoint(settings)
+    return embedded[number - len(servers) - 2]
+
+
+def _describe_quality(local: LocalModel) -> str:
+    return f"to try it out: {local.quality} answers" if local.is_measured else f"{local.quality}, from the hub"
+
+
+def _choose_endpoint(settings: Settings) -> ChosenEndpoint | None:
+    """Ask for an address, a key and a model until they answer. Return None if the user wants to choose again."""
+    address = ""
+    while True:
+        address = ask_url("Base URL" if address else "Base URL, such as localhost:1234 (empty: OpenAI)", address)
+        key = ask_secret("API key (not shown; empty: none)" if address else "OpenAI API key (not shown; empty: back)")
+        if not key and not address:
+            return None
+        endpoint = Endpoint(address or None, key or NO_KEY)
+        listing = asyncio.run(list_models(endpoint))
+        if not listing.names and address and not urlsplit(address).path:
+            # Most servers have their API under /v1, which users often omit
+            below = Endpoint(f"{address}/v1", endpoint.api_key)
+            if (below_listing := asyncio.run(list_models(below))).names:
+                endpoint, listing = below, below_listing
+        remedy = None
+        if listing.trouble is not None:
+            say(listing.trouble)
+            remedy = _ask_remedy()
+        if remedy in (None, _Remedy.KEEP):
+            if listing.names:
+                say(f"Models at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
+            chosen = endpoint, ask_one_of("Model", listing.names)
+            remedy = remedy or (None if _check_model(chosen, settings) else _ask_remedy())
+            if remedy in (None, _Remedy.KEEP):
+                return chosen
+        if remedy is _Remedy.BACK:
+            return None
+
+
+def _ask_remedy(*offered: _Remedy) -> _Remedy:
+    """Ask what to do with a model that doesn't answer. Without arguments, offer everything."""
+    remedies = [remedy for remedy in _Remedy if remedy in offered or remedy is _Remedy.KEEP or not offered]
+    say("What now?")
+    for number, remedy in enumerate(remedies, 1):
+        say(f"  {number}  {remedy.value}")
+    return remedies[ask_number("Number", len(remedies)) - 1]
+
+
+def _check_model(chosen: ChosenEndpoint, settings: Settings) -> bool:
+    """Test a model and print what works, or why it doesn't. Return True if it answers."""
+    endpoint, model = chosen
+
+    async def check() -> ProbeResult:
+        database = await Database.open(settings.database_file)
+        try:
+            store, asks = EndpointStore(database, system_clock), settings.llm_context_tokens is None
+            assumed = load_catalogue().get_window(model)
+            return await probe(endpoint, model, assumed, settings.llm_timeout, store, asks=asks)
+        finally:
+            await database.close()
+
+    try:
+        probed = asyncio.run(check())
+    except (ModelError, StoreError) as error:
+        say(str(error))
+        return False
+    say(f"The model {model} answers; it reads {probed.window.max_input_tokens:,} tokens.")
+    for trial in probed.trials:
+        say(f"    {trial}")
+    return True
