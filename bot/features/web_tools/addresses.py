@@ -18,6 +18,7 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 NOT_PUBLIC = "that address isn't on the public internet, and only public pages can be read"
 _SCHEMES = ("http", "https")
+_MAX_PORT = 65_535
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 # Azure's metadata and agents. It is the only metadata service of a large provider with a public address.
 _AZURE = ipaddress.IPv4Address("168.63.129.16")
@@ -67,8 +68,11 @@ class PublicTransport(httpx.AsyncBaseTransport):
         url = request.url
         if url.scheme not in _SCHEMES or not url.host:
             raise PageUnreadable("only addresses that begin with http:// or https:// can be read")
+        port = url.port or (443 if url.scheme == "https" else 80)
+        if port > _MAX_PORT:
+            raise PageUnreadable("the port in the address is wrong")
         try:
-            addresses = await self._resolver(url.host, url.port or (443 if url.scheme == "https" else 80))
+            addresses = await self._resolver(url.host, port)
         except (OSError, UnicodeError) as error:
             raise PageUnreadable("there is no server with that name") from error
         if not addresses or not all(map(self._is_allowed, addresses)):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bot.doctor.finding import DoctorContext, Finding
 from bot.feature import Contributions, Feature
 from bot.kernel import Kernel
 from config.settings import Settings
+
+if TYPE_CHECKING:
+    import httpx
+
+    from bot.features.web_tools.search import SearchEngine
 
 
 async def check(context: DoctorContext) -> list[Finding]:
@@ -18,8 +23,19 @@ async def check(context: DoctorContext) -> list[Finding]:
 
 
 class WebToolsFeature(Feature):
+    """Web search and page reading.
+
+    Args:
+        engine: Searches the web. None means the public engines.
+        transport: Fetches pages. None means one that connects to public addresses only.
+    """
+
     name = "web_tools"
     checks: ClassVar = {"web": check}
+
+    def __init__(self, engine: SearchEngine | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._engine = engine
+        self._transport = transport
 
     def why_off(self, settings: Settings) -> str | None:
         return None if settings.web_search else "WEB_SEARCH is not true"
@@ -39,6 +55,6 @@ class WebToolsFeature(Feature):
         check_packages()
         if kernel.setup.tools is not None:  # A small model can handle only the tools of the memory
             return Contributions()
-        fetcher = PageFetcher(PublicTransport())
+        fetcher = PageFetcher(self._transport or PublicTransport())
         kernel.stack.push_async_callback(fetcher.close)
-        return Contributions(tools=WebTools(PublicEngines(), fetcher, PageReader()).create_tools())
+        return Contributions(tools=WebTools(self._engine or PublicEngines(), fetcher, PageReader()).create_tools())
