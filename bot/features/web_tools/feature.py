@@ -27,7 +27,7 @@ class WebToolsFeature(Feature):
 
     Args:
         engine: Searches the web. None means the public engines.
-        transport: Fetches pages. None means one that connects to public addresses only.
+        transport: Fetches pages. None means a PublicTransport.
     """
 
     name = "web_tools"

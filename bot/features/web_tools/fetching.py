@@ -84,7 +84,7 @@ class PageFetcher:
 
 
 class _Borrowed(httpx.AsyncBaseTransport):
-    """A transport that outlives its client. Each page has its own client, so that no cookies are kept."""
+    """A transport that outlives its client. Each page has its own client, so that cookies aren't shared."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
@@ -111,7 +111,7 @@ async def _read_body(response: httpx.Response) -> tuple[bytes, bool]:
     # httpx would decompress each chunk without a limit.
     unpacker = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
     body = bytearray()
-    with contextlib.suppress(zlib.error):  # What has been read before is still useful
+    with contextlib.suppress(zlib.error):  # Use the part before the damage
         async for chunk in response.aiter_raw():
             room = MAX_BYTES + 1 - len(body)
             body += unpacker.decompress(chunk, room) if unpacker is not None else chunk[:room]

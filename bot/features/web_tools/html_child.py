@@ -5,7 +5,7 @@ input is the page. Standard output gets one JSON object: ``{"title": "...", "tex
 charset that the server states, seconds of processor time, and bytes of memory.
 
 The reader is a walk over selectolax, which is a dependency already. trafilatura finds the main text of more pages that
-don't mark it, but needs 100 MB of packages and doesn't start without another one that it doesn't declare.
+don't mark it, but needs 100 MB of packages and fails at import without the undeclared lxml_html_clean.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def engine() -> Engine:
 
 @pytest.fixture
 def start_web(model: ModelServer, clock: FakeClock, tmp_path: Path, blank: Path, engine: Engine) -> Open:
-    """Open an App whose web tools use the engine and the server of the tests."""
+    """Open an App with web tools that use the engine and the server of the tests."""
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncIterator[App]:
