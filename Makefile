@@ -5,7 +5,7 @@ BIN := .venv/bin
 # pip says nothing for up to a minute: a dot every two seconds shows that it works
 PIP_INSTALL := deploy/with_dots $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: install libgomp local embeddings mcp replica dev chat test check fresh deploy-check deploy-test lock texts bench clean
+.PHONY: install libgomp local embeddings mcp web replica dev chat test check fresh deploy-check deploy-test lock texts bench clean
 
 # offers a link in ~/.local/bin; LINK=yes creates it without asking, LINK=no doesn't ask
 install: .venv/installed
@@ -44,6 +44,13 @@ mcp: .venv/mcp
 
 .venv/mcp: .venv/installed requirements-mcp.lock
 	@$(PIP_INSTALL) -r requirements-mcp.lock
+	@touch $@
+
+# web search
+web: .venv/web
+
+.venv/web: .venv/installed requirements-web.lock
+	@$(PIP_INSTALL) -r requirements-web.lock
 	@touch $@
 
 # what keeps a replica on another machine
@@ -102,7 +109,8 @@ lock: .venv/bin/python
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra embeddings -o requirements-embeddings.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra mcp -o requirements-mcp.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra replica -o requirements-replica.lock pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local --extra embeddings --extra mcp --extra replica --group dev -o requirements-dev.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra web -o requirements-web.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --extra local --extra embeddings --extra mcp --extra replica --extra web --group dev -o requirements-dev.lock pyproject.toml
 
 # the catalogues in config/locales, brought up to what the code says; a new text stands there without a translation
 texts: dev

@@ -22,6 +22,8 @@ _CHATTY = (
     "aiosqlite",
     "asyncio",
     "mcp",
+    "ddgs",
+    "primp",
     "uvicorn",
 )
 

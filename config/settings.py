@@ -131,6 +131,8 @@ class Settings(BaseSettings):
     mcp_config: Path | None = None
     mcp_tool_tokens: int = Field(default=6000, ge=0, le=1_000_000)
 
+    web_search: bool = False
+
     mcp_token: SecretStr | None = None
     mcp_owner: str | None = None
     web_port: int = Field(default=8765, ge=1, le=65_535)

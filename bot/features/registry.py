@@ -18,6 +18,7 @@ from bot.features.rich.feature import RichFeature
 from bot.features.skills.feature import SkillsFeature
 from bot.features.tidying.feature import TidyingFeature
 from bot.features.voice.feature import VoiceFeature
+from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
@@ -28,6 +29,7 @@ FEATURES: tuple[type[Feature], ...] = (
     ImportsFeature,
     SkillsFeature,
     McpToolsFeature,
+    WebToolsFeature,
     NearDatesFeature,
     TidyingFeature,
     LightRagFeature,

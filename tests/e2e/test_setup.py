@@ -78,7 +78,7 @@ async def answer_zone_and_people(setup: Terminal, zone: str = "", people: str = 
     setup.type(f"{people}\r")
 
 
-@needs_feature("mcp_tools")
+@needs_feature("mcp_tools", "web_tools")
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
     large = {"id": "large", "max_model_len": 12_345}
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
@@ -104,6 +104,8 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     setup.type("pagess\r")
     await setup.wait_for_text("Enter search or pages, or nothing.")
     setup.type("pages\r")
+    await setup.wait_for_question("read pages? [y/N]:")
+    setup.type("y\r")
     assert await setup.wait_for_end() == 0
     assert TOKEN not in setup.text
     assert "key-of-mine" not in setup.text
@@ -111,6 +113,7 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "large")
     assert (settings.timezone, settings.memory_scope) == ("Europe/Kyiv", MemoryScope.FAMILY)
     assert f"Start the bot with `{sys.prefix}/bin/mneme run`." in setup.text.replace("\n", " ")
+    assert settings.web_search
     assert stat.S_IMODE(ENV.stat().st_mode) == 0o600
     link = next(line for line in setup.lines if "https://t.me/mneme_test_bot?start=" in line)
     database = await Database.open(tmp_path / "data" / "mneme.db")
@@ -308,12 +311,14 @@ async def test_setup_offers_models_of_hub_as_not_measured(
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
 
-@needs_feature("mcp_tools")
+@needs_feature("mcp_tools", "web_tools")
 async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, str], model: ModelServer) -> None:
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
         await setup.wait_for_question("Tool (empty: none):")
+        setup.type("\r")
+        await setup.wait_for_question("[y/N]:")
         setup.type("\r")
         assert await setup.wait_for_end() == 0
         assert "https://t.me/mneme_test_bot?start=" in setup.text.replace("\n", "")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # A test must be able to import this module if a feature is d
 Opened = TypeVar("Opened")
 INSTALLED = frozenset(feature.name for feature in FEATURES)
 OWN = (
-    *("guest", "voice", "rich", "persona", "imports", "skills", "mcp_tools"),
+    *("guest", "voice", "rich", "persona", "imports", "skills", "mcp_tools", "web_tools"),
     *("near_dates", "tidying", "lightrag", "mcp_server", "page", "metrics"),
 )
 """The features of this repository, of which a copy may have deleted some."""

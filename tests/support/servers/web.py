@@ -36,6 +36,7 @@ class Answer:
     body: bytes
     content_type: str = "application/json"
     retry_after: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,7 @@ def _encode(parser: h11.Connection, answer: Answer, now: float) -> bytes:
         ("Content-Length", str(len(answer.body))),
         ("Date", formatdate(now, usegmt=True)),
     ]
+    headers += answer.headers
     if answer.retry_after is not None:
         headers.append(("Retry-After", str(answer.retry_after)))
     response = h11.Response(status_code=answer.status, headers=headers)
