@@ -50,6 +50,14 @@ class Rhythm:
     nth: str = ""
 
 
+def read_rhythm(repeat: Repeat, days: str, every: int = 1) -> Rhythm:
+    """Return a rhythm whose days may begin with a key of NTH: "first mon", "last day"."""
+    first, _space, rest = days.strip().lower().partition(" ")
+    if repeat is Repeat.MONTHLY and first in NTH:
+        return Rhythm(repeat, "" if rest.strip() == "day" else rest, every, first)
+    return Rhythm(repeat, days, every)
+
+
 ONCE = Rhythm()
 
 

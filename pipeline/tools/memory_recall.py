@@ -33,7 +33,7 @@ def memory_recall_tool(reading: MemoryReader) -> Tool:
         every: Annotated[bool, Field(description="list all mentions")] = False,
         since: Annotated[str, Field(description="2026-02-28 or 2026-02")] = "",
         until: str = "",
-        around: Annotated[int, Field(description="message number to read around")] = 0,
+        around: Annotated[int, Field(description="message to read around")] = 0,
         kinds: Annotated[
             Texts,
             Field(validation_alias=AliasChoices("kinds", "kind"), description="fact, note, message"),

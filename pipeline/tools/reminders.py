@@ -21,9 +21,9 @@ from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.log.sessions import Session
 from memory.messages import Message, Passage, Provenance, Role
-from memory.reminders.reminder import MAX_EVERY, Repeat, TaskSound
+from memory.reminders.reminder import Repeat, TaskSound
 from memory.reminders.reminders import Offer, Reminders
-from memory.reminders.request import ONCE, REMINDER_TIME, Rhythm
+from memory.reminders.request import ONCE, REMINDER_TIME, Rhythm, read_rhythm
 from memory.reminders.wording import format_reminder
 from pipeline.models.model import ChatModel, ModelRequest
 from pipeline.tools.cited_writes import (
@@ -39,7 +39,7 @@ Number = Annotated[str, BeforeValidator(lambda given: str(given).strip())]
 Days = Annotated[
     str,
     BeforeValidator(lambda given: ", ".join(map(str, given)) if isinstance(given, list) else given),
-    Field(description="with weekly: mon, fri; with nth: mon"),
+    Field(description="mon, fri; last fri, last day"),
 ]
 
 # The reasons why a reminder is only offered, by the provenance of what the model has read.
@@ -56,19 +56,15 @@ def reminder_tools(reminders: Reminders, writes: CitedWrites) -> list[Tool]:
     async def reminder_set(
         context: ToolContext,
         text: str,
-        when: Annotated[str, Field(description="first time, ISO 8601, user's clock")],
+        when: Annotated[str, Field(description="first, ISO 8601, user's clock")],
         repeat: Literal["once", "daily", "weekly", "monthly", "yearly"] = "once",
         days: Days = "",
-        every: Annotated[int, Field(ge=1, le=MAX_EVERY, description="2: every second day, week ...")] = 1,
-        nth: Annotated[
-            Literal["", "first", "second", "third", "fourth", "last"],
-            Field(description="monthly, with days; last without days: last day of the month"),
-        ] = "",
+        every: int = 1,
         task: Literal["no", "aloud", "quiet"] = "no",
         quote: Quote = "",
     ) -> str:
-        """Remind the user, or do what text says then (task). Tell them the day and hour of the answer."""
-        wish = reminders.read(context.session_id, text, when, Rhythm(Repeat(repeat), days, every, nth))
+        """Remind the user, or do what text says (task). Tell them its day and hour."""
+        wish = reminders.read(context.session_id, text, when, read_rhythm(Repeat(repeat), days, every))
         wish = replace(wish, task=TaskSound(task) if task != "no" else None)
         kind = "to have this done" if wish.task else "to be reminded"
         rhythm = "" if repeat == "once" else f", {wish.rule}"

@@ -194,6 +194,8 @@ SCENES = (
             CallbackHandler("All settings"),
             command("/timezone Kyiv"),
             command("/rich on"),
+            command("/persona You are Ada."),
+            command("/persona default"),
             command("/model"),
             CallbackHandler(name={"en": "another", "de": "another"}),
             command("/language"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory.errors import MemoryRefused
 from memory.reminders.reminder import Repeat, Rule
-from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, ONCE, Rhythm, read_request
+from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, ONCE, Rhythm, read_request, read_rhythm
 from memory.reminders.wording import format_day_and_hour, format_duration
 
 KYIV = ZoneInfo("Europe/Kyiv")
@@ -331,3 +331,16 @@ def test_times_of_a_rhythm_do_not_depend_on_the_moment(
         week = (coming.day - 1) // 7 + 1
         assert week == nth if nth > 0 else (coming + timedelta(days=7)).month != coming.month
         assert ((coming.year - first.year) * 12 + coming.month - first.month) % every == 0
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        ("last fri", Rhythm(Repeat.MONTHLY, "fri", 2, "last")),
+        ("Last day", Rhythm(Repeat.MONTHLY, "", 2, "last")),
+        ("first mon", Rhythm(Repeat.MONTHLY, "mon", 2, "first")),
+        ("", Rhythm(Repeat.MONTHLY, "", 2)),
+    ],
+)
+def test_days_of_a_monthly_rhythm_name_which_of_them(days: str, expected: Rhythm) -> None:
+    assert read_rhythm(Repeat.MONTHLY, days, 2) == expected

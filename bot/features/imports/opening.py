@@ -53,8 +53,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
                 _("{file} can't be read ({reason}): nothing was imported.", file=path.name, reason=error.strerror)
             ) from error
         except BROKEN as error:
-            # A chat can do nothing else with an archive
-            raise ImportRefused(_(DAMAGED, file=path.name), is_export=True) from error
+            raise ImportRefused(_(DAMAGED, file=path.name)) from error
         source = ImportSource(path, opening.archives, opening.parts)
         stack.callback(source.close)
         yield source
@@ -149,7 +148,7 @@ def _list_members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
                 " zip file of it that isn't encrypted.",
                 file=path.name,
             ),
-            is_export=True,
+            is_export=path.suffix.lower() == ".zip",  # A chat can do nothing else with it
         )
     for member in members:
         if member.file_size > HARMLESS_BYTES and member.file_size > MAX_RATIO * max(1, member.compress_size):
