@@ -25,6 +25,7 @@ from memory.store.erasure import PendingErasures
 from pipeline.media.files import MediaSources, Transcriber
 from pipeline.media.reading import FileReader, MediaReader
 from pipeline.models.capabilities import EndpointCapabilities, Part
+from pipeline.models.client import is_on_this_machine
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import ModelDefaults, OpenAIModel
@@ -75,8 +76,8 @@ def find_model_host(settings: Settings) -> str | None:
     """Return the host of the endpoint that answers, or None if the model runs on this computer."""
     if not settings.has_endpoint:
         return None
-    host = urlsplit(get_default_endpoint(settings).address).hostname or ""
-    return None if host == "localhost" or host.startswith("127.") or host == "::1" else host
+    address = get_default_endpoint(settings).address
+    return None if is_on_this_machine(address) else urlsplit(address).hostname
 
 
 def create_models(

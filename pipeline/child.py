@@ -1,18 +1,21 @@
-"""A child process that answers lines of JSON, so that a crash in native code doesn't end the bot."""
+"""Child processes for native code, which may crash, run forever or fill the memory."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 
 class JsonChild:
-    """A running child process. All methods block, so call them in a thread; another thread may kill `process`.
+    """A running child process that answers lines of JSON.
+
+    All methods block, so call them in a thread; another thread may kill `process`.
 
     The script must not import Mneme and must end when its input ends, so that it never outlives the bot. `log` receives
     its standard error.
@@ -59,3 +62,28 @@ class JsonChild:
             self.process.kill()
             self.process.wait()
         self._stdout.close()
+
+
+async def run_isolated(
+    script: Path, arguments: Iterable[str], content: bytes, seconds: float
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a script with `content` as its standard input, and return its status and standard output.
+
+    The script must not import Mneme. It gets neither the bot's environment, which contains keys, nor Python's settings.
+    Raises TimeoutError after `seconds`.
+    """
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", str(script), *arguments),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={"LANG": "C.UTF-8"},
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            output, _errors = await child.communicate(content)
+            return subprocess.CompletedProcess(script.name, await child.wait(), output)
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()

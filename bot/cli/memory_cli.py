@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memory.ledger.entries import EntryStore
     from memory.search.types import Hit
     from memory.store.entry import Entry
+from bot.cli.memory_json import _hit_to_json, entry_to_json
 
 memory_cli = typer.Typer(help="The memory: list, show, change, undo.", no_args_is_help=True)
 
@@ -388,39 +389,3 @@ def _print_all(rows: list[dict[str, object]], lines: list[str], nothing: str, *,
 
 def _print_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def entry_to_json(entry: Entry) -> dict[str, object]:
-    return {
-        "name": entry.name,
-        "aliases": entry.aliases,
-        "kind": entry.kind,
-        "content": entry.content,
-        "tags": entry.tags,
-        "scope": entry.scope,
-        "priority": entry.priority,
-        "owner": entry.owner,
-        "author": entry.author,
-        "created_at": to_text(entry.created_at),
-        "superseded_by": entry.superseded_by,
-        "quote": entry.quote,
-        "unconfirmed": entry.unconfirmed,
-        "valid_until": to_text(entry.valid_until) if entry.valid_until else None,
-    } | _outcome_to_json(entry)
-
-
-def _hit_to_json(hit: Hit) -> dict[str, object]:
-    return {
-        "name": hit.name,
-        "kind": hit.kind,
-        "content": hit.content,
-        "score": float(f"{hit.score:.3g}"),
-        "created_at": to_text(hit.created_at),
-        "owner": hit.owner,
-        "source": hit.source,
-    } | _outcome_to_json(hit)
-
-
-def _outcome_to_json(result: Entry | Hit) -> dict[str, object]:
-    # Only episodes have an outcome
-    return {"outcome": result.outcome} if result.outcome else {}

@@ -118,7 +118,7 @@ class Command:
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
-    offered: bool = False  # Whoever was offered its button may press it, whatever `access` says
+    offered: bool = False  # The person who is offered its button may press it, also without `access`
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
     heading: str = ""  # Not translated yet. The `heading` of its class. Without one, /help doesn't list it
 

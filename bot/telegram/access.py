@@ -21,7 +21,8 @@ from bot.languages import Languages
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.calls import PollingBot, SendFailed, describe_error, get_chat_id, parsing_answer, send_part
+from bot.telegram.calls import PollingBot, get_chat_id, send_part
+from bot.telegram.failures import SendFailed, describe_error, parsing_answer
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from bot.telegram.updates import IncomingMessage
@@ -31,8 +32,8 @@ from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Address
 from memory.mail.chat_migration import ChatMigration
-from memory.mail.outbox import Reply
 from memory.messages import Provenance
+from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
@@ -398,7 +399,9 @@ class AccessControl:
                 await self._answer(address, text(), unasked=True)
 
     async def _answer(self, address: Address, text: str, keyboard: Keyboard = (), *, unasked: bool = False) -> None:
-        await self.outbox.mailbox.outbox.answer(address.session_id, Reply(text, keyboard=keyboard, unasked=unasked))
+        await self.outbox.mailbox.outbox.answer(
+            address.session_id, OutgoingReply(CHANNEL, text, keyboard=keyboard), unasked=unasked
+        )
         self.outbox.hurry(address.session_id)
 
     async def _tell(self, arrival: Arrival, text: str, **values: object) -> None:

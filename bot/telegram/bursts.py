@@ -28,15 +28,19 @@ def choose_wait(arrivals: Sequence[Arrival], arrived: Sequence[float], now: floa
         arrivals: The messages of the burst so far.
         arrived: When each of them arrived, as event loop time.
     """
-    return min(arrived[-1] + _choose_quiet_seconds(arrivals[-1]), arrived[0] + MAX_BURST_SECONDS) - now
+    return min(arrived[-1] + _choose_quiet_seconds(arrivals), arrived[0] + MAX_BURST_SECONDS) - now
 
 
-def _choose_quiet_seconds(arrival: Arrival) -> float:
-    text = arrival.text.rstrip()
+def _choose_quiet_seconds(arrivals: Sequence[Arrival]) -> float:
+    arrival = arrivals[-1]
+    # The caption of an album belongs to all of it
+    album = (other for other in arrivals if arrival.album is not None and other.album == arrival.album)
+    text = next((other.text for other in album if other.text), arrival.text).rstrip()
     if len(text.encode("utf-16-le")) // 2 >= MIN_CUT_UNITS:
         return CONTINUED_SECONDS
     if not text:
         is_spoken = any(file.kind.is_own_voice for file in arrival.files)
         return CONTINUED_SECONDS if arrival.files and not is_spoken else COMPLETE_SECONDS
-    is_question = ENDS_ASKING.search(text) or classify_opening(text) & QUESTION_OPENERS
-    return COMPLETE_SECONDS if is_question or text[-1] in _ENDS else OPEN_SECONDS
+    # The classes of words are looked up last, since that takes the longest
+    is_complete = text[-1] in _ENDS or ENDS_ASKING.search(text) or classify_opening(text) & QUESTION_OPENERS
+    return COMPLETE_SECONDS if is_complete else OPEN_SECONDS

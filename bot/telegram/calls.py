@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
-from enum import StrEnum
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import httpx
 import structlog
 from telegram import (
     Bot,
@@ -27,9 +21,6 @@ from telegram import (
 )
 from telegram.error import (
     BadRequest,
-    ChatMigrated,
-    EndPointNotFound,
-    Forbidden,
     InvalidToken,
     RetryAfter,
     TelegramError,
@@ -37,10 +28,11 @@ from telegram.error import (
 from telegram.ext import ExtBot
 from telegram.request import HTTPXRequest
 
+from bot.telegram.failures import SendFailed, Trouble, Unreadable, parsing_answer, to_send_failure
 from bot.telegram.features import build_ephemeral_parameters, edit_ephemeral, is_ephemeral, make_message_key
 from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED, RawUpdate
-from config.texts import _, shorten_to_line
+from config.texts import _
 from config.waiting import Backoff
 from memory.buttons import PlacedButton, PlacedKeyboard
 from memory.log.sessions import Address
@@ -60,33 +52,6 @@ UPDATE_KINDS = (
 """The types of updates that the channel itself handles."""
 READ_TIMEOUT_SECONDS = 30
 MAX_UPDATES = 100
-
-
-class Unreadable(TelegramError):
-    """A successful answer could not be parsed.
-
-    Args:
-        foreign: whether the answer isn't Telegram's, but for example a proxy's web page.
-
-    Attributes:
-        update: the first update in it, if that can be determined.
-    """
-
-    def __init__(self, reason: str, body: bytes = b"", *, foreign: bool = False) -> None:
-        super().__init__(f"its answer can't be read ({reason})")
-        self.foreign = foreign or body.lstrip().startswith(b"<")
-        self.update = RawUpdate.find_in_invalid_json(body)
-
-
-@contextlib.contextmanager
-def parsing_answer() -> Iterator[None]:
-    """Convert unexpected exceptions of the library to Unreadable."""
-    try:
-        yield
-    except TelegramError:
-        raise
-    except Exception as error:
-        raise Unreadable(type(error).__name__) from error
 
 
 class BotApiRequest(HTTPXRequest):
@@ -132,10 +97,6 @@ class PollingBot(ExtBot[int]):
 UPLOAD_TIMEOUT_SECONDS = 60.0
 MAX_REPLACEMENT_MESSAGES = 5
 """Maximum number of messages that replace a file if the chat accepts none."""
-MAX_FLOOD_PAUSE_SECONDS = 3600.0
-"""Maximum pause after a rate limit, even if Telegram asks for more."""
-MAX_REASON_CHARS = 200
-"""Maximum length of an error text. It may be a proxy's page."""
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
 """Maximum size of a file that bots may download (Bot API)."""
@@ -146,46 +107,6 @@ MAX_CONCURRENT_FILES = 4
 
 Markup = InlineKeyboardMarkup | ForceReply | None
 """Markup of a new message. An edited message accepts only InlineKeyboardMarkup."""
-
-
-# Descriptions of errors of the Bot API, which has no codes for them
-_TOPIC_GONE = re.compile(r"message thread not found|topic[ _](?:deleted|not[ _]found|id[ _]invalid)", re.IGNORECASE)
-_NOT_ALLOWED = re.compile(
-    r"topic_closed|chat_(?:write|send_plain)_forbidden|chat_(?:guest_send|restricted)|have no rights to send"
-    r"|not enough rights to send text|need administrator rights",
-    re.IGNORECASE,
-)
-
-
-class Trouble(StrEnum):
-    """Result of a failed delivery: it did not arrive, it may have arrived, or it never will."""
-
-    LATER = "later"
-    IN_DOUBT = "in doubt"
-    NEVER = "never"
-
-
-@dataclass(slots=True)  # Not frozen, since Python sets the traceback
-class SendFailed(Exception):
-    """Telegram did not confirm a message.
-
-    Args:
-        pause: seconds to wait before the next attempt.
-        blocked: whether the user has blocked the bot, or the group has removed it.
-        moved_to: the new id of the group.
-        unreadable: whether Telegram's answer reports success but can't be parsed.
-        topic_gone: whether the topic of the group no longer exists.
-        forbidden: whether the bot may not write there now: it is muted, the topic is closed, or it lacks a right.
-    """
-
-    trouble: Trouble
-    pause: float
-    reason: str
-    blocked: bool = False
-    moved_to: int | None = None
-    unreadable: bool = False
-    topic_gone: bool = False
-    forbidden: bool = False
 
 
 def get_chat_id(address: Address) -> int:
@@ -291,50 +212,6 @@ async def edit_markup(bot: Bot, address: Address, message_id: str, markup: Inlin
         await bot.edit_message_reply_markup(get_chat_id(address), int(message_id), reply_markup=markup)
 
 
-def is_doubtful(error: TelegramError | SendFailed) -> bool:
-    failure = error if isinstance(error, SendFailed) else to_send_failure(error)
-    return failure.trouble is Trouble.IN_DOUBT
-
-
-def to_send_failure(error: TelegramError) -> SendFailed:
-    """Convert an error of the Bot API to SendFailed, which says how to proceed."""
-    reason = describe_error(error)
-    if isinstance(error, RetryAfter):
-        return SendFailed(Trouble.LATER, min(_to_seconds(error.retry_after), MAX_FLOOD_PAUSE_SECONDS), reason)
-    if isinstance(error, Unreadable):
-        return SendFailed(Trouble.IN_DOUBT, 1, reason, unreadable=not error.foreign)
-    if isinstance(error, ChatMigrated):
-        return SendFailed(Trouble.NEVER, 0, reason, moved_to=error.new_chat_id)
-    if isinstance(error, BadRequest | Forbidden | EndPointNotFound):
-        return SendFailed(
-            Trouble.NEVER,
-            0,
-            reason,
-            blocked=isinstance(error, Forbidden),
-            topic_gone=_TOPIC_GONE.search(reason) is not None,
-            forbidden=isinstance(error, BadRequest) and _NOT_ALLOWED.search(reason) is not None,
-        )
-    return SendFailed(Trouble.IN_DOUBT if _may_have_arrived(error) else Trouble.LATER, 1, reason)
-
-
-def describe_error(error: TelegramError) -> str:
-    """Return the text of an error in one line and without the token, for log and user."""
-    if isinstance(error, InvalidToken):
-        return "the token is refused"
-    return shorten_to_line(str(error), MAX_REASON_CHARS)
-
-
-def _may_have_arrived(error: TelegramError) -> bool:
-    """Return True if the request may have been received but wasn't answered. An HTTP error is an answer.
-
-    The library raises its own error from the transport error.
-    """
-    transport_error = error.__cause__
-    return isinstance(transport_error, httpx.HTTPError) and not isinstance(
-        transport_error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout
-    )
-
-
 async def call_with_entities(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
     """Run a call, with plain text if Telegram rejects the entities. Raises SendFailed."""
     try:
@@ -348,10 +225,6 @@ async def call_with_entities(call: Callable[[Chunk], Awaitable[str]], chunk: Chu
                 return await call(Chunk(chunk.text))
     except TelegramError as error:
         raise to_send_failure(error) from error
-
-
-def _to_seconds(pause: int | timedelta) -> float:
-    return float(pause) if isinstance(pause, int) else pause.total_seconds()
 
 
 def build_markup(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:

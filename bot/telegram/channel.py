@@ -16,7 +16,8 @@ from telegram.error import TelegramError
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl
-from bot.telegram.calls import SendFailed, edit_chunk, get_chat_id, get_thread_id, send_part
+from bot.telegram.calls import edit_chunk, get_chat_id, get_thread_id, send_part
+from bot.telegram.failures import SendFailed
 from bot.telegram.features import ServerFeatures, is_ephemeral
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.part import AnswerAttachment
@@ -26,7 +27,6 @@ from config.texts import N_, _, use_language
 from memory.buttons import Keyboard
 from memory.errors import StoreError
 from memory.mail.mailbox import Mailbox
-from memory.mail.outbox import Reply
 from memory.messages import Document
 from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival, ReplyChannel, collect_inbox_ids
@@ -107,16 +107,16 @@ class TelegramChannel:
     ) -> bool:
         session_id = arrival.address.session_id
         try:
-            reply = Reply(
+            reply = OutgoingReply(
+                CHANNEL,
                 text,
-                reply_to=arrival.reply_to,
-                replaces=arrival.replaces,
-                keyboard=keyboard,
-                asker=arrival.asker,
-                document=document,
+                arrival.reply_to,
+                arrival.replaces,
+                keyboard,
+                arrival.asker,
                 receiver=find_receiver(arrival),
             )
-            await self.mailbox.outbox.answer(session_id, reply, inbox_ids)
+            await self.mailbox.outbox.answer(session_id, reply, inbox_ids, document=document)
         except StoreError as error:
             log.warning("answer_not_kept", reason=error.loggable)
             return False
@@ -148,7 +148,9 @@ class TelegramChannel:
         arrival = arrivals[-1]
         session_id = arrival.address.session_id
         try:
-            await self.mailbox.outbox.answer(session_id, Reply("", reply_to=arrival.reply_to, document=document))
+            await self.mailbox.outbox.answer(
+                session_id, OutgoingReply(CHANNEL, "", arrival.reply_to), document=document
+            )
         except StoreError as error:
             log.warning("attachment_not_kept", reason=error.loggable)
         else:

@@ -12,18 +12,8 @@ from telegram import Bot
 from telegram.error import TelegramError
 
 from bot.languages import Languages
-from bot.telegram.calls import (
-    Markup,
-    SendFailed,
-    Trouble,
-    build_force_reply,
-    build_markup,
-    edit_chunk,
-    get_chat_id,
-    parsing_answer,
-    send_part,
-    to_send_failure,
-)
+from bot.telegram.calls import Markup, build_force_reply, build_markup, edit_chunk, get_chat_id, send_part
+from bot.telegram.failures import SendFailed, Trouble, parsing_answer, to_send_failure
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
 from bot.telegram.part import AnswerFormat
 from bot.telegram.rendering import Chunk, Part, split_reply, with_caption

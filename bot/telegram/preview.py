@@ -16,15 +16,8 @@ from telegram.constants import ReactionEmoji
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
 
 from bot.tasks import BackgroundTasks
-from bot.telegram.calls import (
-    SendFailed,
-    edit_chunk,
-    get_chat_id,
-    get_thread_id,
-    is_doubtful,
-    send_part,
-    to_send_failure,
-)
+from bot.telegram.calls import edit_chunk, get_chat_id, get_thread_id, send_part
+from bot.telegram.failures import SendFailed, is_doubtful, to_send_failure
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
 from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, render, take_end
 from config.waiting import wait_at_most

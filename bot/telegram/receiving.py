@@ -15,6 +15,7 @@ from telegram import Update
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.sessions import SessionRunner
+from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.channel import TelegramChannel
@@ -25,7 +26,7 @@ from config.texts import N_, _, use_language
 from memory.clock import Clock
 from memory.mail.inbox import ReceivedUpdate
 from memory.mail.mailbox import Mailbox
-from memory.mail.outbox import Reply
+from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class Receiver:
             with use_language(await self.runner.languages.get_for_chat(sender.arrival.address.owner)):
                 sentence = _(_UNREADABLE, number=update.id)
             if update.id > MAX_INTEGER:  # Too large for the database
-                await self.mailbox.outbox.answer(session_id, Reply(sentence))
+                await self.mailbox.outbox.answer(session_id, OutgoingReply(CHANNEL, sentence))
             else:
                 await self.mailbox.inbox.set_aside(ReceivedUpdate(update.id, session_id, update.payload), sentence)
             self.channel.outbox.kick(session_id)

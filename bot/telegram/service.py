@@ -20,8 +20,9 @@ from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl, ChatMigrations
 from bot.telegram.callbacks import CallbackHandler
-from bot.telegram.calls import UPDATE_KINDS, BotApiRequest, PollingBot, TelegramFiles, parsing_answer
+from bot.telegram.calls import UPDATE_KINDS, BotApiRequest, PollingBot, TelegramFiles
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.failures import parsing_answer
 from bot.telegram.features import ServerFeatures
 from bot.telegram.inbox import InboxWorker
 from bot.telegram.menu import Menu

@@ -19,14 +19,8 @@ from telegram import Bot
 from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
 from bot.monitoring import Heartbeat
-from bot.telegram.calls import (
-    MAX_UPDATES,
-    PollingBot,
-    Unreadable,
-    describe_error,
-    parsing_answer,
-    to_send_failure,
-)
+from bot.telegram.calls import MAX_UPDATES, PollingBot
+from bot.telegram.failures import Unreadable, describe_error, parsing_answer, to_send_failure
 from bot.telegram.updates import RawUpdate
 from bot.web import InboundRoute
 from config.waiting import Backoff

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from memory.buttons import Keyboard, PlacedKeyboard
+from memory.buttons import PlacedKeyboard
 from memory.clock import Clock, now_text
 from memory.log.sessions import SessionState
 from memory.mail.inbox import Inbox
@@ -15,27 +15,6 @@ from memory.runtime.preferences import get_chat
 from memory.store.button_rows import ASKED, PLACED_BUTTONS, OutgoingReply, parse_placed_buttons, put_reply
 from memory.store.database import Database, Row
 from memory.store.private import EMPTY
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A text outside of a turn.
-
-    Attributes:
-        replaces: The message that it replaces.
-        asker: The only user who may press its buttons.
-        unasked: It is a notice and not an answer, so it is silent if the chat prefers that.
-        receiver: The only user who may see it.
-    """
-
-    text: str
-    reply_to: str | None = None
-    replaces: str | None = None
-    keyboard: Keyboard = ()
-    asker: str | None = None
-    document: Document | None = None
-    unasked: bool = False
-    receiver: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +51,27 @@ class Outbox:
         self._clock = clock
         self._inbox = inbox
 
-    async def answer(self, session_id: str, reply: Reply, inbox_ids: Iterable[int] = ()) -> None:
-        """Put a reply into the outbox, and finish the updates that it answers."""
+    async def answer(
+        self,
+        session_id: str,
+        reply: OutgoingReply,
+        inbox_ids: Iterable[int] = (),
+        *,
+        document: Document | None = None,
+        unasked: bool = False,
+    ) -> None:
+        """Put a reply outside of a turn into the outbox, and finish the updates that it answers.
+
+        Args:
+            unasked: It is a notice and not an answer, so it is silent if the chat prefers that.
+        """
         await self._inbox.store_waiting()
         finished = set(inbox_ids)
         await self._inbox.end_expected_private(finished)
         answered = [(i,) for i in finished]
         quiet = "SELECT EXISTS (SELECT 1 FROM preferences WHERE chat = ? AND notices IN ('quiet', 'off'))"
-        silent = reply.unasked and await self._database.value(quiet, (get_chat(session_id),))
+        if unasked and await self._database.value(quiet, (get_chat(session_id),)):
+            reply = replace(reply, silent=True)
         done = "UPDATE inbox SET state = 'done' WHERE id = ?"
         database = await self._database.private.get_database(session_id)
         # The file only records that the mail is answered, without its text.
@@ -90,18 +82,8 @@ class Outbox:
                 )
         async with database.transaction(first=True) as connection:
             await connection.executemany(done, answered)
-            outgoing = OutgoingReply(
-                self._channel,
-                reply.text,
-                reply.reply_to,
-                reply.replaces,
-                reply.keyboard,
-                reply.asker,
-                bool(silent),
-                reply.receiver,
-            )
-            number = await put_reply(connection, session_id, outgoing, self._clock())
-            if (document := reply.document) is not None:
+            number = await put_reply(connection, session_id, reply, self._clock())
+            if document is not None:
                 await connection.execute(
                     "INSERT INTO documents (outbox_id, name, content, is_voice) VALUES (?, ?, ?, ?)",
                     (number, document.name, document.content, document.is_voice),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import structlog
 
 from config.texts import _
 from memory.media.media import Part
+from pipeline.child import run_isolated
 from pipeline.media.files import MediaUnreadable, is_other_image
 
 log = structlog.get_logger(__name__)
@@ -57,20 +57,8 @@ class DocumentReader:
 
     async def _read_pages(self, name: str, content: bytes) -> tuple[list[str], int]:
         limits = (MAX_PAGES, MAX_DOCUMENT_CHARS, int(self._seconds) + 1, MAX_PDF_MEMORY_BYTES)
-        child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            str(_CHILD),
-            *map(str, limits),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            # The bot's own environment contains keys.
-            env={"LANG": "C.UTF-8"},
-        )
         try:
-            async with asyncio.timeout(self._seconds):
-                text, _errors = await child.communicate(content)
+            child = await run_isolated(_CHILD, map(str, limits), content, self._seconds)
         except TimeoutError:
             raise MediaUnreadable(
                 _(
@@ -79,12 +67,8 @@ class DocumentReader:
                     seconds=f"{self._seconds:g}",
                 )
             ) from None
-        finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
         try:
-            answer = json.loads(text)
+            answer = json.loads(child.stdout)
         except ValueError:  # The child exceeded one of its limits.
             log.warning("pdf_not_read", status=child.returncode)
             answer = {"error": "broken"}

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.telegram import bursts
-from bot.telegram.bursts import MAX_BURST_SECONDS, choose_wait
-from memory.clock import system_clock
-from memory.log.sessions import Address
-from memory.messages import Provenance
-from pipeline.arrival import Arrival
 from tests.support.bot_api.files import create_photo
 from tests.support.bot_api.server import BotApiServer
-from tests.support.fakes import FakeChannel
 from tests.support.servers.model import ModelServer
 from tests.support.serving import ANN, Serve
 
@@ -64,20 +56,3 @@ async def test_command_ends_a_burst(serve: Serve, telegram: BotApiServer, model:
         telegram.user_says("/status", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         assert [request.said for request in model.requests] == [["listen"]]
-
-
-@given(
-    texts=st.lists(st.text(max_size=5_000), min_size=1, max_size=5),
-    gaps=st.lists(st.floats(0, 20), min_size=5, max_size=5),
-)
-def test_no_burst_waits_for_ever(texts: list[str], gaps: list[float]) -> None:
-    channel = FakeChannel()
-    arrivals = [Arrival(Address("telegram", "1"), text, Provenance.TYPED, system_clock(), channel) for text in texts]
-    arrived = [sum(gaps[: i + 1]) for i in range(len(texts))]
-    assert choose_wait(arrivals, arrived, arrived[0] + MAX_BURST_SECONDS) <= 0
-
-
-@pytest.mark.parametrize("question", ["what is my dentist's name", "Wann ist der Termin?", "где ключи?", "几点了？"])
-def test_plain_question_waits_at_most_a_third_of_a_second(question: str) -> None:
-    arrival = Arrival(Address("telegram", "1"), question, Provenance.TYPED, system_clock(), FakeChannel())
-    assert choose_wait([arrival], [7.0], 7.0) <= 0.3

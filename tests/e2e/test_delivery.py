@@ -6,7 +6,7 @@ import httpx
 import pytest
 from telegram.error import NetworkError, TimedOut
 
-from bot.telegram.calls import Trouble, to_send_failure
+from bot.telegram.failures import Trouble, to_send_failure
 from config.waiting import MAX_PAUSE_SECONDS, Backoff
 from tests.support.bot_api.server import BotApiServer
 from tests.support.serving import ANN, Serve, list_texts

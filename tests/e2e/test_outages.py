@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from telegram.error import RetryAfter
 
 from bot.telegram import sources as token_module
-from bot.telegram.calls import MAX_FLOOD_PAUSE_SECONDS, to_send_failure
+from bot.telegram.failures import MAX_FLOOD_PAUSE_SECONDS, to_send_failure
 from bot.telegram.service import create_bot, run_telegram
 from bot.telegram.sources import MIN_REPORTED_SECONDS, PERMANENT_REFUSAL_SECONDS, TokenWatch
 from config.errors import ConfigurationError

@@ -10,8 +10,8 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import Chunk
 from memory.log.sessions import Address, SessionState
 from memory.mail.mailbox import Mailbox
-from memory.mail.outbox import Reply
 from memory.runtime.menu_cache import MenuCache
+from memory.store.button_rows import OutgoingReply
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
@@ -70,7 +70,7 @@ async def send_refused_reply(app: App, error_code: int, description: str) -> Non
             mailbox = Mailbox(app.database, "telegram", app.clock)
             features = ServerFeatures(MenuCache(app.database, "telegram"), bot.id, app.clock)
             outbox = OutboxSender(bot, mailbox, app.runner.languages, features)
-            await mailbox.outbox.answer("telegram:1001", Reply("hello"))
+            await mailbox.outbox.answer("telegram:1001", OutgoingReply("telegram", "hello"))
             outbox.kick("telegram:1001")
             await outbox.close()
             assert await mailbox.outbox.list_unsent() == []
@@ -86,7 +86,7 @@ async def test_complete_preview_is_not_edited_again(app: App) -> None:
             outbox = OutboxSender(bot, mailbox, app.runner.languages, features)
             for text in ("hello", "hello again"):
                 outbox.shown["telegram:1001"] = preview, Chunk("hello")
-                await mailbox.outbox.answer("telegram:1001", Reply(text, replaces=preview))
+                await mailbox.outbox.answer("telegram:1001", OutgoingReply("telegram", text, preview_id=preview))
                 outbox.kick("telegram:1001")
                 await outbox.close()
             assert await mailbox.outbox.list_unsent() == []

@@ -13,9 +13,9 @@ from bot.jobs.scheduled import Maintenance
 from bot.tasks import BackgroundTasks
 from memory.mail.inbox import InboxItem, ReceivedUpdate
 from memory.mail.mailbox import Mailbox
-from memory.mail.outbox import Reply
 from memory.mail.pruning import Pruning
 from memory.runtime.usage import TokenUse, UsageLog
+from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.integrity import IntegrityCheck
@@ -90,7 +90,7 @@ async def test_waiting_mail_and_unsent_replies_survive_a_restart(tmp_path: Path,
     before = await Database.open(tmp_path / "mneme.db")
     mailbox = Mailbox(before, "telegram", clock)
     (item, _) = await receive_new(mailbox, *create_updates(7, 8))
-    await mailbox.outbox.answer(CHAT, Reply("Hello", reply_to="41"), [item.id])
+    await mailbox.outbox.answer(CHAT, OutgoingReply("telegram", "Hello", reply_to="41"), [item.id])
     await before.close()
     again = await Database.open(tmp_path / "mneme.db")
     mailbox = Mailbox(again, "telegram", clock)
@@ -130,7 +130,7 @@ async def test_private_mail_being_written_is_not_treated_as_lost(mailbox: Mailbo
 async def test_channels_have_separate_mail(database: Database, mailbox: Mailbox, clock: FakeClock) -> None:
     other = Mailbox(database, "other", clock)
     await mailbox.inbox.receive(create_updates(7))
-    await mailbox.outbox.answer(CHAT, Reply("to Telegram"))
+    await mailbox.outbox.answer(CHAT, OutgoingReply("telegram", "to Telegram"))
     await other.inbox.receive(create_updates(7))
     assert await list_waiting_ids(other) == [7]
     assert await other.outbox.list_unsent() == []
@@ -139,14 +139,14 @@ async def test_channels_have_separate_mail(database: Database, mailbox: Mailbox,
 
 async def test_replies_are_sent_in_order(mailbox: Mailbox) -> None:
     for text in ("one", "two", "three"):
-        await mailbox.outbox.answer(CHAT, Reply(text))
-    await mailbox.outbox.answer("telegram:99", Reply("elsewhere"))
+        await mailbox.outbox.answer(CHAT, OutgoingReply("telegram", text))
+    await mailbox.outbox.answer("telegram:99", OutgoingReply("telegram", "elsewhere"))
     assert [item.text for item in await mailbox.outbox.list_unsent(CHAT)] == ["one", "two", "three"]
     assert [item.text for item in await mailbox.outbox.list_unsent()] == ["one", "two", "three", "elsewhere"]
 
 
 async def test_partially_sent_reply_remembers_its_chunks(mailbox: Mailbox) -> None:
-    await mailbox.outbox.answer(CHAT, Reply("a long reply"))
+    await mailbox.outbox.answer(CHAT, OutgoingReply("telegram", "a long reply"))
     (reply,) = await mailbox.outbox.list_unsent()
     await mailbox.outbox.record_sent_chunk(reply, ("41", "42"))
     (reply,) = await mailbox.outbox.list_unsent()
@@ -156,7 +156,7 @@ async def test_partially_sent_reply_remembers_its_chunks(mailbox: Mailbox) -> No
 
 
 async def test_abandoned_reply_keeps_the_reason(database: Database, mailbox: Mailbox) -> None:
-    await mailbox.outbox.answer(CHAT, Reply("to somebody who blocked the bot"))
+    await mailbox.outbox.answer(CHAT, OutgoingReply("telegram", "to somebody who blocked the bot"))
     (reply,) = await mailbox.outbox.list_unsent()
     await mailbox.outbox.settle(reply, (), failure="bot was blocked by the user")
     assert await mailbox.outbox.list_unsent() == []
@@ -173,7 +173,7 @@ async def test_old_mail_and_usage_are_pruned_but_never_waiting_mail(
     await mailbox.inbox.finish([items[0].id])
     await mailbox.inbox.hold([items[1].id])
     for text in ("sent", "given up", "waits"):
-        await mailbox.outbox.answer(CHAT, Reply(text))
+        await mailbox.outbox.answer(CHAT, OutgoingReply("telegram", text))
     sent, given_up, _ = await mailbox.outbox.list_unsent()
     await mailbox.outbox.settle(sent, ())
     await mailbox.outbox.settle(given_up, (), failure="blocked")

@@ -13,7 +13,8 @@ from bot.commands.command import parse_command
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl
-from bot.telegram.calls import SendFailed, Trouble, call_with_entities
+from bot.telegram.calls import call_with_entities
+from bot.telegram.failures import SendFailed, Trouble
 from bot.telegram.rendering import MAX_TEXT_UNITS, Chunk, render
 from bot.telegram.updates import IncomingMessage, UpdateParser, remove_mention
 from config.texts import N_, _, use_language

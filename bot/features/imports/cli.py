@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import zipfile
 from pathlib import Path  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,13 +61,16 @@ def import_memory(
 
 def _is_own_export(path: Path) -> bool:
     """Return True if Mneme wrote a folder or file."""
-    from bot.features.imports.items import ImportRefused
-    from bot.features.imports.opening import opened_source
+    from memory.transfer.archive import BROKEN_ZIP, MANIFEST
 
-    # The importer explains why a file can't be opened.
-    with contextlib.suppress(ImportRefused), opened_source(path) as source:
-        return bool({"manifest.json", "contents.json"} & set(source.names))
-    return False
+    names = {path.name}
+    with contextlib.suppress(OSError, *BROKEN_ZIP):  # The importer explains why a file can't be opened
+        if path.is_dir():
+            names = {child.name for child in path.iterdir()}
+        elif zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                names = set(archive.namelist())
+    return not names.isdisjoint((MANIFEST, "contents.json"))
 
 
 async def _import_foreign(
@@ -74,8 +78,8 @@ async def _import_foreign(
 ) -> None:
     from bot.console.console import create_console_address
     from bot.features.imports.feature import ImportsFeature
-    from bot.features.imports.importing import describe, format_left_out
     from bot.features.imports.learning import request_learning
+    from bot.features.imports.reporting import describe, format_left_out
     from memory.log.sessions import SHARED_OWNER, Address
 
     owner_name = opened.choose_owner(owner)
@@ -103,7 +107,7 @@ async def _import_foreign(
 
 async def _run(imports: ForeignImport, path: Path, session: Session, me: str | None) -> ImportDone:
     """Import a file, and ask who the user is if it doesn't say it."""
-    from bot.features.imports.importing import WhoIsUser
+    from bot.features.imports.reporting import WhoIsUser
 
     def report_progress(written: int, total: int) -> None:
         show_progress(written / max(1, total))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
-from bot.features.imports.importing import ForeignImport, WhoIsUser, describe, format_left_out
+from bot.features.imports.importing import ForeignImport
 from bot.features.imports.job import BackgroundImportLearning
 from bot.features.imports.memories import is_list
+from bot.features.imports.reporting import WhoIsUser, describe, format_left_out
 from bot.features.imports.source import write_temporarily
 from bot.services import MemoryServices
 from config.texts import N_, _, ngettext, shorten_to_line

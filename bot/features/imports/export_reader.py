@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.features.imports.importing import ForeignImport, format_counts, format_left_out
+from bot.features.imports.importing import ForeignImport
 from bot.features.imports.items import ImportRefused
-from bot.features.imports.planning import ImportReport
+from bot.features.imports.reporting import ImportReport, format_counts, format_left_out
 from bot.features.imports.source import could_be_export, write_temporarily
 from config.texts import _
 from memory.buttons import Button, Notice

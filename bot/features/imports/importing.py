@@ -1,17 +1,15 @@
 """Import from other programs: conversations go into the log, memories become unconfirmed entries.
 
-A file is read twice: first completely, so that a damaged one changes nothing, then in pieces with a short transaction
-each, so that other chats can write. An entry records the import, and /undo of its change reverts all of it. If the
-process is killed, the finished pieces stay, /undo reverts them too, and importing the file again continues.
+A file is read three times: to recognise chats without ids, then completely, so that a damaged one changes nothing, then
+in pieces with a short transaction each, so that other chats can write. An entry records the import, and /undo of its
+change reverts all of it. If the process is killed, the finished pieces stay, /undo reverts them too, and importing the
+file again continues.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import re
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,15 +18,17 @@ from typing import TypeVar
 
 from bot.features.imports.detection import Found, detect_readers, readable
 from bot.features.imports.items import UNREADABLE_KINDS, ImportedMemory, ImportedMessage, ImportRefused, Item
-from bot.features.imports.known import KnownMessages, Resolution, StoredConversation, resolve_chats
+from bot.features.imports.known import KnownMessages, Resolution, StoredConversation, read_known, resolve_chats
 from bot.features.imports.neighbours import find_neighbour
 from bot.features.imports.opening import opened_source
-from bot.features.imports.planning import (
-    CANT_BE_KEPT,
+from bot.features.imports.planning import CANT_BE_KEPT, Piece, Preparation, plan_pieces
+from bot.features.imports.reporting import (
     ImportReport,
-    Piece,
-    Preparation,
-    plan_pieces,
+    WhoIsUser,
+    describe,
+    format_counts,
+    format_left_out,
+    list_speakers,
 )
 from bot.features.imports.source import DAMAGED, ImportSource, PartKind, make_file_name
 from bot.features.imports.writing import (
@@ -44,7 +44,7 @@ from bot.features.imports.writing import (
     slice_steps,
     store_source_ids,
 )
-from config.texts import N_, _, ngettext
+from config.texts import N_, _
 from memory.clock import Clock, TimezoneLookup, system_clock
 from memory.errors import MemoryRefused
 from memory.facts.fact import Doubt
@@ -52,7 +52,7 @@ from memory.ledger.ledger import Ledger
 from memory.log.sessions import Session
 from memory.store.database import Connection, Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
-from memory.store.entry_rows import find_owner_id, get_or_create_owner_id
+from memory.store.entry_rows import get_or_create_owner_id
 from memory.transfer.file_importer import FileSummary
 
 Progress = Callable[[int, int], None]
@@ -67,10 +67,6 @@ _BATCH_PIECES = 50
 _BATCH_CHARS = 1_000_000
 """Maximum number of pieces, and of their characters, that are read in one call of a thread."""
 MEMORIES_PER_WRITE = 20
-MAX_SPEAKERS_SHOWN = 10
-_CONVERSATIONS_PER_READ = 20
-_PART = re.compile(r"/\d+$")
-"""The number of a part of a chat in the ids of former versions."""
 _MAX_READER_THREADS = 1
 """A second thread would double the delay of every step of a turn."""
 
@@ -167,7 +163,7 @@ class ForeignImport:
         found: dict[str, Found] = {}
         for reader, names in await self._in_thread(detect_readers, source, zone, self._clock().astimezone(zone).date()):
             found[reader.name] = [*found.get(reader.name, ()), (reader, names)]
-        known = {program: await self._read_known(session.owner, program) for program in found}
+        known = {program: await read_known(self._database, session.owner, program) for program in found}
         if me:
             for program in known.values():
                 program.names.add(me)
@@ -295,45 +291,6 @@ class ForeignImport:
 
                 await change.write_alongside(entry, partial(_record_memory, writing=writing, memory=memory))
 
-    async def _read_known(self, owner: str, program: str) -> KnownMessages:
-        """Read the stored messages and memories of a program."""
-        known = KnownMessages()
-        owner_id = await find_owner_id(self._database.rows, owner)
-        for row in await self._database.rows(
-            "SELECT name, is_user FROM import_names WHERE owner_id = ? AND program = ?", (owner_id, program)
-        ):
-            (known.names if row["is_user"] else known.other_names).add(row["name"])
-        chat_of: dict[int, int] = {}
-        for row in await self._database.rows(
-            "SELECT i.source_id, i.conversation_id, c.started_at, c.ended_at FROM imported i"
-            " LEFT JOIN conversations c ON c.id = i.conversation_id"
-            " WHERE i.owner_id = ? AND i.program = ? AND NOT i.undone ORDER BY c.started_at, i.id",
-            (owner_id, program),
-        ):
-            if row["conversation_id"] is None:
-                known.memories.add(row["source_id"])
-            else:
-                chat = known.add_chat(_PART.sub("", row["source_id"]))
-                chat_of[row["conversation_id"]] = chat
-        numbers = [*chat_of]
-        for start in range(0, len(numbers), _CONVERSATIONS_PER_READ):
-            ids = json.dumps(numbers[start : start + _CONVERSATIONS_PER_READ])
-            for row in await self._database.rows(
-                "SELECT conversation_id, min(created_at) AS first, max(created_at) AS last, count(*) AS messages"
-                " FROM messages WHERE conversation_id IN (SELECT value FROM json_each(?)) GROUP BY 1",
-                (ids,),
-            ):
-                known.conversations[chat_of[row["conversation_id"]]].append(
-                    StoredConversation(row["conversation_id"], row["first"], row["last"], row["messages"])
-                )
-            rows = await self._database.rows(
-                "SELECT id, conversation_id, role, speaker, created_at, content, source_id FROM messages"
-                " WHERE conversation_id IN (SELECT value FROM json_each(?)) ORDER BY conversation_id, id",
-                (ids,),
-            )
-            await asyncio.to_thread(known.add_rows, chat_of, rows)
-        return known
-
     async def _remember_names(self, owner: str, speakers: Mapping[str, Mapping[str, int]], me: str) -> None:
         """Remember who the user is, or that it is none of the speakers."""
         rows = [
@@ -361,79 +318,6 @@ def _find_places(writing: Writing, known: KnownMessages, piece: Piece) -> list[S
         stored += [place for chat in piece.chats for place in writing.places.get((writing.program, chat), ())]
         writing.places[key] = sorted(stored, key=lambda place: (place.first, place.id))
     return writing.places[key]
-
-
-def describe(report: ImportReport, *, is_preview: bool = False) -> str:
-    counts = format_counts(report)
-    if is_preview:
-        return _("Would be imported from {program}: {what}.", program=report.program, what=counts)
-    return _("Imported from {program}: {what}.", program=report.program, what=counts)
-
-
-def format_counts(report: ImportReport) -> str:
-    parts = []
-    if report.messages and report.first is not None and report.last is not None:
-        parts.append(
-            ngettext(
-                "{n} conversation ({messages} messages, {first} to {last})",
-                "{n} conversations ({messages} messages, {first} to {last})",
-                report.conversations,
-                messages=report.messages,
-                first=f"{report.first:%Y-%m-%d}",
-                last=f"{report.last:%Y-%m-%d}",
-            )
-        )
-    if report.changed:
-        parts.append(ngettext("{n} changed message", "{n} changed messages", report.changed))
-    if report.memories:
-        parts.append(ngettext("{n} memory", "{n} memories", report.memories))
-    return ", ".join(parts) or _("nothing new")
-
-
-def format_left_out(report: ImportReport) -> list[str]:
-    lines = []
-    if report.known:
-        lines.append(_("Already there: {n}.", n=report.known))
-    if report.left_out:
-        what = ", ".join(f"{_(what)} ({count})" for what, count in report.left_out.most_common())
-        lines.append(_("Left out: {what}.", what=what))
-    if report.places:
-        places = "; ".join(report.places)
-        if more := report.unreadable - len(report.places):
-            lines.append(_("Unreadable: {places} and {n} more.", places=places, n=more))
-        else:
-            lines.append(_("Unreadable: {places}.", places=places))
-    if report.secrets:
-        lines.append(ngettext("{n} message had a secret masked.", "{n} messages had secrets masked.", report.secrets))
-    return lines
-
-
-def rank_speakers(report: ImportReport) -> list[str]:
-    """Return the speakers of chats that don't say who the user is, those with the most messages first."""
-    counted = sum(report.speakers.values(), Counter[str]())
-    return sorted(counted, key=lambda name: (-counted[name], name))
-
-
-def list_speakers(report: ImportReport) -> str:
-    names = rank_speakers(report)
-    listed = ", ".join(names[:MAX_SPEAKERS_SHOWN])
-    if more := len(names) - MAX_SPEAKERS_SHOWN:
-        return _("{names} and {n} more", names=listed, n=more) if more > 0 else listed
-    return listed
-
-
-class WhoIsUser(ImportRefused):
-    """The file doesn't say which of the speakers is the user."""
-
-    def __init__(self, report: ImportReport) -> None:
-        super().__init__(
-            _(
-                "The file doesn't say which of the speakers is you ({names}): send it to me in a chat, where I can"
-                " ask.",
-                names=list_speakers(report),
-            )
-        )
-        self.speakers = rank_speakers(report)[:MAX_SPEAKERS_SHOWN]
 
 
 @dataclass(frozen=True, slots=True)

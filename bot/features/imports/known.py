@@ -7,7 +7,10 @@ speakers have other names. Everything is derived from the log, so earlier import
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import json
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -18,7 +21,8 @@ from datetime import datetime
 from bot.features.imports.items import ImportedConversation, ImportedMessage, Item
 from memory.clock import to_text
 from memory.messages import Role
-from memory.store.database import Row
+from memory.store.database import Database, Row
+from memory.store.entry_rows import find_owner_id
 
 ASSISTANT = "\0assistant"
 """Stands for the speaker of an assistant's messages. The user's own have the empty string."""
@@ -27,6 +31,9 @@ MAX_SAME = 50
 """Maximum number of stored messages with the text and minute of a message that decide about its chat."""
 MIN_ALIAS_SHARE = 0.1
 """Minimum share of a speaker's messages that another name in the log has said, so that both are the same person."""
+_CONVERSATIONS_PER_READ = 20
+_PART = re.compile(r"/\d+$")
+"""The number of a part of a chat in the ids of former versions."""
 _NOWHERE = -1
 
 
@@ -200,6 +207,46 @@ class KnownMessages:
     def list_same(self, key: int) -> Sequence[int]:
         same = self.by_text.get(key, ())
         return (same,) if isinstance(same, int) else same
+
+
+async def read_known(database: Database, owner: str, program: str) -> KnownMessages:
+    """Read the stored messages and memories of a program."""
+    known = KnownMessages()
+    owner_id = await find_owner_id(database.rows, owner)
+    for row in await database.rows(
+        "SELECT name, is_user FROM import_names WHERE owner_id = ? AND program = ?", (owner_id, program)
+    ):
+        (known.names if row["is_user"] else known.other_names).add(row["name"])
+    chat_of: dict[int, int] = {}
+    for row in await database.rows(
+        "SELECT i.source_id, i.conversation_id, c.started_at, c.ended_at FROM imported i"
+        " LEFT JOIN conversations c ON c.id = i.conversation_id"
+        " WHERE i.owner_id = ? AND i.program = ? AND NOT i.undone ORDER BY c.started_at, i.id",
+        (owner_id, program),
+    ):
+        if row["conversation_id"] is None:
+            known.memories.add(row["source_id"])
+        else:
+            chat = known.add_chat(_PART.sub("", row["source_id"]))
+            chat_of[row["conversation_id"]] = chat
+    numbers = [*chat_of]
+    for start in range(0, len(numbers), _CONVERSATIONS_PER_READ):
+        ids = json.dumps(numbers[start : start + _CONVERSATIONS_PER_READ])
+        for row in await database.rows(
+            "SELECT conversation_id, min(created_at) AS first, max(created_at) AS last, count(*) AS messages"
+            " FROM messages WHERE conversation_id IN (SELECT value FROM json_each(?)) GROUP BY 1",
+            (ids,),
+        ):
+            known.conversations[chat_of[row["conversation_id"]]].append(
+                StoredConversation(row["conversation_id"], row["first"], row["last"], row["messages"])
+            )
+        rows = await database.rows(
+            "SELECT id, conversation_id, role, speaker, created_at, content, source_id FROM messages"
+            " WHERE conversation_id IN (SELECT value FROM json_each(?)) ORDER BY conversation_id, id",
+            (ids,),
+        )
+        await asyncio.to_thread(known.add_rows, chat_of, rows)
+    return known
 
 
 class Matching:

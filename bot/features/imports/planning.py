@@ -6,10 +6,10 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 
 from bot.features.imports.items import (
+    DELETED_ACCOUNT,
     MAX_ID_CHARS,
     MAX_MESSAGE_CHARS,
     ImportedConversation,
@@ -29,6 +29,7 @@ from bot.features.imports.known import (
     compute_key,
     name_chat,
 )
+from bot.features.imports.reporting import ImportReport
 from config.secrets import mask_secrets
 from config.texts import N_, _, format_number
 from memory.store.entry_rows import MAX_CONTENT_CHARS
@@ -38,11 +39,7 @@ MAX_ITEMS = 200_000
 """Maximum number of conversations and memories in one import. Their ids are in memory while it runs."""
 MAX_SPEAKERS = 1_000
 """Maximum number of speakers that are counted to ask which one is the user."""
-MAX_PLACES = 3
-"""Maximum number of places of unreadable items that the report names."""
 CANT_BE_KEPT = N_("memories that can't be stored as they are")
-UNKNOWN_SPEAKER = "Deleted account"
-"""The speaker of a message in a chat of people that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,39 +82,6 @@ class Piece:
         return sum(len(step.message.text) for step in self.steps if step.message is not None)
 
 
-@dataclass(slots=True)
-class ImportReport:
-    """The counts of an import.
-
-    Attributes:
-        known: The number of conversations and memories without anything new.
-        changed: The number of messages with another text than before.
-        places: Where unreadable items are, at most MAX_PLACES.
-        unreadable: The number of items with a place.
-        speakers: The number of messages of each speaker in chats that don't say who the user is, by program.
-        asks: Whether the user is still unknown in one of them.
-    """
-
-    program: str
-    conversations: int = 0
-    messages: int = 0
-    memories: int = 0
-    known: int = 0
-    changed: int = 0
-    secrets: int = 0
-    first: datetime | None = None
-    last: datetime | None = None
-    left_out: Counter[str] = field(default_factory=Counter)
-    places: list[str] = field(default_factory=list)
-    unreadable: int = 0
-    speakers: dict[str, Counter[str]] = field(default_factory=dict)
-    asks: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.conversations and not self.memories
-
-
 class Preparation:
     """Prepares the messages of a file for the log: masks secrets and limits lengths.
 
@@ -138,8 +102,7 @@ class Preparation:
         self._position += 1
         text = replace_invalid(message.text[:MAX_MESSAGE_CHARS])[:MAX_MESSAGE_CHARS]
         speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
-        source_id = replace_invalid(message.id) if len(message.id) <= MAX_ID_CHARS else compute_digest(message.id)
-        return replace(message, text=text, speaker=speaker, id=source_id)
+        return replace(message, text=text, speaker=speaker, id=_shorten_id(message.id))
 
     def mask(self, message: ImportedMessage) -> ImportedMessage:
         """Mask the secrets in the message that `limit` has returned last."""
@@ -153,9 +116,8 @@ class Preparation:
             if not isinstance(item, ImportedConversation):
                 yield item
             elif item.messages:
-                source_id = item.source_id if len(item.source_id) <= MAX_ID_CHARS else compute_digest(item.source_id)
                 messages = tuple(self.mask(self.limit(message)) for message in item.messages)
-                yield replace(item, source_id=replace_invalid(source_id), messages=messages)
+                yield replace(item, source_id=_shorten_id(item.source_id), messages=messages)
 
     def _mask(self, text: str) -> str:
         checksum = zlib.crc32(text.encode("utf-8", "surrogatepass"))
@@ -197,7 +159,7 @@ def plan_pieces(
                 )
             )
         if isinstance(item, SkippedItem):
-            _count_skipped(item, report)
+            report.count_skipped(item)
         elif isinstance(item, ImportedConversation):
             if item.messages:
                 yield from conversations.plan(item)
@@ -211,12 +173,9 @@ def plan_pieces(
     conversations.end_chat()
 
 
-def _count_skipped(item: SkippedItem, report: ImportReport) -> None:
-    report.left_out[item.what] += 1
-    if item.place:
-        report.unreadable += 1
-        if len(report.places) < MAX_PLACES:
-            report.places.append(item.place)
+def _shorten_id(source_id: str) -> str:
+    """Return an id of another program as it can be stored."""
+    return replace_invalid(source_id if len(source_id) <= MAX_ID_CHARS else compute_digest(source_id))
 
 
 def _plan_memory(memory: ImportedMemory, known: KnownMessages, report: ImportReport) -> Iterator[ImportedMemory]:
@@ -287,8 +246,7 @@ class _Conversations:
 
     def _begin_chat(self, conversation: ImportedConversation) -> None:
         self.number += 1
-        source_id = conversation.source_id
-        source_id = replace_invalid(source_id if len(source_id) <= MAX_ID_CHARS else compute_digest(source_id))
+        source_id = _shorten_id(conversation.source_id)
         resolved = self._resolutions.get(self.number)
         if resolved is None:
             if not source_id:
@@ -334,7 +292,7 @@ class _Conversations:
     def _attribute(self, message: ImportedMessage, user: str | None) -> ImportedMessage:
         """Return a message of a chat of people. Only the user's own have no speaker."""
         if message.speaker is None:
-            return replace(message, speaker=UNKNOWN_SPEAKER)
+            return replace(message, speaker=DELETED_ACCOUNT)
         is_user = message.speaker == user or (user is None and message.speaker in self._known.names)
         return replace(message, speaker=None) if is_user else message
 

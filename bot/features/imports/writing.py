@@ -7,8 +7,9 @@ ones, these and the messages after them are written again, so that they get ids 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from bot.features.imports.items import MAX_CHAT_MESSAGES, ImportedMessage
 from bot.features.imports.known import StoredConversation
@@ -21,6 +22,7 @@ from memory.store.entry import Entry
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.index import touching_conversation, touching_messages
 
+T = TypeVar("T")
 MESSAGES_PER_WRITE = 40
 CHARS_PER_WRITE = 20_000
 _COPIED = (
@@ -127,30 +129,25 @@ def _find_place(
     return None if is_full else place
 
 
-def slice_messages(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
+def slice_messages(messages: Iterable[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
     """Divide messages into short transactions."""
-    batch: list[ImportedMessage] = []
-    chars = 0
-    for message in messages:
-        if batch and (len(batch) == MESSAGES_PER_WRITE or chars + len(message.text) > CHARS_PER_WRITE):
-            yield batch
-            batch, chars = [], 0
-        batch.append(message)
-        chars += len(message.text)
-    if batch:
-        yield batch
+    return _slice(messages, lambda message: len(message.text))
 
 
-def slice_steps(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Divide changes of messages into writes."""
-    batch: list[Step] = []
+def slice_steps(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Divide changes of messages into short transactions."""
+    return _slice(steps, lambda step: len(step.message.text) if step.message is not None else 0)
+
+
+def _slice(items: Iterable[T], count_chars: Callable[[T], int]) -> Iterator[list[T]]:
+    batch: list[T] = []
     chars = 0
-    for step in steps:
-        more = len(step.message.text) if step.message is not None else 0
+    for item in items:
+        more = count_chars(item)
         if batch and (len(batch) == MESSAGES_PER_WRITE or chars + more > CHARS_PER_WRITE):
             yield batch
             batch, chars = [], 0
-        batch.append(step)
+        batch.append(item)
         chars += more
     if batch:
         yield batch

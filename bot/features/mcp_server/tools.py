@@ -15,7 +15,7 @@ from urllib.parse import quote as percent_encoded
 
 from pydantic import AliasChoices, Field
 
-from bot.cli.memory_cli import entry_to_json
+from bot.cli.memory_json import entry_to_json
 from bot.services import MemoryServices
 from config.numbers import NUMBER
 from config.secrets import mask_secrets

@@ -10,7 +10,8 @@ import pyromark
 from telegram import Bot, Message
 from telegram.error import TelegramError
 
-from bot.telegram.calls import Markup, build_message_parameters, get_chat_id, parsing_answer, to_send_failure
+from bot.telegram.calls import Markup, build_message_parameters, get_chat_id
+from bot.telegram.failures import parsing_answer, to_send_failure
 from bot.telegram.features import ServerFeatures
 from bot.telegram.rendering import OPTIONS, Event, convert_formulas, escape_invisible, find_code_spans
 from memory.log.sessions import Address

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from bot.features.web_tools.errors import PageUnreadable
 from bot.features.web_tools.fetching import HTML_TYPES, PDF_TYPE, FetchedPage
 from memory.text.tokens import TokenCounter
 from pipeline.arrival import clean
+from pipeline.child import run_isolated
 from pipeline.media.documents import DocumentReader, split_text
 
 READING_SECONDS = 10
@@ -58,24 +58,12 @@ class PageReader:
         return PageContent(clean(title), await asyncio.to_thread(self._split, text))
 
     async def _read_html(self, page: FetchedPage) -> tuple[str, str]:
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", str(_CHILD)),
-            *(page.charset or "", str(self._seconds), str(MAX_CHILD_MEMORY_BYTES)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={"LANG": "C.UTF-8"},  # The bot's own environment contains keys
-        )
+        limits = (page.charset or "", str(self._seconds), str(MAX_CHILD_MEMORY_BYTES))
         try:
-            async with asyncio.timeout(self._seconds):
-                output, _errors = await child.communicate(page.content)
-            answer = json.loads(output)
+            child = await run_isolated(_CHILD, limits, page.content, self._seconds)
+            answer = json.loads(child.stdout)
         except (TimeoutError, ValueError) as error:  # Without output, the child has exceeded its limits
             raise PageUnreadable("the page is too complex to read") from error
-        finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
         return answer["title"], answer["text"]
 
     def _split(self, text: str) -> tuple[str, ...]:

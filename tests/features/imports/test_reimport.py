@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.imports.importing import ImportDone, WhoIsUser
+from bot.features.imports.importing import ImportDone
 from bot.features.imports.items import ImportedConversation, ImportRefused
 from bot.features.imports.learning import _restore_provenance
+from bot.features.imports.reporting import WhoIsUser
 from bot.features.imports.telegram import TelegramReader
 from bot.kernel import App
 from memory.log.sessions import Address, message_from_row
