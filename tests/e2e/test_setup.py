@@ -71,6 +71,12 @@ async def choose_service(setup: Terminal) -> None:
     await setup.wait_for_question("(empty: OpenAI):")
 
 
+async def enter_address(setup: Terminal, address: str, key: str = "") -> None:
+    setup.type(f"{address}\r")
+    await setup.wait_for_question("API key (not shown; empty: none):")
+    setup.type(f"{key}\r")
+
+
 async def answer_zone_and_people(setup: Terminal, zone: str = "", people: str = "") -> None:
     await setup.wait_for_text("Your time zone, or a city or country [")
     setup.type(f"{zone}\r")
@@ -94,9 +100,7 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     await choose_service(setup)
     setup.type("not an address\r")
     await setup.wait_for_text("That isn't an address")
-    setup.type(f"{model.url.removeprefix('http://').removesuffix('/v1')}\r")
-    await setup.wait_for_question("API key (not shown; empty: none):")
-    setup.type("key-of-mine\r")
+    await enter_address(setup, f"{model.url.removeprefix('http://').removesuffix('/v1')}", key="key-of-mine")
     await setup.wait_for_question("(number or name):")
     setup.type("2\r")
     await answer_zone_and_people(setup, zone="Kyiv", people="2")
@@ -152,9 +156,7 @@ async def test_setup_explains_a_wrong_model_and_goes_back(setup: Terminal, model
     setup.type("\r")
     await choose_service(setup)
     model.script(Fails(404))
-    setup.type(f"{model.url}\r")
-    await setup.wait_for_question("API key (not shown; empty: none):")
-    setup.type("\r")
+    await enter_address(setup, model.url)
     await setup.wait_for_question("Model:")  # Nothing is listed there.
     setup.type("no-such-model\r")
     await setup.wait_for_text("no-such-model wasn't found at")
@@ -168,16 +170,12 @@ async def test_setup_asks_for_a_wrong_address_again(setup: Terminal, model: Mode
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}]}
     setup.type("\r")
     await choose_service(setup)
-    setup.type("127.0.0.1:9\r")
-    await setup.wait_for_question("API key (not shown; empty: none):")
-    setup.type("\r")
+    await enter_address(setup, "127.0.0.1:9")
     await setup.wait_for_text("No server answers at http://127.0.0.1:9: check the address and its port.")
     await setup.wait_for_question("Number [1]:")
     setup.type("1\r")
     await setup.wait_for_question("Base URL [http://127.0.0.1:9]:")
-    setup.type(f"{model.url}\r")
-    await setup.wait_for_question("API key (not shown; empty: none):")
-    setup.type("\r")
+    await enter_address(setup, model.url)
     await setup.wait_for_question("(number or name) [small]:")
     setup.type("\r")
     await setup.wait_for_text("The model small answers")
@@ -188,9 +186,7 @@ async def test_setup_asks_for_a_wrong_address_again(setup: Terminal, model: Mode
 async def test_setup_saves_an_address_that_does_not_answer_on_request(setup: Terminal) -> None:
     setup.type("\r")
     await choose_service(setup)
-    setup.type("127.0.0.1:9\r")
-    await setup.wait_for_question("API key (not shown; empty: none):")
-    setup.type("\r")
+    await enter_address(setup, "127.0.0.1:9")
     await setup.wait_for_question("Number [1]:")
     setup.type("2\r")
     await setup.wait_for_question("Model:")
