@@ -21,9 +21,10 @@ from rich.table import Table
 from bot.app import open_app
 from bot.kernel import App
 from bot.models import find_endpoint_and_model
+from config.loading import load_settings
 from config.logs import configure_logging
 from config.models import load_catalogue
-from config.settings import Settings, load_settings
+from config.settings import Settings
 from memory.clock import system_clock
 from pipeline.models.probe import probe
 from tests.support.fakes import Person

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from bot.app import open_app
 from bot.kernel import App
+from config.loading import load_settings
 from config.logs import configure_logging
-from config.settings import Settings, load_settings
+from config.settings import Settings
 from tests.support.fakes import Person
 
 

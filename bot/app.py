@@ -18,7 +18,7 @@ from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
-from bot.feature import Contributions, Feature, find_importer, open_features
+from bot.feature import Contributions, Feature, check_settings, find_importer, open_features
 from bot.features.registry import installed_features
 from bot.jobs.background import BackgroundEmbedding
 from bot.jobs.learning import create_learning_jobs
@@ -41,7 +41,7 @@ from bot.telegram import CHANNEL as TELEGRAM
 from bot.turns import create_turns
 from bot.web import get_page_address
 from config.models import ModelCatalogue, load_catalogue
-from config.settings import Settings, check_together
+from config.settings import Settings
 from memory.access import AccessList
 from memory.clock import Clock, system_clock
 from memory.errors import StoreError
@@ -75,7 +75,8 @@ async def open_app(
         catalogue: the known models, by default the packaged ones.
         features: the features that the settings may switch on, by default all that are installed.
     """
-    check_together(settings)
+    features = installed_features() if features is None else features
+    check_settings(settings, features)
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.database_file, clock=clock)
         stack.push_async_callback(database.close)
@@ -119,7 +120,7 @@ async def open_app(
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
         languages, effects = Languages(memory.preferences), Effects(database)
         kernel = Kernel(settings, clock, memory, setup, choice, usage, MediaSources(), effects, languages, stack)
-        opened, added = await open_features(installed_features() if features is None else features, kernel)
+        opened, added = await open_features(features, kernel)
         observers += added.on_tokens
         app = _assemble(kernel, opened, added, housekeeping, replication)
         # Last, so that turns are cancelled first, while everything they use is open

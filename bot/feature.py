@@ -23,7 +23,7 @@ from bot.tasks import Job, Periodic
 from bot.telegram.part import Connection, TelegramPart
 from bot.web import WebPart
 from config.errors import ConfigurationError
-from config.settings import Settings
+from config.settings import Settings, check_together
 from memory.buttons import Notice
 from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
@@ -96,6 +96,12 @@ class Feature:
     name: ClassVar[str]
     checks: ClassVar[Mapping[str, Check]] = {}
 
+    def check_settings(self, settings: Settings) -> None:
+        """Raise ConfigurationError for settings of the feature that are wrong together, or with those of the kernel.
+
+        It is called at each start, also if the feature is off.
+        """
+
     def why_off(self, settings: Settings) -> str | None:
         """Return the reason why the settings switch the feature off, or None if it is on."""
         return None
@@ -110,6 +116,13 @@ class Feature:
     async def open(self, kernel: Kernel) -> Contributions:
         """Create what the feature needs. Import heavy modules here, so that a feature that is off imports nothing."""
         return Contributions()
+
+
+def check_settings(settings: Settings, features: Iterable[Feature]) -> None:
+    """Raise ConfigurationError for settings that are valid alone but not together."""
+    check_together(settings)
+    for feature in features:
+        feature.check_settings(settings)
 
 
 def find_importer(features: Iterable[Feature], memory: MemoryServices) -> FileImporter | None:

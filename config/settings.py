@@ -1,46 +1,36 @@
 """The settings of Mneme, read at start from the environment, then `.env`, then the defaults.
 
-Only the composition root and the command line read settings. They pass values to everything else. The module is long
-since it lists every setting with its checks.
+Only the composition root and the command line read settings. They pass values to everything else. A feature declares
+its settings in a group of its own, which `Settings.group` reads.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
-import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
 import tzlocal
-from dotenv.parser import Binding, parse_stream
-from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field, HttpUrl, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import NoDecode
 
 from config.errors import ConfigurationError
+from config.groups import AnyCase, FilePath, HeaderSecret, JsonObject, SettingsGroup, describe_invalid
 from config.hub_files import is_hub_name, parse_hub_file
-from config.network import check_environment
 
-ENV_FILE = Path(".env")
 DATABASE_NAME = "mneme.db"
-ENCODING = "utf-8-sig"
-"""UTF-8 with an optional byte order mark, which some editors write."""
 
 _ID = re.compile(r"-?[0-9]{1,19}")
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
-# A secret that others send in a header. Telegram allows these characters, and the length makes it hard to guess.
-_HEADER_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 _REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
 
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name."""
-
 
 LOCAL_EMBEDDER = "multilingual-e5-small"
 """The embedding model that runs on this machine. It needs the extra `embeddings`."""
@@ -74,18 +64,17 @@ def find_system_zone() -> str | None:
         return None
 
 
-class Settings(BaseSettings):
-    """The settings. Their names are those of the environment variables, which `.env.example` documents."""
+Group = TypeVar("Group", bound=SettingsGroup)
 
-    model_config = SettingsConfigDict(
-        env_file=ENV_FILE, env_file_encoding=ENCODING, env_ignore_empty=True, extra="ignore", frozen=True
-    )
+
+class Settings(SettingsGroup):
+    """The settings. Their names are those of the environment variables, which `.env.example` documents."""
 
     telegram_bot_token: SecretStr | None = None
     telegram_allowed_ids: Annotated[frozenset[int], NoDecode] = frozenset()
     telegram_api_url: HttpUrl = HttpUrl("https://api.telegram.org")
     telegram_webhook_url: HttpUrl | None = None
-    telegram_webhook_secret: SecretStr | None = None
+    telegram_webhook_secret: HeaderSecret | None = None
     telegram_proxy: Annotated[str, Field(pattern=r"^https?://[^\s/]+/?$")] | None = None
 
     openai_api_key: SecretStr | None = None
@@ -98,62 +87,43 @@ class Settings(BaseSettings):
     llm_transcription_model: str | None = None
     llm_transcription_base_url: HttpUrl | None = None
     llm_transcription_api_key: SecretStr | None = None
-    llm_speech_model: str | None = None
-    llm_speech_voice: str = "alloy"
-    llm_speech_base_url: HttpUrl | None = None
-    llm_speech_api_key: SecretStr | None = None
     llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
-    llm_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    llm_effort: Annotated[Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None, AnyCase] = None
     llm_temperature: float | None = Field(default=None, ge=0, le=2)
-    llm_extra_body: str | None = None
+    llm_extra_body: JsonObject | None = None
 
     embedding_model: str | None = None
     embedding_base_url: HttpUrl | None = None
     embedding_api_key: SecretStr | None = None
 
-    lightrag_url: HttpUrl | None = None
-    lightrag_api_key: SecretStr | None = None
-    lightrag_mode: Literal["local", "global", "hybrid", "naive", "mix", "bypass"] = "mix"
-
-    mneme_data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
+    mneme_data_dir: FilePath = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
     timezone: str = Field(default_factory=lambda: find_system_zone() or "UTC")
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["auto", "console", "json"] = "auto"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], AnyCase] = "info"
+    log_format: Annotated[Literal["auto", "console", "json"], AnyCase] = "auto"
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)
 
     replica_url: str | None = None
     replica_access_key: SecretStr | None = None
     replica_secret_key: SecretStr | None = None
-    replica_ssh_key: Path | None = None
+    replica_ssh_key: FilePath | None = None
     replica_ssh_host: str | None = None
 
-    mcp_config: Path | None = None
-    mcp_tool_tokens: int = Field(default=6000, ge=0, le=1_000_000)
-
-    web_search: bool = False
-
-    mcp_token: SecretStr | None = None
-    mcp_owner: str | None = None
     web_port: int = Field(default=8765, ge=1, le=65_535)
     web_url: HttpUrl | None = None
 
     memory_enabled: bool = True
-    memory_scope: MemoryScope = MemoryScope.CHAT
+    memory_scope: Annotated[MemoryScope, AnyCase] = MemoryScope.CHAT
     bot_name: str = Field(default="Mneme", min_length=1, max_length=40, pattern=r"^[^\r\n]+$")
-    persona: Path | None = None
     memory_recent_days: int = Field(default=7, ge=0, le=365)
     memory_max_size: int = Field(default=8192, ge=256, le=1_000_000)
     memory_window: int = Field(default=50, ge=2, le=100_000)
     memory_activation_tokens: int = Field(default=800, ge=0, le=100_000)
-    memory_type_weights: Annotated[dict[str, float], NoDecode] = {}
+    memory_type_weights: Annotated[dict[str, float], NoDecode] = Field(default={})
     memory_half_life_days: float = Field(default=90, ge=1, le=36_500)
     memory_threshold: float = Field(default=0.3, ge=0, le=1000)
     memory_archive_below: float = Field(default=0.1, ge=0, le=1000)
-    memory_tidy_day: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] = "sun"
-    memory_tidy_hour: int = Field(default=4, ge=0, le=23)
     memory_notices: bool = True
-    guest_memory: bool = False
     consolidation_timeout: float = Field(default=30, gt=0, le=3600)
 
     compaction_enabled: bool = True
@@ -163,18 +133,12 @@ class Settings(BaseSettings):
     turn_max_model_calls: int = Field(default=24, ge=1, le=1000)
     turn_max_tool_calls: int = Field(default=80, ge=0, le=10_000)
     turn_max_seconds: float = Field(default=600, gt=0, le=86_400)
-    import_daily_tokens: int = Field(default=100_000, ge=1)
     daily_token_limit: int | None = Field(default=None, ge=1)
     chat_daily_tokens: int | None = Field(default=None, ge=1)
     chat_daily_cost: float | None = Field(default=None, gt=0)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_blanks(cls, values: object) -> object:
-        if not isinstance(values, dict):
-            return values
-        trimmed = {name: value.strip() if isinstance(value, str) else value for name, value in values.items()}
-        return {name: value for name, value in trimmed.items() if value != ""}
+    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _groups: dict[type[SettingsGroup], SettingsGroup] = PrivateAttr(default_factory=dict)
 
     @field_validator("telegram_allowed_ids", mode="before")
     @classmethod
@@ -215,19 +179,6 @@ class Settings(BaseSettings):
             endpoints[fields[0]] = NamedEndpoint(fields[0], url, SecretStr(fields[2]) if len(fields) == 3 else None)
         return tuple(endpoints.values())
 
-    @field_validator("llm_extra_body")
-    @classmethod
-    def _check_json_object(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        try:
-            is_object = isinstance(json.loads(value), dict)
-        except (ValueError, RecursionError):
-            is_object = False
-        if not is_object:
-            raise ValueError('give a JSON object, such as {"top_k": 20}')
-        return value
-
     @field_validator("telegram_webhook_url")
     @classmethod
     def _check_webhook_url(cls, value: HttpUrl | None) -> HttpUrl | None:
@@ -242,13 +193,6 @@ class Settings(BaseSettings):
     def _check_replica_url(cls, value: str | None) -> str | None:
         if value is not None and not _REPLICA.match(value):
             raise ValueError("give s3://bucket/path, sftp://user@host/path or the absolute path of a folder")
-        return value
-
-    @field_validator("telegram_webhook_secret", "mcp_token")
-    @classmethod
-    def _check_header_secret(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not _HEADER_SECRET.fullmatch(value.get_secret_value()):
-            raise ValueError("use 16 to 256 letters, digits, - and _, for example from `openssl rand -hex 32`")
         return value
 
     @field_validator("memory_type_weights", mode="before")
@@ -267,13 +211,6 @@ class Settings(BaseSettings):
             raise ValueError("a weight must be above 0 and at most 100")
         return weights
 
-    @field_validator(
-        "llm_effort", "log_level", "log_format", "memory_scope", "lightrag_mode", "memory_tidy_day", mode="before"
-    )
-    @classmethod
-    def _lower(cls, value: object) -> object:
-        return value.lower() if isinstance(value, str) else value
-
     @field_validator("timezone")
     @classmethod
     def _check_zone(cls, value: str) -> str:
@@ -282,14 +219,6 @@ class Settings(BaseSettings):
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ValueError("use an IANA time zone such as Europe/Kyiv") from error
         return value
-
-    @field_validator("mneme_data_dir", "mcp_config", "replica_ssh_key", "persona")
-    @classmethod
-    def _expand_home(cls, value: Path | None) -> Path | None:
-        try:
-            return value.expanduser().absolute() if value is not None else None
-        except RuntimeError as error:
-            raise ValueError("there is no home folder for ~: give the absolute path") from error
 
     @model_validator(mode="after")
     def _check_model(self) -> Settings:
@@ -304,15 +233,11 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _check_audio_endpoints(self) -> Settings:
-        for name in ("llm_transcription", "llm_speech"):
-            model, url = getattr(self, f"{name}_model"), getattr(self, f"{name}_base_url")
-            own = url is not None or getattr(self, f"{name}_api_key") is not None
-            setting = name.upper()
-            if model and not (own or self.has_endpoint):
-                raise ValueError(f"{setting}_MODEL needs an endpoint: set {setting}_BASE_URL")
-            if own and not model:
-                raise ValueError(f"{setting}_MODEL is needed with {setting}_BASE_URL: set it to the model to use")
+    def _check_transcription(self) -> Settings:
+        url, key = self.llm_transcription_base_url, self.llm_transcription_api_key
+        trouble = self.find_audio_trouble("LLM_TRANSCRIPTION", self.llm_transcription_model, url, key)
+        if trouble is not None:
+            raise ValueError(trouble)
         return self
 
     @model_validator(mode="after")
@@ -340,13 +265,39 @@ class Settings(BaseSettings):
             )
         return self
 
-    @model_validator(mode="after")
-    def _check_memory_server(self) -> Settings:
-        if self.mcp_token is not None and not self.memory_enabled:
-            raise ValueError(
-                "MCP_TOKEN gives other programs access to the memory, but memory is off: set MEMORY_ENABLED=true"
-            )
-        return self
+    def __init__(self, **values: Any) -> None:  # pydantic's own signature
+        super().__init__(**values)
+        self._given = values
+
+    def group(self, kind: type[Group]) -> Group:
+        """Return the settings of a feature, from the same sources. Raises ConfigurationError for a wrong value."""
+        found = self._groups.get(kind)
+        if not isinstance(found, kind):
+            try:
+                found = self._groups[kind] = kind(**self._given)
+            except ValidationError as error:
+                raise describe_invalid(error) from error
+        return found
+
+    def find_audio_trouble(
+        self, setting: str, model: str | None, url: HttpUrl | None, key: SecretStr | None
+    ) -> str | None:
+        """Say what is missing if a model for speech has no endpoint, or its endpoint no model."""
+        own = url is not None or key is not None
+        if model and not (own or self.has_endpoint):
+            return f"{setting}_MODEL needs an endpoint: set {setting}_BASE_URL"
+        if own and not model:
+            return f"{setting}_MODEL is needed with {setting}_BASE_URL: set it to the model to use"
+        return None
+
+    def count_given(self) -> int:
+        """Return how many settings are given, also of the groups that have been read."""
+        return sum(len(group.model_fields_set) for group in (self, *self._groups.values()))
+
+    def list_secrets(self) -> list[SecretStr]:
+        """Return all secrets, also those of the groups that have been read."""
+        own = [*super().list_secrets(), *(endpoint.key for endpoint in self.llm_endpoints if endpoint.key is not None)]
+        return [*own, *(secret for group in self._groups.values() for secret in group.list_secrets())]
 
     @property
     def embeds_locally(self) -> bool:
@@ -383,11 +334,6 @@ class Settings(BaseSettings):
         return ZoneInfo(self.timezone)
 
     @property
-    def mcp_file(self) -> Path:
-        """The configuration file for MCP servers. It may be missing."""
-        return self.mcp_config or self.mneme_data_dir / "mcp.json"
-
-    @property
     def database_file(self) -> Path:
         return self.mneme_data_dir / DATABASE_NAME
 
@@ -397,36 +343,6 @@ class Settings(BaseSettings):
         return platformdirs.user_cache_path("mneme") / "models"
 
 
-def list_setting_names() -> list[str]:
-    return [name.upper() for name in Settings.model_fields]
-
-
-def find_settings_file() -> Path:
-    """Return the path of the settings file: MNEME_ENV_FILE, `.env` in the current folder, or else the user's own.
-
-    The user's own is `$XDG_CONFIG_HOME/mneme/.env`, usually `~/.config/mneme/.env`.
-    """
-    if path := os.environ.get("MNEME_ENV_FILE"):
-        return Path(path)
-    user_file = platformdirs.user_config_path("mneme") / ENV_FILE
-    return user_file if not ENV_FILE.exists() and user_file.exists() else ENV_FILE
-
-
-def load_settings(env_file: Path | None = None) -> Settings:
-    """Load the settings from the environment and `env_file`, or `find_settings_file()` by default.
-
-    Raises ConfigurationError for wrong values, unknown names, and proxy or certificate variables that HTTP clients
-    can't use.
-    """
-    env_file = env_file or find_settings_file()
-    check_environment()
-    _refuse_unknown_names(env_file)
-    try:
-        return Settings(_env_file=env_file)  # type: ignore[call-arg]  # An argument of pydantic-settings.
-    except ValidationError as error:
-        raise ConfigurationError(_explain(error)) from error
-
-
 def check_together(settings: Settings) -> None:
     """Raise ConfigurationError for settings that are valid alone but not together."""
     if settings.memory_scope is MemoryScope.SHARED and any(chat < 0 for chat in settings.telegram_allowed_ids):
@@ -434,55 +350,3 @@ def check_together(settings: Settings) -> None:
             "MEMORY_SCOPE=shared would show private messages to everyone in a group: remove the groups (negative ids) "
             "from TELEGRAM_ALLOWED_IDS, or set MEMORY_SCOPE=chat."
         )
-    if settings.guest_memory and settings.memory_scope is MemoryScope.SHARED:
-        raise ConfigurationError(
-            "GUEST_MEMORY=true needs a separate memory for each chat, and MEMORY_SCOPE=shared has one for all: set "
-            "MEMORY_SCOPE=chat, or GUEST_MEMORY=false."
-        )
-    if settings.lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
-        raise ConfigurationError(
-            "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG has one memory for all and would leak between chats."
-        )
-
-
-def _refuse_unknown_names(env_file: Path) -> None:
-    names = list_setting_names()
-    for line in _read_lines(env_file):
-        if line.error or (line.key is not None and line.value is None):
-            raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")
-        if line.key is not None and line.key.upper() not in names:
-            near = difflib.get_close_matches(line.key.upper(), names, n=1)
-            hint = f"did you mean {near[0]}?" if near else "see .env.example for all settings."
-            raise ConfigurationError(f"{env_file} contains the unknown setting {line.key}: {hint}")
-
-
-def _read_lines(env_file: Path) -> list[Binding]:
-    try:
-        with env_file.open(encoding=ENCODING) as file:
-            return list(parse_stream(file))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise ConfigurationError(f"{env_file} can't be read: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{env_file} can't be read: save it as UTF-8.") from error
-
-
-def _explain(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    text = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
-    if not first["loc"]:
-        return f"{text}."
-    return f"{str(first['loc'][0]).upper()} is not valid: {text.replace('Input should', 'it should')}."
-
-
-# Replacements for pydantic's messages, which are for programmers, by the type of error.
-_ALLOWED = {
-    "bool_parsing": "use true or false",
-    "int_parsing": "use a whole number",
-    "int_from_float": "use a whole number",
-    "float_parsing": "use a number",
-    "url_parsing": "use an address such as http://localhost:8080",
-    "url_scheme": "use an address that begins with http:// or https://",
-    "string_pattern_mismatch": "use an address such as http://localhost:3128",
-}

@@ -14,8 +14,8 @@ from rich.table import Column, Table
 
 from bot.setup.questions import write_settings
 from config.hub_files import parse_hub_file
+from config.loading import find_settings_file
 from config.models import NOT_MEASURED, CatalogueError, LocalModel, load_catalogue, read_own_model
-from config.settings import find_settings_file
 from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ def _require_text(arguments: list[str]) -> None:
 
 
 def _describe_settings_file() -> str:
-    from config.settings import find_settings_file
+    from config.loading import find_settings_file
 
     file = find_settings_file()
     return f" in {file.absolute()}" if file.exists() else f", and there is no {file.absolute()}"

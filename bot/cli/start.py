@@ -17,9 +17,11 @@ def load_settings_with_logging(*, quiet: bool = False) -> Settings:
     Args:
         quiet: log only errors, unless LOG_LEVEL is set.
     """
+    from bot.features.registry import installed_features
+    from config.loading import load_settings
     from config.logs import configure_logging
-    from config.settings import load_settings
 
+    installed_features()  # Those of other packages declare settings too
     settings = load_settings()
     level = "error" if quiet and "log_level" not in settings.model_fields_set else settings.log_level
     configure_logging(level, settings.log_format)

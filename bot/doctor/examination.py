@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 import structlog
-from pydantic import SecretStr
 
 from bot.doctor import installation, memory, services
 from bot.doctor.finding import Check, DoctorContext, Finding, create_failed, create_failed_from_error, create_note
-from bot.feature import Feature
+from bot.feature import Feature, check_settings
 from config.errors import ConfigurationError
+from config.loading import load_settings
 from config.secrets import mask_in_log_line
-from config.settings import Settings, load_settings
+from config.settings import Settings
 from memory.clock import system_clock
 from memory.store.integrity import inspect_database
 
@@ -42,13 +42,14 @@ CHECKS: dict[str, Check] = {
 }
 
 
-async def examine(backups: Path | None = None, features: Iterable[Feature] = ()) -> list[Finding]:
+async def examine(backups: Path | None = None, features: Collection[Feature] = ()) -> list[Finding]:
     """Run all checks and those of the features concurrently. Broken installations never raise."""
     checks = dict(CHECKS)
     for feature in features:
         checks |= feature.checks
     try:
         settings = load_settings()
+        check_settings(settings, features)
     except ConfigurationError as error:
         unseen = [create_note(subject, "Not checked, because the settings can't be read") for subject in [*checks][1:]]
         return [create_failed_from_error("settings", error), *unseen, installation.report_versions()]
@@ -63,10 +64,9 @@ async def examine(backups: Path | None = None, features: Iterable[Feature] = ())
 def _mask_secrets(finding: Finding, settings: Settings) -> Finding:
     """Mask the configured secrets in a finding, since servers and libraries may quote them."""
     text = mask_in_log_line(finding.found)
-    values = [getattr(settings, name) for name in Settings.model_fields]
-    for value in [*values, *(endpoint.key for endpoint in settings.llm_endpoints)]:
-        if isinstance(value, SecretStr) and len(value.get_secret_value()) >= MIN_SECRET_CHARS:
-            text = text.replace(value.get_secret_value(), "[secret]")
+    for secret in settings.list_secrets():
+        if len(secret.get_secret_value()) >= MIN_SECRET_CHARS:
+            text = text.replace(secret.get_secret_value(), "[secret]")
     return replace(finding, found=text)
 
 

@@ -21,8 +21,9 @@ from bot.doctor.finding import (
     create_ok,
     create_warning,
 )
+from config.loading import find_settings_file
 from config.process import get_program_version
-from config.settings import find_settings_file, find_system_zone
+from config.settings import find_system_zone
 from memory.clock import from_text
 from memory.errors import StoreError
 from memory.store.integrity import get_sqlite_version
@@ -48,8 +49,8 @@ LIBRARIES = ("python-telegram-bot", "openai", "aiosqlite", "httpx", "pydantic")
 async def check_settings(context: DoctorContext) -> list[Finding]:
     """Check who can read the settings. That they are valid is already known."""
     file = find_settings_file()
-    names = context.settings.model_fields_set
-    text = f"{len(names)} are set, {'with' if file.exists() else 'without'} the file {file.absolute()}"
+    count, how = context.settings.count_given(), "with" if file.exists() else "without"
+    text = f"{count} are set, {how} the file {file.absolute()}"
     if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
         return [create_warning("settings", f"Other users of this machine can read {file}", PRIVATE_SETTINGS)]
     return [create_ok("settings", text)]

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo, available_timezones
 import typer
 
 from bot.setup.questions import ask_number, say, write_settings
-from config.settings import MemoryScope, find_system_zone, load_settings
+from config.loading import load_settings
+from config.settings import MemoryScope, find_system_zone
 from memory.clock import system_clock
 
 MAX_NAMED_ZONES = 8

@@ -14,8 +14,9 @@ from bot.local_choice import get_memory_bytes
 from bot.models import describe_uncounted_cost, find_endpoint_and_model
 from bot.setup.program import find_program
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
+from config.loading import load_settings
 from config.models import LocalModel, load_catalogue
-from config.settings import Settings, load_settings
+from config.settings import Settings
 from memory.clock import system_clock
 from memory.errors import StoreError
 from memory.runtime.endpoints import EndpointStore

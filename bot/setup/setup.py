@@ -23,7 +23,8 @@ from bot.setup.habits import set_up_people, set_up_time_zone
 from bot.setup.model import set_up_model
 from bot.setup.program import find_program, find_server_bot
 from bot.setup.questions import ask_secret, say, write_settings
-from config.settings import Settings, find_settings_file, load_settings
+from config.loading import find_settings_file, load_settings
+from config.settings import Settings
 from memory.access import CODE_LIFETIME, AccessList
 from memory.clock import system_clock
 from memory.errors import MnemeError

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from bot.cli.local_models import offer_local_server, pull_model, show_models
+from config.loading import load_settings
 from config.models import load_catalogue
-from config.settings import Settings, load_settings
+from config.settings import Settings
 from tests.support.servers.model import ModelServer
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import list_setting_names
+from config.groups import list_setting_names
 from tests.conftest import OpenApp
 from tests.support.features import whole_program
 from tests.support.servers.model import ModelServer

@@ -20,8 +20,9 @@ from bot.setup.model import set_up_model
 from bot.setup.program import find_program
 from bot.setup.questions import complete_url, write_settings
 from bot.setup.setup import build_claim_link, render_qr_code
+from config.loading import load_settings
 from config.models import load_catalogue
-from config.settings import MemoryScope, load_settings
+from config.settings import MemoryScope
 from memory.access import AccessList
 from memory.clock import system_clock
 from memory.runtime.endpoints import EndpointStore
@@ -86,6 +87,8 @@ async def answer_zone_and_people(setup: Terminal, zone: str = "", people: str = 
 
 @needs_feature("mcp_tools", "web_tools")
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
+    from bot.features.web_tools.settings import WebToolsSettings
+
     large = {"id": "large", "max_model_len": 12_345}
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
     model.refuses = (Refuses("stream_options", "stream_options is not supported"),)
@@ -117,7 +120,7 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     assert (str(settings.openai_base_url), settings.llm_model) == (model.url, "large")
     assert (settings.timezone, settings.memory_scope) == ("Europe/Kyiv", MemoryScope.FAMILY)
     assert f"Start the bot with `{sys.prefix}/bin/mneme run`." in setup.text.replace("\n", " ")
-    assert settings.web_search
+    assert settings.group(WebToolsSettings).web_search
     assert stat.S_IMODE(ENV.stat().st_mode) == 0o600
     link = next(line for line in setup.lines if "https://t.me/mneme_test_bot?start=" in line)
     database = await Database.open(tmp_path / "data" / "mneme.db")

@@ -78,6 +78,26 @@ def test_feature_of_another_package_is_listed(moon: Path, tmp_path: Path) -> Non
     assert ["lightrag", "off: LIGHTRAG_URL is not set"] in lines
 
 
+def test_feature_of_another_package_has_settings_of_its_own(moon: Path, tmp_path: Path) -> None:
+    source = (moon / "mneme_moon.py").read_text()
+    group = (
+        "\n\nfrom config.groups import SettingsGroup\n\n\nclass MoonSettings(SettingsGroup):\n    moon_days: int = 29\n"
+    )
+    (moon / "mneme_moon.py").write_text(source + group)
+    environment = {"PYTHONPATH": str(moon), "MNEME_DATA_DIR": str(tmp_path / "data"), "PATH": "/usr/bin"}
+    environment["MNEME_ENV_FILE"] = str(tmp_path / ".env")
+
+    def start(line: str) -> str:
+        (tmp_path / ".env").write_text(line)
+        command = [sys.executable, "-m", "bot", "features"]
+        done = subprocess.run(command, env=environment, cwd=DOCUMENT.parents[1], capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    assert "moon" in start("MOON_DAYS=30")
+    assert "MOON_DAYS is not valid: use a whole number" in start("MOON_DAYS=many")
+    assert "the unknown setting MOON_DAY: did you mean MOON_DAYS?" in start("MOON_DAY=30")
+
+
 def test_package_that_cant_be_loaded_is_named(moon: Path) -> None:
     (moon / "mneme_moon.py").write_text("import a_module_that_does_not_exist")
     with pytest.raises(ConfigurationError, match="The feature moon of mneme-moon can't be loaded"):

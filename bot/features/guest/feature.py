@@ -5,11 +5,24 @@ from __future__ import annotations
 from bot.feature import Contributions, Feature
 from bot.kernel import Kernel
 from bot.telegram.part import Connection, TelegramPart
-from config.settings import Settings
+from config.errors import ConfigurationError
+from config.groups import SettingsGroup
+from config.settings import MemoryScope, Settings
+
+
+class GuestSettings(SettingsGroup):
+    guest_memory: bool = False
 
 
 class GuestFeature(Feature):
     name = "guest"
+
+    def check_settings(self, settings: Settings) -> None:
+        if settings.group(GuestSettings).guest_memory and settings.memory_scope is MemoryScope.SHARED:
+            raise ConfigurationError(
+                "GUEST_MEMORY=true needs a separate memory for each chat, and MEMORY_SCOPE=shared has one for all: set "
+                "MEMORY_SCOPE=chat, or GUEST_MEMORY=false."
+            )
 
     def why_off(self, settings: Settings) -> str | None:
         return None if settings.telegram_bot_token is not None else "TELEGRAM_BOT_TOKEN is not set"
@@ -21,7 +34,7 @@ class GuestFeature(Feature):
 def _create_part(connection: Connection) -> TelegramPart:
     from bot.features.guest.mode import GuestMode  # Needs Telegram's library
 
-    app, remembers = connection.app, connection.app.settings.guest_memory
+    app, remembers = connection.app, connection.app.settings.group(GuestSettings).guest_memory
     private, tasks = app.database.private, connection.tasks
     mode = GuestMode(connection.bot, connection.access, app.runner, private, tasks, remembers=remembers)
     return TelegramPart(handlers=[mode])

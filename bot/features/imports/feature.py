@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from bot.feature import MEMORY_OFF, Contributions, Feature
 from bot.kernel import Kernel
 from bot.services import MemoryServices
+from config.groups import SettingsGroup
 from config.settings import Settings
 from config.texts import N_, _
 from memory.buttons import Button, Notice
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
 PURPOSE = "import"
 _A_LIST = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
+
+
+class ImportsSettings(SettingsGroup):
+    import_daily_tokens: int = Field(default=100_000, ge=1)
 
 
 class ImportsFeature(Feature):
@@ -55,7 +62,7 @@ class ImportsFeature(Feature):
             Extractor(ask, setup.abilities, memory.facts, memory.counter, kernel.clock, memory.zone_of),
             FactChecker(SecondLook(ask, setup.abilities.is_reliable)),
             partial(kernel.usage.count_tokens_today_for, PURPOSE),
-            kernel.settings.import_daily_tokens,
+            kernel.settings.group(ImportsSettings).import_daily_tokens,
         )
         self.learning = BackgroundImportLearning(
             learning, memory.database, memory.notices, kernel.languages, setup.quiet

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bot.doctor.finding import DoctorContext, Finding, create_failed_from_error, create_ok, create_warning
 from bot.feature import Contributions, Feature
+from bot.features.lightrag.settings import LightRagSettings
 from bot.kernel import Kernel
 from config.errors import ConfigurationError
-from config.settings import Settings, check_together
+from config.settings import MemoryScope, Settings
 from pipeline.order import OnFailure, Phase, Step
 from pipeline.prompt.part import PartOrder
 
@@ -20,36 +21,48 @@ REMEDY = "Start LightRAG, or correct LIGHTRAG_URL and LIGHTRAG_API_KEY. Until th
 
 
 async def check(context: DoctorContext) -> list[Finding]:
-    settings = context.settings
-    if settings.lightrag_url is None:
+    url = context.settings.group(LightRagSettings).lightrag_url
+    if url is None:
         return [create_ok("LightRAG", "None is configured")]
     try:
-        check_together(settings)
+        check_scope(context.settings)
     except ConfigurationError as error:
         return [create_failed_from_error("LightRAG", error)]
-    graph = _connect(settings)
+    graph = _connect(context.settings)
     try:
         trouble = await graph.check()
     finally:
         await graph.close()
     if trouble is not None:
-        return [create_warning("LightRAG", f"At {settings.lightrag_url} {trouble}", REMEDY)]
-    return [create_ok("LightRAG", f"It answers at {settings.lightrag_url}")]
+        return [create_warning("LightRAG", f"At {url} {trouble}", REMEDY)]
+    return [create_ok("LightRAG", f"It answers at {url}")]
 
 
 def _connect(settings: Settings) -> LightRag:
     from bot.features.lightrag.client import LightRag
 
-    key = settings.lightrag_api_key.get_secret_value() if settings.lightrag_api_key else None
-    return LightRag(str(settings.lightrag_url), key, settings.lightrag_mode)
+    own = settings.group(LightRagSettings)
+    key = own.lightrag_api_key.get_secret_value() if own.lightrag_api_key else None
+    return LightRag(str(own.lightrag_url), key, own.lightrag_mode)
+
+
+def check_scope(settings: Settings) -> None:
+    """Raise ConfigurationError if the chats have memories of their own."""
+    if settings.group(LightRagSettings).lightrag_url is not None and settings.memory_scope is not MemoryScope.SHARED:
+        raise ConfigurationError(
+            "LIGHTRAG_URL needs MEMORY_SCOPE=shared: LightRAG has one memory for all and would leak between chats."
+        )
 
 
 class LightRagFeature(Feature):
     name = "lightrag"
     checks: ClassVar = {"LightRAG": check}
 
+    def check_settings(self, settings: Settings) -> None:
+        check_scope(settings)
+
     def why_off(self, settings: Settings) -> str | None:
-        return None if settings.lightrag_url is not None else "LIGHTRAG_URL is not set"
+        return None if settings.group(LightRagSettings).lightrag_url is not None else "LIGHTRAG_URL is not set"
 
     async def open(self, kernel: Kernel) -> Contributions:
         from bot.features.lightrag.parts import GraphIndexing, GraphPart

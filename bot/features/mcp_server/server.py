@@ -29,6 +29,7 @@ from mcp.types import (
 from mcp.types import Tool as ListedTool
 
 from bot.console.console import create_console_address
+from bot.features.mcp_server.settings import McpServerSettings
 from bot.features.mcp_server.tools import ENTRIES, MEMORY, MESSAGES, MemoryTools
 from bot.services import MemoryServices
 from bot.telegram import CHANNEL as TELEGRAM
@@ -177,7 +178,7 @@ async def find_served_owner(settings: Settings, memory: MemoryServices, named: s
     Raises ConfigurationError if that is unclear.
     """
     owners = await memory.stats.list_owners()
-    named = named or settings.mcp_owner
+    named = named or settings.group(McpServerSettings).mcp_owner
     if named is not None:
         if named not in owners:
             known = f"choose one of {', '.join(owners)}" if owners else "nobody has talked with the bot yet"

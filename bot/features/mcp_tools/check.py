@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.doctor.finding import DoctorContext, Finding, create_failed, create_ok, create_warning
-from bot.features.mcp_tools.config import ServerConfig, read_config
+from bot.features.mcp_tools.config import ServerConfig, read_configured
 from bot.features.mcp_tools.connection import ServerConnection
 
 CORRECT = "Correct its entry, or remove it with `mneme mcp remove`. Until then, the bot works without it."
@@ -13,8 +13,7 @@ CORRECT_FILE = "Correct the file in MCP_CONFIG (default: mcp.json in the data di
 
 
 async def check_tools(context: DoctorContext) -> list[Finding]:
-    settings = context.settings
-    config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
+    config = await asyncio.to_thread(read_configured, context.settings)
     if config.trouble is not None:
         return [create_failed("tools", str(config.trouble).rstrip("."), CORRECT_FILE)]
     if config.is_empty:

@@ -12,6 +12,7 @@ import typer
 
 from bot.cli.panels import PROGRAMS, find_or_add_group
 from bot.cli.start import load_settings_with_logging
+from bot.features.mcp_tools.settings import find_mcp_file
 from memory.errors import MnemeError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def add(
     entry |= {"headers": _parse_pairs(header)} if header else {}
     if env:
         entry["env"] = {**entry.get("env", {}), **_parse_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
-    path = load_settings_with_logging(quiet=True).mcp_file
+    path = find_mcp_file(load_settings_with_logging(quiet=True))
     add_server(path, name, entry)
     typer.echo(f"{name} was saved in {path}.")
     for sentence in list_missing(PRESETS[preset] if preset is not None else None):
@@ -80,7 +81,7 @@ def list_servers() -> None:
     """List the servers in the file, without connecting to them."""
     from bot.features.mcp_tools.config import HttpServer, read_config
 
-    path = load_settings_with_logging(quiet=True).mcp_file
+    path = find_mcp_file(load_settings_with_logging(quiet=True))
     config = read_config(path)
     if config.trouble is not None:
         raise WrongServer(str(config.trouble))
@@ -101,7 +102,7 @@ def try_servers(
     """Connect to the servers and list their tools, with the error output of their programs."""
     from bot.features.mcp_tools.config import read_config
 
-    path = load_settings_with_logging(quiet=True).mcp_file
+    path = find_mcp_file(load_settings_with_logging(quiet=True))
     config = read_config(path)
     if config.trouble is not None:
         raise WrongServer(str(config.trouble))
@@ -140,7 +141,7 @@ async def _try(server: ServerConfig) -> bool:
 @cli.command()
 def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in `mneme mcp list`.")]) -> None:
     """Remove a server from the file."""
-    path = load_settings_with_logging(quiet=True).mcp_file
+    path = find_mcp_file(load_settings_with_logging(quiet=True))
     document, servers = _read_document(path)
     if name not in servers:
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")

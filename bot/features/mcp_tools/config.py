@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from bot.features.mcp_tools.settings import McpToolsSettings, find_mcp_file
+from config.settings import Settings
 from config.texts import N_, _
 
 SERVERS = "mcpServers"
@@ -158,6 +160,11 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, must
         elif read is not None:
             servers.append(read)
     return McpConfig(tuple(servers), troubles)
+
+
+def read_configured(settings: Settings) -> McpConfig:
+    """Read the file that the settings name. Without MCP_CONFIG it may be missing."""
+    return read_config(find_mcp_file(settings), must_exist=settings.group(McpToolsSettings).mcp_config is not None)
 
 
 def read_entries(path: Path) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bot.doctor.finding import DoctorContext, Finding
 from bot.feature import Contributions, Feature
+from bot.features.mcp_tools.settings import McpToolsSettings, find_mcp_file
 from bot.kernel import Kernel
 from config.settings import Settings
 
@@ -27,8 +28,9 @@ class McpToolsFeature(Feature):
     tools: McpTools | None = None
 
     def why_off(self, settings: Settings) -> str | None:
-        if settings.mcp_config is None and not settings.mcp_file.exists():
-            return f"there is no {settings.mcp_file}: `mneme mcp add` adds a server"
+        file = find_mcp_file(settings)
+        if settings.group(McpToolsSettings).mcp_config is None and not file.exists():
+            return f"there is no {file}: `mneme mcp add` adds a server"
         return None
 
     def set_up(self, env_file: Path) -> None:
@@ -39,15 +41,15 @@ class McpToolsFeature(Feature):
     async def open(self, kernel: Kernel) -> Contributions:
         from bot.features.mcp_tools.approval import Approvals
         from bot.features.mcp_tools.commands import ToolCommands, ToolReport
-        from bot.features.mcp_tools.config import read_config
+        from bot.features.mcp_tools.config import read_configured
         from bot.features.mcp_tools.tools import McpTools
 
         settings = kernel.settings
         if kernel.setup.tools is not None:  # A small model can handle only the tools of the memory
             return Contributions()
-        config = await asyncio.to_thread(read_config, settings.mcp_file, must_exist=settings.mcp_config is not None)
+        config = await asyncio.to_thread(read_configured, settings)
         approvals = Approvals(kernel.memory.preferences)
-        tools = McpTools(config, approvals, kernel.effects.record, settings.mcp_tool_tokens)
+        tools = McpTools(config, approvals, kernel.effects.record, settings.group(McpToolsSettings).mcp_tool_tokens)
         self.tools = tools
         tools.start()  # Connects in the background, so that no server delays the start
         kernel.stack.push_async_callback(tools.close)

@@ -9,8 +9,9 @@ import typer
 
 from bot.features.mcp_tools.cli import add_server, format_usage_hint, list_missing
 from bot.features.mcp_tools.config import PRESETS, read_config
+from bot.features.mcp_tools.settings import find_mcp_file
 from bot.setup.questions import say
-from config.settings import load_settings
+from config.loading import load_settings
 
 OFFERED_PRESETS = ("search", "pages")
 """Presets of tools that need no configuration."""
@@ -18,7 +19,7 @@ OFFERED_PRESETS = ("search", "pages")
 
 def offer_tools(env_file: Path) -> None:
     settings = load_settings(env_file)
-    path = settings.mcp_file
+    path = find_mcp_file(settings)
     # An embedded model can handle only the tools of the memory
     if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
         return

@@ -9,16 +9,21 @@ from bot.features.persona.commands import SETTING, PersonaCommands
 from bot.features.persona.part import ORDER, PersonaPart
 from bot.kernel import Kernel
 from config.errors import ConfigurationError
+from config.groups import FilePath, SettingsGroup
 
 MAX_FILE_CHARS = 8_000
 """Maximum length of the file PERSONA. It is a part of every request."""
+
+
+class PersonaSettings(SettingsGroup):
+    persona: FilePath | None = None
 
 
 class PersonaFeature(Feature):
     name = "persona"
 
     async def open(self, kernel: Kernel) -> Contributions:
-        preferences, file = kernel.memory.preferences, kernel.settings.persona
+        preferences, file = kernel.memory.preferences, kernel.settings.group(PersonaSettings).persona
         common = read_persona(file) if file is not None else ""
         return Contributions(
             commands=[PersonaCommands(preferences)],

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+from pydantic import Field
+
 from bot.feature import MEMORY_OFF, Contributions, Feature
 from bot.features.tidying.job import WeeklySchedule, create_weekly_rule
 from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.features.tidying.tool import consolidate_tool
 from bot.kernel import Kernel
+from config.groups import AnyCase, SettingsGroup
 from config.settings import Settings
+
+
+class TidyingSettings(SettingsGroup):
+    memory_tidy_day: Annotated[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], AnyCase] = "sun"
+    memory_tidy_hour: int = Field(default=4, ge=0, le=23)
 
 
 class TidyingFeature(Feature):
@@ -20,7 +30,8 @@ class TidyingFeature(Feature):
 
     async def open(self, kernel: Kernel) -> Contributions:
         settings, memory = kernel.settings, kernel.memory
-        rule = create_weekly_rule(settings.memory_tidy_day, settings.memory_tidy_hour, settings.zone)
+        when = settings.group(TidyingSettings)
+        rule = create_weekly_rule(when.memory_tidy_day, when.memory_tidy_hour, settings.zone)
         self.weekly = WeeklyConsolidation(memory.database, memory.ledger, memory.decay, kernel.clock, memory.view)
         self.schedule = WeeklySchedule(self.weekly, memory.jobs, memory.notices, kernel.languages, kernel.clock, rule)
         return Contributions(tools=[consolidate_tool(self.weekly)], jobs=[self.schedule])

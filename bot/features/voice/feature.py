@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from pydantic import HttpUrl, SecretStr
+
 from bot.feature import Contributions, Feature
 from bot.kernel import Kernel
 from bot.models import create_audio_endpoint
 from bot.telegram.part import Connection, TelegramPart
+from config.errors import ConfigurationError
+from config.groups import SettingsGroup
 from config.settings import Settings
+
+
+class VoiceSettings(SettingsGroup):
+    llm_speech_model: str | None = None
+    llm_speech_voice: str = "alloy"
+    llm_speech_base_url: HttpUrl | None = None
+    llm_speech_api_key: SecretStr | None = None
 
 
 class VoiceFeature(Feature):
     name = "voice"
 
+    def check_settings(self, settings: Settings) -> None:
+        own = settings.group(VoiceSettings)
+        trouble = settings.find_audio_trouble(
+            "LLM_SPEECH", own.llm_speech_model, own.llm_speech_base_url, own.llm_speech_api_key
+        )
+        if trouble is not None:
+            raise ConfigurationError(f"{trouble}.")
+
     def why_off(self, settings: Settings) -> str | None:
-        return None if settings.llm_speech_model is not None else "LLM_SPEECH_MODEL is not set"
+        return None if settings.group(VoiceSettings).llm_speech_model is not None else "LLM_SPEECH_MODEL is not set"
 
     async def open(self, kernel: Kernel) -> Contributions:
         from bot.features.voice.commands import SETTING, VoiceCommands
         from bot.features.voice.speech import Speech
 
         settings, preferences = kernel.settings, kernel.memory.preferences
-        endpoint = create_audio_endpoint(settings, settings.llm_speech_base_url, settings.llm_speech_api_key)
-        assert settings.llm_speech_model is not None, "otherwise it is off"  # noqa: S101
+        own = settings.group(VoiceSettings)
+        endpoint = create_audio_endpoint(settings, own.llm_speech_base_url, own.llm_speech_api_key)
+        assert own.llm_speech_model is not None, "otherwise it is off"  # noqa: S101
         assert endpoint is not None, "the settings check it"  # noqa: S101
-        speech = Speech(settings.llm_speech_model, settings.llm_speech_voice, endpoint, settings.llm_timeout)
+        speech = Speech(own.llm_speech_model, own.llm_speech_voice, endpoint, settings.llm_timeout)
         kernel.stack.push_async_callback(speech.close)
 
         def create_part(_connection: Connection) -> TelegramPart:

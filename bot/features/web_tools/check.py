@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.doctor.finding import DoctorContext, Finding, create_failed_from_error, create_ok, create_warning
 from bot.features.web_tools.errors import SearchFailed
 from bot.features.web_tools.search import PublicEngines, SearchEngine, check_packages
+from bot.features.web_tools.settings import WebToolsSettings
 from config.errors import ConfigurationError
 
 QUERY = "weather"
@@ -12,7 +13,7 @@ REMEDY = "Try again later, or check this machine's connection. Until then, the b
 
 
 async def check_web(context: DoctorContext, engine: SearchEngine | None = None) -> list[Finding]:
-    if not context.settings.web_search:
+    if not context.settings.group(WebToolsSettings).web_search:
         return [create_ok("web", "WEB_SEARCH is off")]
     try:
         check_packages()

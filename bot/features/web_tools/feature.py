@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bot.doctor.finding import DoctorContext, Finding
 from bot.feature import Contributions, Feature
+from bot.features.web_tools.settings import WebToolsSettings
 from bot.kernel import Kernel
 from config.settings import Settings
 
@@ -38,7 +39,7 @@ class WebToolsFeature(Feature):
         self._transport = transport
 
     def why_off(self, settings: Settings) -> str | None:
-        return None if settings.web_search else "WEB_SEARCH is not true"
+        return None if settings.group(WebToolsSettings).web_search else "WEB_SEARCH is not true"
 
     def set_up(self, env_file: Path) -> None:
         from bot.features.web_tools.setup import offer_web

@@ -8,15 +8,16 @@ from pathlib import Path
 import typer
 
 from bot.features.web_tools.search import check_packages
+from bot.features.web_tools.settings import WebToolsSettings
 from bot.setup.questions import say, write_settings
 from config.errors import ConfigurationError
-from config.settings import load_settings
+from config.loading import load_settings
 
 
 def offer_web(env_file: Path) -> None:
     settings = load_settings(env_file)
     # An embedded model can handle only the tools of the memory
-    if not settings.has_endpoint or not sys.stdin.isatty() or settings.web_search:
+    if not settings.has_endpoint or not sys.stdin.isatty() or settings.group(WebToolsSettings).web_search:
         return
     if not typer.confirm("Should the bot search the web and read pages?", default=False):
         return

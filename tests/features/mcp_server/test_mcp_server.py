@@ -18,13 +18,16 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from bot.cli.main import main
+from bot.feature import check_settings
+from bot.features.mcp_server.feature import McpServerFeature
 from bot.features.mcp_server.http import MAX_REQUEST_BYTES
 from bot.features.mcp_server.server import create_memory_server
 from bot.features.mcp_server.tools import MemoryTools
 from bot.kernel import App
 from bot.services import MemoryServices
 from config.errors import ConfigurationError
-from config.settings import Settings, load_settings
+from config.loading import load_settings
+from config.settings import Settings
 from memory.clock import system_clock
 from memory.facts.checker import FactChecker
 from memory.store.database import Database
@@ -222,7 +225,7 @@ def test_guessable_token_is_refused(tmp_path: Path, token: str) -> None:
 def test_disabled_memory_is_not_served(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"MCP_TOKEN={TOKEN}\nMEMORY_ENABLED=false\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="set MEMORY_ENABLED=true"):
-        load_settings()
+        check_settings(load_settings(), [McpServerFeature()])
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -265,7 +265,7 @@ async def test_doctor_reports_search(app: App, engine: Engine, tmp_path: Path) -
     data = tmp_path / "data" / "mneme.db"
 
     async def check(*, on: bool) -> Verdict:
-        settings = app.settings.model_copy(update={"web_search": on})
+        settings = Settings(mneme_data_dir=app.settings.mneme_data_dir, web_search=on)
         context = DoctorContext(settings, data, inspect_database(data), system_clock)
         (finding,) = await check_web(context, engine)
         return finding.verdict
