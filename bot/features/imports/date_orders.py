@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.date_words import WIDTHS, iterate_locales
@@ -154,20 +154,54 @@ def find_orders_by_layout(
     """
     scripts = _find_scripts(sample)
     found: dict[int, set[str]] = defaultdict(set)
-    for locale in iterate_locales(regional=True):
-        if _find_script(str(locale)) not in scripts:
+    for formats in _read_formats():
+        if formats.script not in scripts:
             continue
-        for order in {_match_date(pattern, layout, statistics) for pattern in _list_date_patterns(locale)}:
+        for order in {_match_date(pattern, layout, statistics) for pattern in formats.dates}:
             if order in orders:
-                found[_match_time(locale, layout, statistics)].add(order)
+                found[_match_time(formats, layout, statistics)].add(order)
     return frozenset(found[max(found)]) if found else frozenset()
 
 
-def _list_date_patterns(locale: Locale) -> set[str]:
-    patterns = {str(locale.date_formats["short"].pattern)}
-    if (skeleton := locale.datetime_skeletons.get("yMd")) is not None:
-        patterns.add(str(skeleton.pattern))
-    return patterns
+class _Formats(NamedTuple):
+    """The formats of dates and times in one language of a region.
+
+    Attributes:
+        glue: The text between date and time.
+        clock_12: The format of times with twelve hours, if CLDR has one, as for the next one.
+        has_half: Whether the language usually counts twelve hours.
+        halves: The words for the halves of the day.
+    """
+
+    script: str
+    dates: frozenset[str]
+    glue: str
+    clock_12: str | None
+    clock_24: str | None
+    has_half: bool
+    halves: frozenset[str]
+
+
+@functools.cache
+def _read_formats() -> tuple[_Formats, ...]:
+    """Read the formats of all languages, which takes some seconds."""
+    found: dict[_Formats, None] = {}
+    for locale in iterate_locales(regional=True):
+        skeletons = locale.datetime_skeletons
+        dates = {str(locale.date_formats["short"].pattern)}
+        if (skeleton := skeletons.get("yMd")) is not None:
+            dates.add(str(skeleton.pattern))
+        formats = _Formats(
+            script=_find_script(str(locale)),
+            dates=frozenset(dates),
+            glue=re.split(r"\{[01]\}", str(locale.datetime_formats["short"]))[1],
+            clock_12=str(skeletons["hm"].pattern) if "hm" in skeletons else None,
+            clock_24=str(skeletons["Hm"].pattern) if "Hm" in skeletons else None,
+            has_half="a" in str(locale.time_formats["short"].pattern),
+            halves=frozenset("".join(word.translate(CLEANING).split()) for word in _list_halves(locale)),
+        )
+        found[formats] = None  # Many regions have the formats of their language.
+    return tuple(found)
 
 
 def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str:
@@ -187,30 +221,25 @@ def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str
     return "".join(name[0] for name in fields).lower().replace("l", "m")
 
 
-def _match_time(locale: Locale, layout: Layout, statistics: DateStatistics) -> int:
+def _match_time(formats: _Formats, layout: Layout, statistics: DateStatistics) -> int:
     """Return how well a language fits the times of a file, and the text between date and time.
 
     The result is 2 for its default clock, 1 for the other one, which the user may have chosen, and 0 for neither.
     """
-    skeletons = locale.datetime_skeletons
-    pattern = skeletons.get("hm" if layout.period is not None else "Hm")
-    glue = re.split(r"\{[01]\}", str(locale.datetime_formats["short"]))[1]
+    pattern = formats.clock_12 if layout.period is not None else formats.clock_24
     if pattern is None or layout.time_first or layout.month is not None:
         return 0
-    fits_glue = layout.period == 3 or _normalize(glue) == _normalize(layout.texts[3])
-    clock = re.fullmatch(r"[^hH]*(h+|H+)([^m]*)m+.*", str(pattern.pattern))
+    fits_glue = layout.period == 3 or _normalize(formats.glue) == _normalize(layout.texts[3])
+    clock = re.fullmatch(r"[^hH]*(h+|H+)([^m]*)m+.*", pattern)
     if not fits_glue or clock is None or _normalize(clock[2]) != _normalize(layout.texts[4]):
         return 0
     if statistics.has_zero[3] if len(clock[1]) == 1 else 1 in statistics.digits[3]:
         return 0
     if layout.period is not None:
         period = layout.texts[layout.period].translate(CLEANING)
-        if "".join(period.strip(" ,").split()) not in {
-            "".join(word.translate(CLEANING).split()) for word in _list_halves(locale)
-        }:
+        if "".join(period.strip(" ,").split()) not in formats.halves:
             return 0
-    has_half = "a" in str(locale.time_formats["short"].pattern)
-    return 2 if has_half == (layout.period is not None) else 1
+    return 2 if formats.has_half == (layout.period is not None) else 1
 
 
 def _list_halves(locale: Locale) -> Iterator[str]:
