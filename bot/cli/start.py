@@ -5,6 +5,7 @@ Slow imports happen when a command runs, so that `--help` is fast.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def load_settings_with_logging(*, quiet: bool = False) -> Settings:
     Args:
         quiet: log only errors, unless LOG_LEVEL is set.
     """
+    _import_without_rich()
     from bot.features.registry import installed_features
     from config.loading import load_settings
     from config.logs import configure_logging
@@ -26,3 +28,19 @@ def load_settings_with_logging(*, quiet: bool = False) -> Settings:
     level = "error" if quiet and "log_level" not in settings.model_fields_set else settings.log_level
     configure_logging(level, settings.log_format)
     return settings
+
+
+def _import_without_rich() -> None:
+    """Import the libraries that would import rich for what Mneme doesn't use: coloured tracebacks and httpx's command.
+
+    Rich takes 4 MB. Commands that draw tables import it later.
+    """
+    hidden = [name for name in ("rich", "pygments") if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]  # Makes the import fail
+    try:
+        import httpx  # noqa: F401
+        import structlog  # noqa: F401
+    finally:
+        for name in hidden:
+            del sys.modules[name]

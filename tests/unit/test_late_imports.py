@@ -1,4 +1,4 @@
-"""Tests that the types of the OpenAI SDK are imported late, and are all there."""
+"""Tests of imports that are avoided: rich, and types of the OpenAI SDK that are not used."""
 
 from __future__ import annotations
 
@@ -46,6 +46,16 @@ else:
 """
 
 
+RICH = """
+import sys
+from bot.cli.start import load_settings_with_logging
+load_settings_with_logging()
+import bot.app, bot.telegram.service
+assert "rich" not in sys.modules
+import rich.console
+"""
+
+
 def run(code: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own code
     assert done.returncode == 0, done.stderr
@@ -62,3 +72,7 @@ def test_every_type_is_the_one_that_the_package_imports(name: str) -> None:
 
 def test_unknown_name_imports_the_whole_package() -> None:
     run(UNKNOWN)
+
+
+def test_running_bot_does_not_import_rich() -> None:
+    run(RICH)
