@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -34,7 +33,7 @@ from bot.models import (
     find_model_host,
 )
 from bot.monitoring import Health
-from bot.services import MemoryServices, create_replica
+from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
@@ -53,9 +52,6 @@ from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
 from pipeline.media.files import MediaSources
 from pipeline.models.routing import ModelChoice, ModelRouter
-
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
 
 log = structlog.get_logger(__name__)
 
@@ -82,14 +78,6 @@ async def open_app(
         counter = TokenCounter()
         meaning = create_meaning_models(settings, stack)
         memory = MemoryServices(settings, database, counter, clock, meaning)
-        replica = create_replica(settings, clock)
-        replication: Replication | None = None
-        if replica is not None:
-            from bot.jobs.replication import Replication  # Rarely needed
-
-            replication = Replication(replica, database, memory.copies, memory.jobs, clock)
-            # Litestream pauses during erasures. Otherwise its copies would keep the erased text
-            memory.traces.set_scrub_context(replication.paused)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
@@ -121,19 +109,13 @@ async def open_app(
         kernel = Kernel(settings, clock, memory, setup, choice, usage, MediaSources(), effects, languages, stack)
         opened, added = await open_features(installed_features() if features is None else features, kernel)
         observers += added.on_tokens
-        app = _assemble(kernel, opened, added, housekeeping, replication)
+        app = _assemble(kernel, opened, added, housekeeping)
         # Last, so that turns are cancelled first, while everything they use is open
         stack.push_async_callback(app.runner.close)
         yield app
 
 
-def _assemble(
-    kernel: Kernel,
-    opened: Sequence[Feature],
-    added: Contributions,
-    housekeeping: Maintenance,
-    replication: Replication | None,
-) -> App:
+def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, housekeeping: Maintenance) -> App:
     settings, clock, memory, models, stack = kernel.settings, kernel.clock, kernel.memory, kernel.models, kernel.stack
     # A reply that is still to be written must not be written after /forget all
     memory.forgetting.add_store(memory.turns.drop_deferred)
@@ -153,7 +135,6 @@ def _assemble(
         kernel.usage,
         embedding,
         added.status,
-        replication,
         queues,
         clock,
         clock(),
@@ -213,5 +194,6 @@ def _assemble(
         added.telegram,
         opened,
         find_importer(opened, memory),
-        replication,
+        added.safeguards,
+        added.measurements,
     )

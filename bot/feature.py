@@ -18,6 +18,7 @@ from bot.commands.memory_browser import EntryButtons
 from bot.commands.settings import ChatSetting
 from bot.doctor.finding import Check
 from bot.kernel import App, Kernel, Server
+from bot.monitoring import Measurement, Safeguard
 from bot.services import MemoryServices
 from bot.tasks import Job, Periodic
 from bot.telegram.part import Connection, TelegramPart
@@ -25,9 +26,11 @@ from bot.web import WebPart
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.buttons import Notice
+from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
 from memory.transfer.file_importer import FileImporter
+from memory.transfer.restore import RestoreSource
 from pipeline.media.reading import FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
@@ -62,6 +65,8 @@ class Contributions:
             it, so that nothing is learned from it, and None for all others.
         chat_settings: Lines of `/settings` with the commands that change them.
         entry_buttons: Return further buttons for a memory that `/memory` shows.
+        safeguards: Protect the commits of a running bot before they are confirmed or sent.
+        measurements: Figures for monitoring.
         on_forget: Called by `/forget all` with nothing, after the memory itself is empty.
     """
 
@@ -82,6 +87,8 @@ class Contributions:
     pasted: Sequence[Callable[[str], Notice | None]] = ()
     chat_settings: Sequence[ChatSetting] = ()
     entry_buttons: Sequence[EntryButtons] = ()
+    safeguards: Sequence[Safeguard] = ()
+    measurements: Sequence[Measurement] = ()
     on_forget: Sequence[Callable[[], Awaitable[None]]] = ()
 
 
@@ -107,6 +114,13 @@ class Feature:
         """Return the importer of files, if the feature has one. It also serves programs that open only the memory."""
         return None
 
+    def create_restore_source(self, settings: Settings, clock: Clock, address: str) -> RestoreSource | None:
+        """Return the place at this address from which `mneme restore` can bring the data, if the feature knows it."""
+        return None
+
+    async def prepare(self, settings: Settings, clock: Clock) -> None:
+        """Prepare the start of `mneme run`, before the database is opened. Raises ConfigurationError to prevent it."""
+
     async def open(self, kernel: Kernel) -> Contributions:
         """Create what the feature needs. Import heavy modules here, so that a feature that is off imports nothing."""
         return Contributions()
@@ -117,12 +131,24 @@ def find_importer(features: Iterable[Feature], memory: MemoryServices) -> FileIm
     return next((found for each in features if (found := each.create_importer(memory)) is not None), None)
 
 
+def list_enabled(features: Iterable[Feature], settings: Settings) -> list[Feature]:
+    return [feature for feature in features if feature.why_off(settings) is None]
+
+
+def find_restore_source(features: Iterable[Feature], settings: Settings, clock: Clock, address: str) -> RestoreSource:
+    """Return the place at this address from the first feature that knows it. Raises ConfigurationError if none does."""
+    for feature in features:
+        if (source := feature.create_restore_source(settings, clock, address)) is not None:
+            return source
+    raise ConfigurationError(f"No feature of this program can restore from {address}: give a backup file.")
+
+
 async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[list[Feature], Contributions]:
     """Open the features that are on and return them, and all their contributions.
 
     Raises ConfigurationError with the name of a feature that can't be opened.
     """
-    opened = [feature for feature in features if feature.why_off(kernel.settings) is None]
+    opened = list_enabled(features, kernel.settings)
     added = []
     for feature in opened:
         try:

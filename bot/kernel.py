@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.scheduled import Maintenance
 from bot.languages import Languages
 from bot.models import ModelSetup
-from bot.monitoring import Health
+from bot.monitoring import Health, Measurement, Safeguard
 from bot.services import MemoryServices
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks, Job, Periodic
@@ -28,9 +27,6 @@ from memory.store.effects import Effects
 from memory.transfer.file_importer import FileImporter
 from pipeline.media.files import MediaSources
 from pipeline.models.routing import ModelChoice
-
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,8 @@ class App:
     telegram: Sequence[Callable[[Connection], TelegramPart]]
     features: Sequence[object]  # The features that are on, see bot/feature.py
     importer: FileImporter | None
-    replication: Replication | None
+    safeguards: Sequence[Safeguard]
+    measurements: Sequence[Measurement]
 
     @property
     def database(self) -> Database:

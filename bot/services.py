@@ -49,7 +49,6 @@ from memory.store.reinforcement import Reinforcement
 from memory.text.tokens import TokenCounter
 from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
-from memory.transfer.replica import Replica, ReplicaPlace
 
 
 class MemoryServices:
@@ -130,19 +129,6 @@ class MemoryServices:
 
     def _can_introduce(self, session_id: str) -> bool:
         return self.notices_of.is_enabled(session_id) and not self.zone_of.has_chosen(session_id)
-
-
-def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:
-    """Create the replica at `url` or at the address in the settings. Return None without an address."""
-    address = url or settings.replica_url
-    if address is None:
-        return None
-    access_key, secret_key = (
-        key.get_secret_value() if key is not None else None
-        for key in (settings.replica_access_key, settings.replica_secret_key)
-    )
-    place = ReplicaPlace(address, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
-    return Replica(place, settings.mneme_data_dir, clock)
 
 
 def create_decay(settings: Settings) -> Decay:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import importlib.util
 import os
@@ -160,9 +159,10 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
+    from bot.feature import list_enabled
+    from bot.features.registry import installed_features
     from bot.kernel import serve_features
     from bot.monitoring import ServiceManager, report_status
-    from bot.services import create_replica
     from bot.telegram.service import run_telegram
     from memory.clock import system_clock
     from memory.store.data_lock import lock_data_dir
@@ -170,11 +170,11 @@ async def _run(settings: Settings) -> None:
     raise_handle_limit()
     manager = ServiceManager.from_environment(os.environ)
     with lock_data_dir(settings.mneme_data_dir):
-        if (replica := create_replica(settings, system_clock)) is not None:
-            await replica.claim()  # First: without a lease, no database may be created here
+        features = installed_features()
+        for feature in list_enabled(features, settings):
+            await feature.prepare(settings, system_clock)
         async with (
-            open_app(settings) as app,
-            app.replication.running() if app.replication is not None else contextlib.nullcontext(),
+            open_app(settings, features=features) as app,
             report_status(manager, app.health, app.runner.queues),
             serve_features(app),
         ):

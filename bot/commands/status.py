@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from bot.commands.figures import Group, StatusReport
+from bot.commands.figures import Group, StatusReport, format_duration
 from bot.jobs.background import BackgroundEmbedding
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
@@ -24,9 +23,6 @@ from memory.store.entry import Kind
 from pipeline.models.routing import ModelChoice
 from pipeline.prompt.prompt_builder import PromptBuilder
 
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
-
 MIN_SHOWN_COST = 0.01
 MAX_RULE_CHARS = 80
 """Characters of a rule that a note quotes."""
@@ -41,7 +37,6 @@ class Status:
     usage: UsageLog
     embedding: BackgroundEmbedding | None  # None without an embedder. `services.meaning` explains why
     reports: Sequence[StatusReport]
-    replication: Replication | None  # None without a replica
     queues: SessionQueues
     clock: Clock
     started: datetime
@@ -54,7 +49,6 @@ class Status:
             *await self._memory(session),
             *await self._embeddings(session.owner),
             *[group for report in self.reports for group in await report(session)],
-            *self._replica(),
             self._queue(session.id),
         ]
         return "\n\n".join(map(str, groups))
@@ -110,14 +104,6 @@ class Status:
         rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.total)))
         return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
-    def _replica(self) -> list[Group]:
-        if self.replication is None:
-            return []
-        age = self.replication.sync_age
-        rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
-        notes = (_("It can't be written at the moment: run `mneme doctor`."),) if self.replication.is_behind else ()
-        return [Group(_("Replica"), rows, notes=notes)]
-
     async def _memory(self, session: Session) -> list[Group]:
         if not self.enabled:
             return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
@@ -157,7 +143,7 @@ class Status:
         uptime = int((self.clock() - self.started).total_seconds())
         rows = (
             (_("waiting"), format_number(self.queues.count_waiting(session_id))),
-            (_("uptime"), _format_duration(uptime)),
+            (_("uptime"), format_duration(uptime)),
         )
         writes = self.queues.is_running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
@@ -225,16 +211,3 @@ def _format_part(part: int, whole: int) -> str:
 
 def _format_estimate(part: int, whole: int) -> str:
     return f"≈ {_format_part(part, whole)}"
-
-
-def _format_duration(seconds: int) -> str:
-    days, rest = divmod(max(0, seconds), 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, remaining = divmod(rest, 60)
-    parts = (
-        (days, ngettext("{n} d", "{n} d", days)),
-        (hours, ngettext("{n} h", "{n} h", hours)),
-        (minutes, ngettext("{n} min", "{n} min", minutes)),
-        (remaining, ngettext("{n} s", "{n} s", remaining)),
-    )
-    return " ".join([text for amount, text in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)

@@ -32,7 +32,6 @@ CHECKS: dict[str, Check] = {
     "data directory": installation.check_data_directory,
     "database": installation.check_database,
     "last backup": installation.check_last_backup,
-    "replica": services.check_replica,
     "disk": installation.check_disk,
     "time zone": installation.check_time_zone,
     "token": services.check_telegram,

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Collection
-from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -23,10 +22,8 @@ from bot.doctor.finding import (
     create_warning,
     to_sentence,
 )
-from bot.jobs.replication import MAX_AGE
 from bot.local_choice import choose_local
 from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, find_endpoint_and_model
-from bot.services import create_replica
 from bot.telegram.service import create_bot
 from config.errors import ConfigurationError
 from config.models import CatalogueError, LocalModel, ModelCatalogue, load_catalogue
@@ -66,9 +63,6 @@ TAKE_IT = (
 LET_IN = "Forward TELEGRAM_WEBHOOK_URL in the web server to 127.0.0.1 at METRICS_PORT, and start the bot."
 SET_CLOCK = "Set the clock; on a server, run `timedatectl set-ntp true`."
 
-TAKE_OVER = "Run `mneme restore --replica URL` to continue here, or set another REPLICA_URL."
-REPLICATE = "Start the bot, which writes it. If it is running, see its log for the reason."
-
 BUSY_TIMEOUT_SECONDS = 0.5
 """Timeout for another process that writes. After that the findings are not stored for the bot."""
 MODEL_TIMEOUT_SECONDS = 60.0
@@ -82,26 +76,6 @@ CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
 FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
 CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint, LLM_MODEL must be a local model."
 EMBEDDER = "Check EMBEDDING_MODEL and what it needs. Until then, the bot searches only by words."
-
-
-async def check_replica(context: DoctorContext) -> list[Finding]:
-    name, replica = "replica", create_replica(context.settings, context.clock)
-    if replica is None:
-        return []
-    try:
-        lease = await replica.read_lease()
-        newest = await replica.find_newest_write(lease.number) if lease is not None else None
-    except StoreError as error:
-        return [create_failed_from_error(name, error)]
-    if lease is not None and not replica.holds(lease):
-        return [create_failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
-    if newest is None:
-        return [
-            create_note(name, f"There is no replica at {replica.place.url} yet; the next start of the bot creates it")
-        ]
-    age = max(timedelta(), context.clock() - newest)
-    text = f"{replica.place.url} is {age.total_seconds() / 60:.0f} minutes old"
-    return [create_warning(name, text, REPLICATE)] if age > MAX_AGE else [create_ok(name, text)]
 
 
 class _ClockCheck:

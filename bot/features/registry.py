@@ -14,6 +14,7 @@ from bot.features.metrics.feature import MetricsFeature
 from bot.features.near_dates.feature import NearDatesFeature
 from bot.features.page.feature import PageFeature
 from bot.features.persona.feature import PersonaFeature
+from bot.features.replica.feature import ReplicaFeature
 from bot.features.rich.feature import RichFeature
 from bot.features.skills.feature import SkillsFeature
 from bot.features.tidying.feature import TidyingFeature
@@ -35,6 +36,7 @@ FEATURES: tuple[type[Feature], ...] = (
     LightRagFeature,
     McpServerFeature,
     PageFeature,
+    ReplicaFeature,
     MetricsFeature,
 )
 """The features of this package, in the order in which they are opened and listed."""

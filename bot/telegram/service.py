@@ -111,7 +111,7 @@ async def run_telegram(app: App) -> None:
     bot = create_bot(app.settings)
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
-    contact = Contact(app.health.updates, token, app.replication)
+    contact = Contact(app.health.updates, token, app.safeguards)
     tasks = BackgroundTasks()
 
     async def warm() -> None:
@@ -129,7 +129,7 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         features = ServerFeatures(published, me.id, app.clock)
         await features.start()
-        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.replication)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.safeguards)
         access_list = AccessList(app.database, CHANNEL, app.clock)
         family = {
             *await access_list.list_owner_ids(),
@@ -156,7 +156,7 @@ async def run_telegram(app: App) -> None:
         albums, callbacks = Albums(app.clock), CallbackHandler(bot, mailbox, access, app.runner, tasks)
         parser = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(
-            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, app.replication
+            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, app.safeguards
         )
         speakers = Speakers(app.database)
         inbox = InboxWorker(
@@ -176,8 +176,6 @@ async def run_telegram(app: App) -> None:
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access_list)
         token.tell = access.notify_of_refusals
-        if app.replication is not None:
-            app.replication.tell = access.notify_of_replica_age
         menu_page = get_page_address(app.settings.web_url)
         menu = Menu(bot, published, features, app.runner.commands.values(), menu_page)
         # In the background: nothing has to wait for the menu

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import structlog
 
+from bot.features.replica.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, find_litestream
 from bot.tasks import BackgroundTasks
 from config.errors import ConfigurationError
 from config.waiting import Backoff
@@ -24,7 +25,6 @@ from memory.runtime.jobs import JobLog
 from memory.store.database import Database
 from memory.store.file_copies import FileCopies
 from memory.store.snapshots import get_litestream_folder
-from memory.transfer.replica import SETTINGS_ON_STDIN, Replica, ReplicaUnreachable, find_litestream
 
 log = structlog.get_logger(__name__)
 
@@ -161,9 +161,11 @@ class Replication:
             if lease is not None and not self._replica.holds(lease):
                 self._taken_by = f"{lease.machine} since {lease.at}"
 
-    async def check_lease(self, *, refresh: bool = False) -> None:
-        if refresh:
-            await self.check()
+    async def wait_until_safe(self) -> None:
+        await self.wait_for_sync()
+
+    async def require_place(self) -> None:
+        await self.check()
         if self._taken_by is not None:
             raise ConfigurationError(
                 f"The replica is held by {self._taken_by}, which has taken over: this machine must not run the"

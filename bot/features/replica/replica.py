@@ -25,6 +25,7 @@ from typing import Any
 import structlog
 
 from config.errors import ConfigurationError
+from config.settings import Settings
 from memory.clock import Clock, from_text, now_text
 from memory.errors import StoreError, explained
 from memory.store.snapshots import sync_to_disk
@@ -225,6 +226,17 @@ class Replica:
             reason = complaint.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("Error: ")
             raise ReplicaUnreachable(f"{self.place.url} can't be used ({reason}): check REPLICA_URL and its keys.")
         return out.decode()
+
+
+def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> Replica:
+    """Create the replica at `url` or at the address in the settings, one of which must be set."""
+    address = url or settings.replica_url or ""
+    access_key, secret_key = (
+        key.get_secret_value() if key is not None else None
+        for key in (settings.replica_access_key, settings.replica_secret_key)
+    )
+    place = ReplicaPlace(address, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
+    return Replica(place, settings.mneme_data_dir, clock)
 
 
 def find_litestream() -> str:

@@ -16,20 +16,21 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import cli
-from bot.jobs.replication import Replication
+from bot.features.replica.feature import ReplicaFeature
+from bot.features.replica.replica import Replica, ReplicaPlace, ReplicaUnreachable, create_replica
+from bot.features.replica.replication import Replication
+from bot.features.replica.restoring import ReplicaSource
 from bot.kernel import App
-from bot.services import create_replica
 from config.errors import ConfigurationError
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.store.database import Database
 from memory.store.entry import Author
-from memory.transfer.replica import Replica, ReplicaPlace, ReplicaUnreachable
 from memory.transfer.restore import Restore
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import needs_feature
+from tests.support.features import find_feature, needs_feature
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.serving import ANN, list_texts, serving
@@ -46,15 +47,13 @@ def place(tmp_path: Path) -> Path:
 
 
 def get_replication(app: App) -> Replication:
-    assert app.replication is not None
-    return app.replication
+    return find_feature(app, ReplicaFeature).replication
 
 
 @contextlib.asynccontextmanager
 async def replicating(app: App, clock: Clock) -> AsyncIterator[Replication]:
     """Replicate as `mneme run` does."""
     replica = create_replica(app.settings, clock)
-    assert replica is not None
     await replica.claim()
     async with get_replication(app).running():
         yield get_replication(app)
@@ -79,7 +78,7 @@ async def take_over(place: Path, folder: Path, clock: Clock, *, replace: bool = 
     """Take over the replica as another machine and return its data directory."""
     replica = Replica(ReplicaPlace(str(place)), folder, clock)
     restore = Restore(folder / "mneme.db", folder / "memory", clock)
-    await asyncio.to_thread(restore.from_replica, replica, replace=replace)
+    await asyncio.to_thread(ReplicaSource(replica, clock).restore, restore, replace=replace, is_copy=False)
     return folder
 
 
@@ -136,7 +135,6 @@ async def test_written_file_has_its_copy_in_the_same_commit(start: OpenApp, tmp_
 async def test_nothing_is_copied_without_a_replica(start: OpenApp) -> None:
     async with start() as app:
         await Person(app).says("My bees are called Berta and Bruno.")
-        assert app.replication is None
         assert await app.database.value("SELECT count(*) FROM file_copies") == 0
 
 
@@ -153,10 +151,10 @@ async def test_second_machine_starts_only_after_a_takeover(
                     pass
         with pytest.raises(StoreError, match=r"wrote to it at .*: stop the bot there, or add --yes"):
             await take_over(place, tmp_path / "third", clock, replace=False)
-        await get_replication(first).check_lease(refresh=True)
+        await get_replication(first).require_place()
         await take_over(place, tmp_path / "third", clock)
         with pytest.raises(ConfigurationError, match="which has taken over"):
-            await get_replication(first).check_lease(refresh=True)
+            await get_replication(first).require_place()
         # Later writes of the former machine don't reach the replica of the present one.
         await Person(first).says("/remember The second hive stands in Lviv.")
         assert await get_replication(first).wait_for_sync(TIMEOUT_SECONDS)
@@ -214,7 +212,7 @@ async def test_drill_leaves_the_replica_to_the_running_bot(
             done = await asyncio.to_thread(CliRunner().invoke, cli, arguments)
             assert done.exit_code == 0, done.output
             assert "The other machine keeps the replica" in done.output
-        await get_replication(app).check_lease(refresh=True)
+        await get_replication(app).require_place()
         await Person(app).says("/remember The second hive stands in Lviv.")
         await sync_all(app)
     assert len(await take_over_and_read(place, tmp_path / "other", clock)) == 2
@@ -268,7 +266,9 @@ async def test_forgotten_text_is_gone_from_disk_and_from_the_replica(
 async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
     start: OpenApp, place: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.replication.CHECK_TIMEOUT_SECONDS", 0.5)  # Let the failing check time out quickly.
+    monkeypatch.setattr(
+        "bot.features.replica.replication.CHECK_TIMEOUT_SECONDS", 0.5
+    )  # Let the failing check time out quickly.
     told: list[timedelta] = []
 
     async def tell(age: timedelta) -> None:
@@ -308,12 +308,12 @@ async def test_metrics_contain_the_age_of_the_replica(start: OpenApp, place: Pat
 
     metrics = Metrics()
     async with start(replica_url=str(place)) as app:
-        page = (await metrics.render(app.database, app.health, app.runner.queues, app.replication)).decode()
+        page = (await metrics.render(app.database, app.health, app.runner.queues, app.measurements)).decode()
         assert "mneme_replica_age_seconds" not in page  # An age of 0 would be wrong.
         async with replicating(app, clock) as replication:
             assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             clock.forward(seconds=90)
-            page = (await metrics.render(app.database, app.health, app.runner.queues, app.replication)).decode()
+            page = (await metrics.render(app.database, app.health, app.runner.queues, app.measurements)).decode()
     assert "mneme_replica_age_seconds 90.0" in page
 
 
