@@ -31,7 +31,7 @@ from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
 from memory.transfer.file_importer import FileImporter
 from memory.transfer.restore import RestoreSource
-from pipeline.media.reading import FileReader
+from pipeline.media.reading import ContentReader, FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
 from pipeline.tools.toolbox import Tool, ToolSource
@@ -60,7 +60,8 @@ class Contributions:
         on_turn: Called with each finished turn.
         on_tokens: Called with the tokens of each model call.
         status: Groups for `/status` and its figures.
-        files: Readers of further kinds of files that people send.
+        content_readers: Readers of the content of files that people send.
+        files: Readers of further kinds of files, which they offer to use.
         pasted: Called with each typed message. Return what to offer for a text that the user pasted instead of stating
             it, so that nothing is learned from it, and None for all others.
         chat_settings: Lines of `/settings` with the commands that change them.
@@ -83,6 +84,7 @@ class Contributions:
     on_turn: Sequence[Callable[[Turn], None]] = ()
     on_tokens: Sequence[Callable[[TokenUse], None]] = ()
     status: Sequence[StatusReport] = ()
+    content_readers: Sequence[ContentReader] = ()
     files: Sequence[FileReader] = ()
     pasted: Sequence[Callable[[str], Notice | None]] = ()
     chat_settings: Sequence[ChatSetting] = ()

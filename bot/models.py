@@ -1,10 +1,10 @@
-"""Selection of the models for chat, embeddings, images and transcription."""
+"""Selection of the models for chat and embeddings."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -17,20 +17,16 @@ from config.prices import FREE, Price
 from config.settings import Settings
 from memory.clock import Clock
 from memory.consolidation.extractor import ModelAbilities
-from memory.media.media import MediaStore
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.usage import PriceOf
 from memory.search.vectors import Embedder, EmbedderError
 from memory.store.erasure import PendingErasures
-from pipeline.media.files import MediaSources, Transcriber
-from pipeline.media.reading import FileReader, MediaReader
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.client import is_on_this_machine
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ChatModel, Tier
 from pipeline.models.openai_model import ModelDefaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models, YieldingModel
-from pipeline.prompt.budget import BudgetOf
 from pipeline.prompt.prompts import STYLES, PromptStyle
 
 log = structlog.get_logger(__name__)
@@ -273,22 +269,6 @@ async def check_embedder(models: MeaningModels) -> MeaningModels:
     except EmbedderError as error:
         return MeaningModels(trouble=str(error))
     return models
-
-
-def create_media_reader(
-    settings: Settings,
-    store: MediaStore,
-    budget: BudgetOf,
-    stack: contextlib.AsyncExitStack,
-    sources: MediaSources,
-    readers: Sequence[FileReader],
-) -> MediaReader:
-    url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
-    transcriber = Transcriber(
-        settings.llm_transcription_model, create_audio_endpoint(settings, url, key), settings.llm_timeout
-    )
-    stack.push_async_callback(transcriber.close)
-    return MediaReader(store, sources, transcriber, budget, readers)
 
 
 def create_audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:

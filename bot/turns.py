@@ -9,7 +9,6 @@ from bot.feature import Contributions
 from bot.jobs.background import BackgroundEmbedding
 from bot.jobs.learning import LearningJobs
 from bot.kernel import Kernel
-from bot.models import create_media_reader
 from memory.facts.checker import FactChecker
 from pipeline.media.reading import MediaReader
 from pipeline.models.model import ChatModel
@@ -36,7 +35,6 @@ from pipeline.tools.entries import (
     procedure_tool,
     stats_tool,
 )
-from pipeline.tools.media import media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
 from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
@@ -63,8 +61,8 @@ def create_turns(
         specs = await toolbox.specs(owner, talks.window)
         return Budget(talks.name, talks.window, memory.counter, style.identity, specs)
 
-    reader = create_media_reader(settings, memory.media, budget, kernel.stack, kernel.media, added.files)
-    toolbox = _create_toolbox(kernel, added, jobs.checker, reader)
+    reader = MediaReader(memory.media, kernel.media, budget, added.content_readers, added.files)
+    toolbox = _create_toolbox(kernel, added, jobs.checker)
     in_order = [part for _, part in sorted((*_create_prompt_parts(kernel), *added.prompt), key=itemgetter(0))]
     builder = PromptBuilder(style, in_order, budget, clock, memory.zone_of)
     capture = AutoCapture(
@@ -111,7 +109,7 @@ def _create_prompt_parts(kernel: Kernel) -> list[tuple[int, PromptPart]]:
     return parts
 
 
-def _create_toolbox(kernel: Kernel, added: Contributions, checker: FactChecker, reader: MediaReader) -> Toolbox:
+def _create_toolbox(kernel: Kernel, added: Contributions, checker: FactChecker) -> Toolbox:
     memory, offered = kernel.memory, kernel.setup.tools
     tools: list[Tool] = []
     if kernel.settings.memory_enabled:
@@ -127,6 +125,5 @@ def _create_toolbox(kernel: Kernel, added: Contributions, checker: FactChecker, 
             stats_tool(memory.stats),
             *reminder_tools(memory.reminders, writes),
         ]
-    tools += [*media_tools(memory.media, reader), *added.tools]
-    tools = [tool for tool in tools if offered is None or tool.name in offered]
+    tools = [tool for tool in (*tools, *added.tools) if offered is None or tool.name in offered]
     return Toolbox(tools, kernel.effects, added.tool_sources)

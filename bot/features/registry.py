@@ -10,6 +10,7 @@ from bot.features.imports.feature import ImportsFeature
 from bot.features.lightrag.feature import LightRagFeature
 from bot.features.mcp_server.feature import McpServerFeature
 from bot.features.mcp_tools.feature import McpToolsFeature
+from bot.features.media.feature import MediaFeature
 from bot.features.metrics.feature import MetricsFeature
 from bot.features.near_dates.feature import NearDatesFeature
 from bot.features.page.feature import PageFeature
@@ -23,6 +24,7 @@ from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
+    MediaFeature,
     GuestFeature,
     VoiceFeature,
     RichFeature,

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.features.media.store import MediaTexts
 from memory.errors import StoreError
 from memory.log.sessions import Session
-from memory.media.media import Media, MediaFile, MediaKind, MediaStore, Part
+from memory.media.media import Media, MediaFile, MediaKind, MediaStore
 from memory.store.database import Database
 from memory.store.index import rebuild
 from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
+from pipeline.media.documents import Part
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store
 
@@ -30,17 +32,23 @@ def media(database: Database, clock: FakeClock) -> MediaStore:
     return MediaStore(database, clock)
 
 
+@pytest.fixture
+def texts(database: Database) -> MediaTexts:
+    return MediaTexts(database)
+
+
 async def create_session(database: Database, clock: FakeClock, owner: str = ANN) -> Session:
     return await Store.create(database, clock).session(owner.partition(":")[2])
 
 
-async def add_document(media: MediaStore, of: Session, name: str, *texts: str) -> Media:
+async def add_document(texts: MediaTexts, media: MediaStore, of: Session, name: str, *pages: str) -> Media:
     kept = await media.store(of, create_file(name))
-    return await media.store_text(kept, "some pages", [Part(f"page {n}", text) for n, text in enumerate(texts, 1)])
+    parts = [Part(f"page {n}", text) for n, text in enumerate(pages, 1)]
+    return await texts.store_text(kept, "some pages", parts)
 
 
-async def search_texts(media: MediaStore, owner: str, query: str) -> list[str]:
-    return [one.part.text for one in await media.search(owner, query, 10, owner)]
+async def search_texts(texts: MediaTexts, owner: str, query: str) -> list[str]:
+    return [one.part.text for one in await texts.search(owner, query, 10, owner)]
 
 
 async def test_same_file_keeps_its_number_and_gets_the_newest_reference(
@@ -58,46 +66,47 @@ async def test_same_file_keeps_its_number_and_gets_the_newest_reference(
 
 
 async def test_parts_are_searched_by_their_owner_best_first(
-    media: MediaStore, database: Database, clock: FakeClock
+    media: MediaStore, texts: MediaTexts, database: Database, clock: FakeClock
 ) -> None:
-    await add_document(
-        media, await create_session(database, clock), "a", "The boiler is old", "A boiler is a boiler", "Other things"
-    )
-    await add_document(media, await create_session(database, clock, BOB), "b", "My boiler is new")
-    assert await search_texts(media, ANN, "boilers") == ["A boiler is a boiler", "The boiler is old"]
-    assert await search_texts(media, BOB, "boiler") == ["My boiler is new"]
-    assert await search_texts(media, "telegram:3", "boiler") == []
-    assert await search_texts(media, ANN, "the") == ["The boiler is old"]
-    assert await search_texts(media, ANN, "") == []
-
-
-async def test_new_reading_replaces_the_former_parts(media: MediaStore, database: Database, clock: FakeClock) -> None:
     ann = await create_session(database, clock)
-    kept = await add_document(media, ann, "a", "The boiler is old", "More")
-    await media.store_text(kept, "1 page", [Part("page 1", "The boiler is new")])
-    assert await search_texts(media, ANN, "old") == []
-    assert await search_texts(media, ANN, "boiler") == ["The boiler is new"]
-    assert await media.count_parts(kept) == 1
+    await add_document(texts, media, ann, "a", "The boiler is old", "A boiler is a boiler", "Other things")
+    await add_document(texts, media, await create_session(database, clock, BOB), "b", "My boiler is new")
+    assert await search_texts(texts, ANN, "boilers") == ["A boiler is a boiler", "The boiler is old"]
+    assert await search_texts(texts, BOB, "boiler") == ["My boiler is new"]
+    assert await search_texts(texts, "telegram:3", "boiler") == []
+    assert await search_texts(texts, ANN, "the") == ["The boiler is old"]
+    assert await search_texts(texts, ANN, "") == []
+
+
+async def test_new_reading_replaces_the_former_parts(
+    media: MediaStore, texts: MediaTexts, database: Database, clock: FakeClock
+) -> None:
+    ann = await create_session(database, clock)
+    kept = await add_document(texts, media, ann, "a", "The boiler is old", "More")
+    await texts.store_text(kept, "1 page", [Part("page 1", "The boiler is new")])
+    assert await search_texts(texts, ANN, "old") == []
+    assert await search_texts(texts, ANN, "boiler") == ["The boiler is new"]
+    assert await texts.count_parts(kept) == 1
 
 
 async def test_media_is_deleted_with_its_session_and_from_the_index(
-    media: MediaStore, database: Database, clock: FakeClock
+    media: MediaStore, texts: MediaTexts, database: Database, clock: FakeClock
 ) -> None:
-    await add_document(media, await create_session(database, clock), "a", "The boiler is old")
+    await add_document(texts, media, await create_session(database, clock), "a", "The boiler is old")
     await Store.create(database, clock).sessions.delete(ANN)
     assert await database.value("SELECT count(*) FROM media_parts") == 0
     assert await database.value("SELECT count(*) FROM search_parts WHERE search_parts MATCH 'boiler'") == 0
 
 
 async def test_media_is_exported_and_imported(
-    media: MediaStore, database: Database, clock: FakeClock, tmp_path: Path
+    media: MediaStore, texts: MediaTexts, database: Database, clock: FakeClock, tmp_path: Path
 ) -> None:
-    await add_document(media, await create_session(database, clock), "a", "The boiler is old")
-    await add_document(media, await create_session(database, clock, BOB), "b", "My boiler is new")
+    await add_document(texts, media, await create_session(database, clock), "a", "The boiler is old")
+    await add_document(texts, media, await create_session(database, clock, BOB), "b", "My boiler is new")
     await Exporter(database, tmp_path / "memory").export(tmp_path / "export", ANN)
     empty = await Database.open(tmp_path / "other" / "mneme.db", clock=clock)
     await Importer(empty, tmp_path / "other" / "memory").run(tmp_path / "export")
-    assert await search_texts(MediaStore(empty, clock), ANN, "boiler") == ["The boiler is old"]
+    assert await search_texts(MediaTexts(empty), ANN, "boiler") == ["The boiler is old"]
     assert await empty.value("SELECT count(*) FROM media") == 1
     await empty.close()
 
@@ -115,17 +124,19 @@ async def test_has_any_is_correct_at_once_and_after_restart(
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.text(max_size=30), max_size=4)), max_size=8))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_index_of_parts_always_equals_a_rebuilt_one(
-    media: MediaStore, database: Database, clock: FakeClock, steps: list[tuple[str, list[str]]]
+    media: MediaStore, texts: MediaTexts, database: Database, clock: FakeClock, steps: list[tuple[str, list[str]]]
 ) -> None:
     ann = await create_session(database, clock)
-    for name, texts in steps:
-        await add_document(media, ann, name, *texts)
+    for name, pages in steps:
+        await add_document(texts, media, ann, name, *pages)
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
 
 
-async def test_mismatched_document_index_is_rebuilt(media: MediaStore, database: Database, clock: FakeClock) -> None:
-    await add_document(media, await create_session(database, clock), "a", "The boiler is old")
+async def test_mismatched_document_index_is_rebuilt(
+    media: MediaStore, texts: MediaTexts, database: Database, clock: FakeClock
+) -> None:
+    await add_document(texts, media, await create_session(database, clock), "a", "The boiler is old")
     async with database.transaction() as connection:
         await connection.execute("INSERT INTO search_parts (search_parts) VALUES ('delete-all')")
     with pytest.raises(StoreError):
@@ -133,4 +144,4 @@ async def test_mismatched_document_index_is_rebuilt(media: MediaStore, database:
             await connection.execute("INSERT INTO search_parts (search_parts, rank) VALUES ('integrity-check', 1)")
     async with database.transaction() as connection:
         await rebuild(connection)
-    assert await search_texts(media, ANN, "boiler") == ["The boiler is old"]
+    assert await search_texts(texts, ANN, "boiler") == ["The boiler is old"]

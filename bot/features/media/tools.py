@@ -6,17 +6,18 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bot.features.media.reader import MediaContentReader
+from bot.features.media.store import MediaTexts
 from config.numbers import MAX_NUMBER, RowNumber
 from memory.media.media import Media, MediaKind, MediaStore
 from memory.messages import Passage, Provenance
-from pipeline.media.reading import MediaReader
 from pipeline.tools.toolbox import Tool, ToolContext
 
 MAX_SEARCH_PARTS = 4
 MAX_READ_PARTS = 4
 
 
-def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
+def media_tools(store: MediaStore, texts: MediaTexts, reader: MediaContentReader) -> list[Tool]:
     async def photo_look(
         context: ToolContext, photo: Annotated[RowNumber, Field(description="its number, as in [photo 12]")]
     ) -> str | Passage:
@@ -26,7 +27,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
             return f"error: there is no photo {photo}"
         if context.model is None:
             return "error: nobody is here to look at it"
-        image = await reader.image(media, context.model)
+        image = await reader.load_image(media, context.model)
         return Passage(f"{media.model_label} is shown below", Provenance.FILE, (image,))
 
     async def document_search(
@@ -37,7 +38,7 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         """Find the parts of a document that was sent, or of all of them, that speak of something."""
         if document is not None and await _document(context, document) is None:
             return f"error: there is no document {document} with text in it"
-        hits = await store.search(context.owner, query, MAX_SEARCH_PARTS, context.session_id, document)
+        hits = await texts.search(context.owner, query, MAX_SEARCH_PARTS, context.session_id, document)
         parts_text = [
             f"[{hit.media.model_label}, part {hit.number}, {hit.part.label}]\n{hit.part.text.rstrip()}" for hit in hits
         ]
@@ -53,8 +54,8 @@ def media_tools(store: MediaStore, reader: MediaReader) -> list[Tool]:
         media = await _document(context, document)
         if media is None:
             return f"error: there is no document {document} with text in it"
-        total = await store.count_parts(media)
-        parts = await store.read_parts(media, part, part + count - 1)
+        total = await texts.count_parts(media)
+        parts = await texts.read_parts(media, part, part + count - 1)
         if not parts:
             return f"error: {media.model_label} has only {total} parts"
         parts_text = [
