@@ -13,14 +13,14 @@ from bot.commands.conversation import ConversationCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.people import AccessCommands
-from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.feature import Contributions, Feature, find_importer, open_features
 from bot.features.registry import installed_features
 from bot.jobs.background import BackgroundEmbedding
-from bot.jobs.learning import create_learning_jobs
+from bot.jobs.due import Due
+from bot.jobs.learning import create_checker, create_learning_jobs
 from bot.jobs.scheduled import Maintenance
 from bot.kernel import App, Jobs, Kernel
 from bot.languages import Languages
@@ -106,7 +106,8 @@ async def open_app(
         setup = create_model_setup(settings, catalogue, router)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
         languages, effects = Languages(memory.preferences), Effects(database)
-        kernel = Kernel(settings, clock, memory, setup, choice, usage, MediaSources(), effects, languages, stack)
+        checker, files = create_checker(setup, clock), MediaSources()
+        kernel = Kernel(settings, clock, memory, setup, choice, checker, usage, files, effects, languages, stack)
         opened, added = await open_features(installed_features() if features is None else features, kernel)
         observers += added.on_tokens
         app = _assemble(kernel, opened, added, housekeeping)
@@ -144,7 +145,6 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
         ConversationCommands(memory, learning.compaction, learning.consolidation, status, queues),
         MemoryQueries(memory, get_page_address(settings.web_url), added.entry_buttons),
         MemoryCommands(memory, clock, enabled=settings.memory_enabled),
-        ReminderCommands(memory.reminders),
         SettingsCommands(memory, models, kernel.usage.find_price, clock, added.chat_settings),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage),
@@ -188,7 +188,7 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
         Health(memory.database),
         kernel.media,
         {},
-        learning.checker,
+        kernel.checker,
         added.servers,
         added.web,
         added.telegram,
@@ -196,4 +196,5 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
         find_importer(opened, memory),
         added.safeguards,
         added.measurements,
+        Due(added.due, added.tasks),
     )

@@ -17,6 +17,7 @@ from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
 from bot.commands.settings import ChatSetting
 from bot.doctor.finding import Check
+from bot.jobs.due import DueMessages, TaskSource
 from bot.kernel import App, Kernel, Server
 from bot.monitoring import Measurement, Safeguard
 from bot.services import MemoryServices
@@ -31,6 +32,7 @@ from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
 from memory.transfer.file_importer import FileImporter
 from memory.transfer.restore import RestoreSource
+from pipeline.answering import AnswerAid
 from pipeline.media.reading import ContentReader, FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
@@ -57,6 +59,9 @@ class Contributions:
         servers: Context managers that are open while the bot runs, such as servers at ports of their own.
         web: Create the routes of the feature at WEB_PORT.
         telegram: Create the feature's part of the Telegram channel.
+        due: Messages that the bot sends at a time.
+        tasks: Tasks that the bot does at a time.
+        aids: Help models that don't call the tools that a message asks for.
         on_turn: Called with each finished turn.
         on_tokens: Called with the tokens of each model call.
         status: Groups for `/status` and its figures.
@@ -81,6 +86,9 @@ class Contributions:
     servers: Sequence[Server] = ()
     web: Sequence[Callable[[App], WebPart]] = ()
     telegram: Sequence[Callable[[Connection], TelegramPart]] = ()
+    due: Sequence[DueMessages] = ()
+    tasks: Sequence[TaskSource] = ()
+    aids: Sequence[AnswerAid] = ()
     on_turn: Sequence[Callable[[Turn], None]] = ()
     on_tokens: Sequence[Callable[[TokenUse], None]] = ()
     status: Sequence[StatusReport] = ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
 from bot.jobs.capturing import BackgroundCapture
+from bot.jobs.due import Due
 from bot.jobs.scheduled import Maintenance
 from bot.languages import Languages
 from bot.models import ModelSetup
@@ -36,6 +37,7 @@ class Kernel:
     Attributes:
         setup: The model, with its prompt style, its abilities and the tools that it can handle.
         models: The model of each chat.
+        checker: Verifies what tools and imports learn.
         stack: Closes what a feature has opened when the program ends.
     """
 
@@ -44,6 +46,7 @@ class Kernel:
     memory: MemoryServices
     setup: ModelSetup
     models: ModelChoice
+    checker: FactChecker
     usage: UsageLog
     media: MediaSources
     effects: Effects
@@ -86,6 +89,7 @@ class App:
     importer: FileImporter | None
     safeguards: Sequence[Safeguard]
     measurements: Sequence[Measurement]
+    due: Due
 
     @property
     def database(self) -> Database:

@@ -26,8 +26,6 @@ from memory.mail.chat_migration import ChatMigration
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
 from memory.naming_traces import NamingTracer
-from memory.reminders.delivery import ReminderDelivery, Tasks
-from memory.reminders.reminders import Reminders
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.jobs import JobLog
 from memory.runtime.preferences import Notices, NoticeSettings, PreferenceStore, Zones
@@ -122,13 +120,6 @@ class MemoryServices:
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)
-
-        self.reminders = Reminders(database, clock, self.zone_of, self._can_introduce)
-        self.telling = ReminderDelivery(database, self.preferences.get_language, clock)
-        self.tasks = Tasks(database, clock)
-
-    def _can_introduce(self, session_id: str) -> bool:
-        return self.notices_of.is_enabled(session_id) and not self.zone_of.has_chosen(session_id)
 
 
 def create_decay(settings: Settings) -> Decay:

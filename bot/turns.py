@@ -9,7 +9,6 @@ from bot.feature import Contributions
 from bot.jobs.background import BackgroundEmbedding
 from bot.jobs.learning import LearningJobs
 from bot.kernel import Kernel
-from memory.facts.checker import FactChecker
 from pipeline.media.reading import MediaReader
 from pipeline.models.model import ChatModel
 from pipeline.order import ORDER
@@ -36,7 +35,6 @@ from pipeline.tools.entries import (
     stats_tool,
 )
 from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 from pipeline.tools.turn_limits import TurnLimits
 from pipeline.turn import System
@@ -62,7 +60,7 @@ def create_turns(
         return Budget(talks.name, talks.window, memory.counter, style.identity, specs)
 
     reader = MediaReader(memory.media, kernel.media, budget, added.content_readers, added.files)
-    toolbox = _create_toolbox(kernel, added, jobs.checker)
+    toolbox = _create_toolbox(kernel, added)
     in_order = [part for _, part in sorted((*_create_prompt_parts(kernel), *added.prompt), key=itemgetter(0))]
     builder = PromptBuilder(style, in_order, budget, clock, memory.zone_of)
     capture = AutoCapture(
@@ -79,13 +77,12 @@ def create_turns(
         has_notices=memory.notices_of.is_enabled,
     )
     limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
-    plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     systems: list[System] = [
         InputSanitizing(reader, kernel.models, toolbox.wait_until_ready),
         capture,
         AutoCompaction(memory.sessions, jobs.compaction, jobs.consolidation.mark_compacted),
         ContextBuilding(memory.sessions, builder),
-        ToolLoop(toolbox, limits, memory.recall if enabled else None, plain_reminders, kernel.models, clock),
+        ToolLoop(toolbox, limits, memory.recall if enabled else None, added.aids, kernel.models, clock),
         ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
         MemoryPersist(memory.daily_notes if enabled else None, jobs.capture.add, memory.uses if enabled else None),
         Indexing(embedding.wake if embedding is not None else None),
@@ -109,11 +106,11 @@ def _create_prompt_parts(kernel: Kernel) -> list[tuple[int, PromptPart]]:
     return parts
 
 
-def _create_toolbox(kernel: Kernel, added: Contributions, checker: FactChecker) -> Toolbox:
+def _create_toolbox(kernel: Kernel, added: Contributions) -> Toolbox:
     memory, offered = kernel.memory, kernel.setup.tools
     tools: list[Tool] = []
     if kernel.settings.memory_enabled:
-        writes = CitedWrites(checker, memory.entries, memory.zone_of)
+        writes = CitedWrites(kernel.checker, memory.entries, memory.zone_of)
         tools += [
             memory_file_tool(memory.long_term, writes),
             *note_tools(memory.entries, writes),
@@ -123,7 +120,6 @@ def _create_toolbox(kernel: Kernel, added: Contributions, checker: FactChecker) 
             episode_tool(memory.entries, writes),
             procedure_tool(memory.procedures, memory.entries, writes),
             stats_tool(memory.stats),
-            *reminder_tools(memory.reminders, writes),
         ]
     tools = [tool for tool in (*tools, *added.tools) if offered is None or tool.name in offered]
     return Toolbox(tools, kernel.effects, added.tool_sources)

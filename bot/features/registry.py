@@ -12,9 +12,9 @@ from bot.features.mcp_server.feature import McpServerFeature
 from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.media.feature import MediaFeature
 from bot.features.metrics.feature import MetricsFeature
-from bot.features.near_dates.feature import NearDatesFeature
 from bot.features.page.feature import PageFeature
 from bot.features.persona.feature import PersonaFeature
+from bot.features.reminders.feature import RemindersFeature
 from bot.features.replica.feature import ReplicaFeature
 from bot.features.rich.feature import RichFeature
 from bot.features.skills.feature import SkillsFeature
@@ -24,6 +24,7 @@ from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
+    RemindersFeature,
     MediaFeature,
     GuestFeature,
     VoiceFeature,
@@ -33,7 +34,6 @@ FEATURES: tuple[type[Feature], ...] = (
     SkillsFeature,
     McpToolsFeature,
     WebToolsFeature,
-    NearDatesFeature,
     TidyingFeature,
     LightRagFeature,
     McpServerFeature,

@@ -14,7 +14,7 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.jobs.scheduled import start_reminders
+from bot.jobs.due import start_checks
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
@@ -168,7 +168,7 @@ async def run_telegram(app: App) -> None:
             speakers,
             parser,
             callbacks,
-            app.memory.tasks,
+            app.due,
             app.memory.corrections,
             receiver.arrived,
             tasks,
@@ -189,12 +189,12 @@ async def run_telegram(app: App) -> None:
         app.start_background_work()
 
         async def tell() -> None:
-            for session_id in await app.memory.telling.deliver(CHANNEL, access.serves):
+            for session_id in await app.due.deliver(CHANNEL, access.serves):
                 outbox.kick(session_id)
-            if await app.memory.tasks.enqueue_due(f"{CHANNEL}:", access.serves):
+            if await app.due.enqueue(f"{CHANNEL}:", access.serves):
                 receiver.arrived.set()
 
-        start_reminders(tell, app.jobs.periodic, tasks)
+        start_checks(tell, app.jobs.periodic, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             kinds = [*UPDATE_KINDS, *(kind for handler in handlers for kind in handler.kinds)]

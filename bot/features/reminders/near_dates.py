@@ -10,18 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
-from bot.features.near_dates.look import MAX_CLAIMS, DateClaim, OfferLook
-from config.texts import _, use_language
+from bot.features.reminders.near_date_look import MAX_CLAIMS, DateClaim, OfferLook
+from bot.features.reminders.reminders import Offer, Reminders
+from bot.features.reminders.request import REMINDER_TIME, ReminderRequest, validate_text
+from bot.features.reminders.wording import LanguageOf
+from config.texts import _, format_day, use_language
 from memory.clock import Clock, from_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import Address
-from memory.reminders.reminder import Repeat, Rule
-from memory.reminders.reminders import Offer, Reminders
-from memory.reminders.request import MAX_TEXT_CHARS, REMINDER_TIME, ReminderRequest, validate_text
-from memory.reminders.wording import LanguageOf, format_day
+from memory.recurrence import Repeat, Rule
 from memory.store.database import Database, Row
 from memory.store.entry import Author, Kind
 from memory.store.entry_rows import LIVE, sql_list
+from memory.transfer.import_fields import MAX_REMINDER_CHARS
 
 OFFER_PERIOD = timedelta(days=30)
 """How long before a date its reminder is offered."""
@@ -156,7 +157,7 @@ class NearDates:
 
     def _find_near_date(self, row: Row) -> _NearDate | None:
         now, zone = self._clock(), self._reminders.zone_of(row["session_id"])
-        text = " ".join(row["content"].split())[:MAX_TEXT_CHARS]
+        text = " ".join(row["content"].split())[:MAX_REMINDER_CHARS]
         own_words = text if row["author"] in (Author.USER, Author.CAPTURE) else row["quote"]
         if row["valid_until"]:
             ends = from_text(row["valid_until"]).astimezone(zone).date()

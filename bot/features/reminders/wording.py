@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import datetime, timedelta
 
-from config.texts import SOURCE, _, get_language, ngettext
+from bot.features.reminders.reminder import DueReminder, Reminder
+from config.texts import _, format_day_and_hour, ngettext
 from memory.buttons import Button, Keyboard
-from memory.reminders.reminder import DueReminder, Reminder
 
 LanguageOf = Callable[[str], Awaitable[str]]
 """Returns the language of a chat (`Address.owner`)."""
 MIN_DELAY = timedelta(minutes=2)
 """Minimum delay that a reminder mentions."""
-
-
-def format_day(date: date) -> str:
-    """Format a date with its weekday: `Monday, 23 November 2026`."""
-    if get_language() == SOURCE:
-        return f"{date:%A}, {date.day} {date:%B %Y}"
-    from babel.dates import format_date  # Takes 0.1 s to import, so not at the start.
-
-    return format_date(date, "full", locale=get_language())
-
-
-def format_day_and_hour(moment: datetime, zone: ZoneInfo) -> str:
-    """Format a time in a zone with its weekday: `Monday, 23 November 2026, 09:00`."""
-    local = moment.astimezone(zone)
-    return _("{day}, {hour}", day=format_day(local.date()), hour=f"{local:%H:%M}")
 
 
 def format_duration(length: timedelta) -> str:

@@ -14,6 +14,7 @@ from memory.mail.pruning import Pruning
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_reminders
 from tests.support.reminding import add_reminder, format_reminders, get_memory, serve_everybody
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
@@ -32,8 +33,8 @@ async def test_reminder_can_be_done_snoozed_and_cancelled(start: OpenApp, clock:
         await add_reminder(app, "tea", "2026-02-07T13:00", session=OWNER)
         await add_reminder(app, "pills", "2026-02-07T13:00", "daily", session=OWNER)
         clock.forward(hours=1)
-        for due, _ in await app.memory.telling.list_due(OWNER):
-            await app.memory.telling.mark_shown(due)
+        for due, _ in await find_reminders(app).delivery.list_due(OWNER):
+            await find_reminders(app).delivery.mark_shown(due)
         assert "Delivered in the last day:\n- tea /done_1 /snooze_1 /cancel_1" in await person.says("/reminders")
         assert await person.says("/snooze_1") == ("I will remind you again on Saturday, 7 February 2026, 14:15: tea")
         assert await person.says("/snooze #2 30 min") == (
@@ -44,10 +45,10 @@ async def test_reminder_can_be_done_snoozed_and_cancelled(start: OpenApp, clock:
         )
         assert await person.says("/snooze 2 99999d") == await person.says("/snooze 2 0m")
         clock.forward(minutes=40)
-        (due, text), *others = await app.memory.telling.list_due(OWNER)
+        (due, text), *others = await find_reminders(app).delivery.list_due(OWNER)
         assert (due.reminder.text, others) == ("pills", [])
         assert "/cancel_2 ends it (daily)" in text
-        await app.memory.telling.mark_shown(due)
+        await find_reminders(app).delivery.mark_shown(due)
         assert "Sunday, 8 February 2026, 13:00: pills (daily)" in await person.says("/reminders")
         assert await person.says("/done_2") == "Done: pills. The next one is on Sunday, 8 February 2026, 13:00."
         assert await person.says("/done_1") == "Done: tea"
@@ -57,7 +58,7 @@ async def test_reminder_can_be_done_snoozed_and_cancelled(start: OpenApp, clock:
         assert await person.says("/done") == "/done needs the number of a reminder: see /reminders."
         assert (await person.says("/remind")).startswith("Just tell me what to remind you of and when")
         clock.forward(days=30)
-        assert await app.memory.telling.list_due(OWNER) == []
+        assert await find_reminders(app).delivery.list_due(OWNER) == []
         assert await person.says("/reminders") == "You have no reminders: tell me what to remind you of and when."
 
 
@@ -151,13 +152,13 @@ async def test_reminder_due_before_a_group_migration_is_delivered(start: OpenApp
     async with start() as app:
         await add_reminder(app, "stand-up", "2026-02-07T13:00", session="telegram:-400")
         clock.forward(hours=1)
-        await app.memory.telling.deliver("telegram", serve_everybody)
+        await find_reminders(app).delivery.deliver("telegram", serve_everybody)
         mailbox = Mailbox(app.database, "telegram", clock)
         (item,) = await mailbox.outbox.list_unsent()
         await mailbox.outbox.settle(item, (), failure="group migrated")
         assert await app.database.value("SELECT state FROM reminders") == "failed"
         assert await app.memory.moving.move(Address("telegram", "-400"), Address("telegram", "-100400"))
-        assert await app.memory.telling.deliver("telegram", serve_everybody) == ["telegram:-100400"]
+        assert await find_reminders(app).delivery.deliver("telegram", serve_everybody) == ["telegram:-100400"]
 
 
 async def test_console_shows_only_reminders_set_there(app: App, clock: FakeClock) -> None:
@@ -165,30 +166,30 @@ async def test_console_shows_only_reminders_set_there(app: App, clock: FakeClock
     await add_reminder(app, "theirs", "2026-02-07T13:00", session="console:localhost")
     await add_reminder(app, "elsewhere", "2026-02-07T13:00")
     clock.forward(hours=1)
-    ((due, text),) = await app.memory.telling.list_due(OWNER)
+    ((due, text),) = await find_reminders(app).delivery.list_due(OWNER)
     assert text.startswith("**Reminder**: tea\n\nSaturday, 7 February 2026, 13:00 (due 15 min ago)")
-    assert len(await app.memory.telling.list_due(OWNER)) == 1, "it is due until it was shown"
-    await app.memory.telling.mark_shown(due)
-    assert await app.memory.telling.list_due(OWNER) == []
+    assert len(await find_reminders(app).delivery.list_due(OWNER)) == 1, "it is due until it was shown"
+    await find_reminders(app).delivery.mark_shown(due)
+    assert await find_reminders(app).delivery.list_due(OWNER) == []
 
 
 async def test_reminder_cancelled_while_shown_stays_cancelled(app: App, person: Person, clock: FakeClock) -> None:
     await add_reminder(app, "tea", "2026-02-07T13:00", "daily", session=OWNER)
     clock.forward(hours=1)
-    ((due, _),) = await app.memory.telling.list_due(OWNER)
+    ((due, _),) = await find_reminders(app).delivery.list_due(OWNER)
     await person.says("/cancel_1")
-    await app.memory.telling.mark_shown(due)
+    await find_reminders(app).delivery.mark_shown(due)
     clock.forward(days=2)
-    assert await app.memory.telling.list_due(OWNER) == []
+    assert await find_reminders(app).delivery.list_due(OWNER) == []
 
 
 async def test_hour_due_while_a_reminder_is_shown_is_kept(app: App, clock: FakeClock) -> None:
     await add_reminder(app, "tea", "2026-02-07T13:00", "daily", session=OWNER)
     clock.forward(hours=1)
-    ((due, _),) = await app.memory.telling.list_due(OWNER)
+    ((due, _),) = await find_reminders(app).delivery.list_due(OWNER)
     clock.forward(days=1)
-    await app.memory.telling.mark_shown(due)
-    ((due, _),) = await app.memory.telling.list_due(OWNER)
+    await find_reminders(app).delivery.mark_shown(due)
+    ((due, _),) = await find_reminders(app).delivery.list_due(OWNER)
     assert due.at == datetime(2026, 2, 8, 13, tzinfo=UTC)
 
 
@@ -214,9 +215,9 @@ async def test_export_of_an_owner_includes_reminders_which_come_after_import(
     async with start(mneme_data_dir=tmp_path / "new") as app:
         await get_memory(app).importer.run(tmp_path / "export")
         clock.forward(days=2)
-        ((due, _),) = await app.memory.telling.list_due(OWNER)
+        ((due, _),) = await find_reminders(app).delivery.list_due(OWNER)
         assert (due.reminder.text, due.missed) == ("pills", 1)
-        assert await app.memory.telling.deliver("telegram", serve_everybody) == []
+        assert await find_reminders(app).delivery.deliver("telegram", serve_everybody) == []
 
 
 async def test_finished_reminders_are_pruned_and_pending_ones_stay(app: App, person: Person, clock: FakeClock) -> None:
@@ -225,8 +226,8 @@ async def test_finished_reminders_are_pruned_and_pending_ones_stay(app: App, per
         if number < 3:
             await person.says(f"/{'done' if text == 'done' else 'cancel'}_{number}")
     clock.forward(hours=1)
-    for due, _ in await app.memory.telling.list_due(OWNER):
-        await app.memory.telling.mark_shown(due)
+    for due, _ in await find_reminders(app).delivery.list_due(OWNER):
+        await find_reminders(app).delivery.mark_shown(due)
     clock.forward(days=29)
     await Pruning(app.database, clock).prune()
     assert await app.database.value("SELECT count(*) FROM reminders") == 4

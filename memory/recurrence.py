@@ -1,8 +1,8 @@
-"""Reminders, their recurrence rules, and their rows in the database.
+"""Recurrence rules in wall-clock time.
 
-Recurring reminders come at a wall-clock time of a time zone, so a daily 9:00 stays 9:00 when the clocks change. A time
-that is skipped at the start of summer time moves forward by the gap (02:30 to 03:30). A time that occurs twice counts
-once, the first time. RFC 5545 defines the same.
+A rule belongs to a time zone, so a daily 9:00 stays 9:00 when the clocks change. A time that is skipped at the start of
+summer time moves forward by the gap (02:30 to 03:30). A time that occurs twice counts once, the first time. RFC 5545
+defines the same.
 """
 
 from __future__ import annotations
@@ -13,18 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from config.texts import N_, SOURCE, _, get_language
-from memory.clock import from_text
-from memory.store.database import Row
 
-REMINDER_ROWS = "SELECT r.*, o.name AS owner FROM reminders r JOIN owners o ON o.id = r.owner_id"
-"""SQL query for the rows that `reminder_from_row` reads."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_DAY = timedelta(days=1)
 LAST = -1
-MAX_EVERY = 99
+_DAY = timedelta(days=1)
 _NTH = {1: N_("the first"), 2: N_("the second"), 3: N_("the third"), 4: N_("the fourth"), LAST: N_("the last")}
 
 
@@ -126,94 +121,6 @@ class Rule:
                 return (
                     _("yearly on {day}", day=day) if self.every == 1 else f"{_('every {n} years', n=self.every)}, {day}"
                 )
-
-
-class ReminderState(StrEnum):
-    OFFERED = "offered"  # waits for the user's consent
-    WAITING = "waiting"  # scheduled
-    TELLING = "telling"  # its message is in the outbox
-    TOLD = "told"  # the channel has confirmed the message
-    FAILED = "failed"  # the message can't be delivered
-    DONE = "done"
-    CANCELLED = "cancelled"
-
-
-class TaskSound(StrEnum):
-    """The notification sound of the answer to a task."""
-
-    ALOUD = "aloud"
-    QUIET = "quiet"
-
-
-@dataclass(frozen=True, slots=True)
-class Reminder:
-    """One reminder of an owner, delivered in the session in which it was set."""
-
-    id: int
-    owner: str
-    session_id: str
-    text: str
-    rule: Rule
-    state: ReminderState
-    next_at: datetime | None  # None if nothing more is to come
-    told_at: datetime | None  # when the channel last confirmed its message
-    trusted: bool  # no foreign text could have influenced the model that wrote its text
-    task: TaskSound | None = None  # set if it is a task for the bot
-    failures: int = 0  # consecutive failures of the task
-
-    @property
-    def is_recurring(self) -> bool:
-        return self.rule.repeat is not Repeat.ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class DueReminder:
-    """A due reminder. `at` is its newest due time, `missed` the number of earlier ones."""
-
-    reminder: Reminder
-    at: datetime
-    missed: int
-
-
-def reminder_from_row(row: Row) -> Reminder:
-    days = tuple(int(day) for day in row["days"].split(",") if day)
-    return Reminder(
-        id=row["id"],
-        owner=row["owner"],
-        session_id=row["session_id"],
-        text=row["text"],
-        rule=Rule(
-            Repeat(row["repeat"]),
-            datetime.fromisoformat(row["first"]),
-            _load_zone(row["zone"]),
-            days,
-            row["every"],
-            row["nth"],
-        ),
-        state=ReminderState(row["state"]),
-        next_at=from_text(row["next_at"]) if row["next_at"] else None,
-        told_at=from_text(row["told_at"]) if row["told_at"] else None,
-        trusted=bool(row["trusted"]),
-        task=TaskSound(row["task"]) if row["task"] else None,
-        failures=row["failures"],
-    )
-
-
-def find_newest_due(reminder: Reminder, now: datetime) -> DueReminder:
-    """Find the newest due time of a reminder and count the earlier ones, which share one message."""
-    assert reminder.next_at is not None, "what is due has its hour"  # noqa: S101  # states what due rows have
-    at, missed = reminder.next_at, 0
-    while reminder.is_recurring and (coming := reminder.rule.find_next(at)) is not None and coming <= now:
-        at, missed = coming, missed + 1
-    return DueReminder(reminder, at, missed)
-
-
-def _load_zone(key: str) -> ZoneInfo:
-    """Return a time zone, or UTC if this machine no longer knows it."""
-    try:
-        return ZoneInfo(key)
-    except (ZoneInfoNotFoundError, ValueError):
-        return ZoneInfo("UTC")
 
 
 def _format_weekdays(days: tuple[int, ...]) -> list[str]:

@@ -10,6 +10,7 @@ from memory.messages import Provenance
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_reminders
 from tests.support.reminding import CHAT, add_reminder
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Reply, Says
@@ -145,7 +146,9 @@ async def test_reminder_with_foreign_text_in_view_needs_approval(
     assert await person.says("/remind_1") == ("I will remind you on Sunday, 8 February 2026, 17:00: party (/cancel_1)")
     assert "Reminder 1 isn't due yet" in await person.says("/remind_1")
     clock.forward(days=2)
-    assert [text.splitlines()[0] for _, text in await app.memory.telling.list_due(OWNER)] == ["**Reminder**: party"]
+    assert [text.splitlines()[0] for _, text in await find_reminders(app).delivery.list_due(OWNER)] == [
+        "**Reminder**: party"
+    ]
 
 
 async def test_offered_reminder_without_approval_never_comes(
@@ -154,7 +157,7 @@ async def test_offered_reminder_without_approval_never_comes(
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     await offer_reminder(person, model)
     clock.forward(days=3)
-    assert await app.memory.telling.list_due(OWNER) == []
+    assert await find_reminders(app).delivery.list_due(OWNER) == []
     assert "has already passed" in await person.says("/remind_1")
     clock.forward(days=40)
     await Pruning(app.database, clock).prune()

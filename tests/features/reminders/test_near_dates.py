@@ -16,7 +16,7 @@ from memory.store.entry import Author, Kind, NewEntry, Operation
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_near_dates
+from tests.support.features import find_reminders
 from tests.support.reminding import get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
@@ -62,7 +62,7 @@ async def test_near_date_is_offered_below_the_next_answer(
         person = Person(app)
         await person.says("hello")
         await add_fact(app, content, until)
-        await find_near_dates(app).offer()
+        await find_reminders(app).near.offer()
         said = await person.says("hello")
     assert said == "Fine." if asked is None else asked in said
 
@@ -77,7 +77,7 @@ async def test_near_date_is_offered_once_and_one_a_day(
         await add_fact(app, "Olga's birthday is 12 February", name="olga")
         await add_fact(app, "Ivan's birthday is 14 February", name="ivan")
         await add_fact(app, "Eve's birthday is 15 February", trusted=False, name="eve")
-        near = find_near_dates(app)
+        near = find_reminders(app).near
         assert [await near.offer() for _ in range(4)] == [1, 1, 0, 0]
         said = await person.says("hello")
         assert "Olga" in said
@@ -129,7 +129,7 @@ async def test_offer_uses_the_words_of_the_judge(start: OpenApp, model: ModelSer
         person = Person(app)
         await person.says("hello")
         await store_as_model(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
-        await find_near_dates(app).offer()
+        await find_reminders(app).near.offer()
         said = await person.says("hello")
     assert "of: Your passport expires on 1 March 2026: renew it." in said
     assert "user" not in said
@@ -155,7 +155,7 @@ async def test_offer_without_a_usable_judgement_is_not_made(start: OpenApp, mode
         await Person(app).says("hello")
         await store_as_model(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
         model.second_look = lambda _: answer
-        assert await find_near_dates(app).offer() == 0
+        assert await find_reminders(app).near.offer() == 0
         assert await list_offered(app) == []
 
 
@@ -165,7 +165,7 @@ async def test_offer_quotes_the_user_if_the_judge_gives_no_text(start: OpenApp, 
         await Person(app).says("hello")
         quote = "my passport runs out on 1 March"
         await store_as_model(app, "The user's passport is valid until 2026-03-01.", "2026-03-01", quote=quote)
-        await find_near_dates(app).offer()
+        await find_reminders(app).near.offer()
         assert await list_offered(app) == [quote]
 
 
@@ -178,10 +178,10 @@ async def test_offer_takes_the_nearest_date_that_is_worth_one(start: OpenApp, mo
         await store_as_model(app, "The user is on sick leave until 20 February 2026.", "2026-02-20")
         await store_as_model(app, "The user's passport is valid until 2026-03-01.", "2026-03-01")
         await store_as_model(app, "Anna's birthday is on 2 March.", kind=Kind.DECISION)
-        assert [await find_near_dates(app).offer() for _ in range(3)] == [1, 1, 0]
+        assert [await find_reminders(app).near.offer() for _ in range(3)] == [1, 1, 0]
         assert await list_offered(app) == ["Your passport expires on 1 March 2026.", "Anna's birthday: 2 March."]
         looks = len(model.second_looks)
-        assert await find_near_dates(app).offer() == 0
+        assert await find_reminders(app).near.offer() == 0
         assert len(model.second_looks) == looks  # A declined date is not checked again.
 
 
@@ -191,7 +191,7 @@ async def test_judge_of_offers_gets_the_day_and_the_language(start: OpenApp, mod
         await person.says("/language de")
         await person.says("hello")
         await store_as_model(app, "Anna's birthday is on 2 March.")
-        await find_near_dates(app).offer()
+        await find_reminders(app).near.offer()
     prompt = str(model.second_looks[-1].messages[0]["content"])
     assert "Today is Saturday 2026-02-07" in prompt
     assert "language with the code de" in prompt
@@ -199,12 +199,12 @@ async def test_judge_of_offers_gets_the_day_and_the_language(start: OpenApp, mod
 
 
 async def test_offers_run_once_a_day_also_after_a_restart(start: OpenApp, clock: FakeClock) -> None:
-    from bot.features.near_dates.job import DateOfferJob
+    from bot.features.reminders.near_date_job import DateOfferJob
 
     async with start() as app:
         memory = get_memory(app)
         offers = [
-            DateOfferJob(find_near_dates(app), memory.jobs, memory.notices_of.is_enabled, clock) for _ in range(2)
+            DateOfferJob(find_reminders(app).near, memory.jobs, memory.notices_of.is_enabled, clock) for _ in range(2)
         ]
         assert [await offers[0].run_if_due() for _ in range(3)] == [True, False, False]
         assert not await offers[1].run_if_due()

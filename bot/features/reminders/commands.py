@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bot.commands.command import REMINDERS, CommandCall, WrongArgument, command
-from config.texts import N_, _, shorten_to_line
-from memory.reminders.reminder import Reminder, ReminderState
-from memory.reminders.reminders import Reminders, parse_snooze
-from memory.reminders.wording import format_day_and_hour
+from bot.features.reminders.reminder import Reminder, ReminderState
+from bot.features.reminders.reminders import Reminders, parse_snooze
+from config.texts import N_, _, format_day_and_hour, shorten_to_line
 
 MAX_LISTED = 20
 

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import aiosqlite
-
+from bot.features.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, reminder_from_row
+from bot.features.reminders.request import ONCE, ReminderRequest, Rhythm, read_request
 from config.numbers import parse_reference
-from config.texts import N_, SOURCE, _, ngettext, use_language
+from config.texts import N_, SOURCE, _, format_day_and_hour, ngettext, use_language
 from memory.buttons import Button, Notice
 from memory.clock import Clock, TimezoneLookup, now_text, to_text
 from memory.errors import MemoryRefused
 from memory.log.sessions import GUEST, Address
-from memory.reminders.reminder import REMINDER_ROWS, Reminder, ReminderState, Repeat, reminder_from_row
-from memory.reminders.request import ONCE, ReminderRequest, Rhythm, read_request
-from memory.reminders.wording import format_day_and_hour
-from memory.store.database import Database
+from memory.recurrence import Repeat
+from memory.store.database import Connection, Database
 from memory.store.effects import record_causes
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.notices import store_notice
@@ -164,7 +162,7 @@ class Reminders:
             return await self._change(connection, reminder, ReminderState.CANCELLED, None)
 
     async def _change(
-        self, connection: aiosqlite.Connection, reminder: Reminder, state: ReminderState, next_at: datetime | None
+        self, connection: Connection, reminder: Reminder, state: ReminderState, next_at: datetime | None
     ) -> Reminder:
         # A change by the user resets the failure count of a task.
         await connection.execute(
@@ -173,21 +171,6 @@ class Reminders:
         )
         await record_causes(connection)
         return await _get(connection, reminder.owner, reminder.id)
-
-
-async def move_reminders(connection: aiosqlite.Connection, former: str, present: str) -> None:
-    """Move a chat's reminders to its new id, in the transaction that moves their owner."""
-    await connection.execute(
-        "UPDATE reminders SET session_id = ? || substr(session_id, length(?) + 1)"
-        " WHERE session_id = ? OR substr(session_id, 1, length(?) + 1) = ? || ':'",
-        (present, former, former, former, former),
-    )
-    # Deliveries to the former id have failed.
-    await connection.execute(
-        "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed' AND task IS NULL"
-        " AND owner_id = (SELECT id FROM owners WHERE name = ?)",
-        (present,),
-    )
 
 
 def parse_snooze(text: str) -> timedelta:
@@ -206,7 +189,7 @@ def _create_clock_notice(zone: ZoneInfo) -> Notice:
     return Notice(text, ((Button(_("Change time zone"), "/timezone"),),))
 
 
-async def _is_first(connection: aiosqlite.Connection, owner_id: int) -> bool:
+async def _is_first(connection: Connection, owner_id: int) -> bool:
     (row,) = await connection.execute_fetchall("SELECT count(*) FROM reminders WHERE owner_id = ?", (owner_id,))
     return bool(row[0] == 1)
 
@@ -243,7 +226,7 @@ def _create_question(wish: ReminderRequest, offer: Offer, number: int) -> Notice
     return Notice(question.strip(), ((yes, Button(_("No"), f"/cancel_{number}", wish.text)),))
 
 
-async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: ReminderState, now: str) -> None:
+async def _require_room(connection: Connection, owner_id: int, state: ReminderState, now: str) -> None:
     """Raise MemoryRefused if too many reminders are in a state. Offers for past times don't count."""
     most = MAX_WAITING if state is ReminderState.WAITING else MAX_OFFERED
     (row,) = await connection.execute_fetchall(
@@ -266,16 +249,14 @@ async def _require_room(connection: aiosqlite.Connection, owner_id: int, state: 
         )
 
 
-async def _get(connection: aiosqlite.Connection, owner: str, number: int) -> Reminder:
+async def _get(connection: Connection, owner: str, number: int) -> Reminder:
     rows = await connection.execute_fetchall(f"{REMINDER_ROWS} WHERE o.name = ? AND r.id = ?", (owner, number))
     for row in rows:
         return reminder_from_row(row)
     raise MemoryRefused(_("There is no reminder {id}: /reminders lists all reminders.", id=number))
 
 
-async def _in_state(
-    connection: aiosqlite.Connection, owner: str, number: str, states: Collection[ReminderState]
-) -> Reminder:
+async def _in_state(connection: Connection, owner: str, number: str, states: Collection[ReminderState]) -> Reminder:
     """Return the owner's reminder `12` or `#12`. Raise MemoryRefused if its state is not among `states`."""
     parsed = parse_reference(number)
     if parsed is None:

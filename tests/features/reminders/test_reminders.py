@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from bot.services import MemoryServices
-from config.settings import Settings
+from bot.features.reminders.reminders import Reminders
 from memory.clock import to_text
 from memory.log.sessions import Address
 from memory.store.database import Database
-from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.e2e.conftest import WallClock
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_reminders
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import (
     CHAT,
@@ -29,6 +28,7 @@ from tests.support.reminding import (
 )
 from tests.support.servers.model import ModelServer
 from tests.support.serving import ANN, Serve, list_labels, list_texts, press
+from tests.support.talk import in_utc
 
 # The test clock starts on Saturday 2026-02-07 12:15 UTC.
 pytestmark = pytest.mark.usefixtures("reminded_often")
@@ -41,7 +41,7 @@ async def test_f24_reminder_comes_once_at_its_hour_and_is_confirmed(
     async with serve(timezone="Europe/Kyiv") as app:
         await add_reminder(app, "call Ann", "2026-02-07T15:00")
         clock.now = datetime(2026, 2, 7, 12, 59, tzinfo=UTC)
-        assert await app.memory.telling.deliver("telegram", serve_everybody) == []
+        assert await find_reminders(app).delivery.deliver("telegram", serve_everybody) == []
         clock.forward(minutes=1)
         await telegram.wait_for(lambda: telegram.list_sent(ANN))
         while await app.database.value("SELECT state FROM reminders") == "telling":
@@ -49,7 +49,7 @@ async def test_f24_reminder_comes_once_at_its_hour_and_is_confirmed(
         row = await app.database.row("SELECT state, next_at, told_at FROM reminders")
         assert row is not None
         assert tuple(row) == ("told", None, to_text(clock()))
-        assert await app.memory.telling.deliver("telegram", serve_everybody) == []
+        assert await find_reminders(app).delivery.deliver("telegram", serve_everybody) == []
     assert list_texts(telegram) == [
         "Reminder: call Ann\n\nSaturday, 7 February 2026, 15:00\n\n/done_1 or /snooze_1 for an hour."
     ]
@@ -80,7 +80,7 @@ async def test_f24_daily_reminder_keeps_its_hour_over_clock_changes(start: OpenA
         await add_reminder(app, "pills", "2026-03-28T09:00", "daily")
         hours = await list_hours_around_clock_changes(
             clock,
-            lambda: app.memory.telling.deliver("telegram", serve_everybody),
+            lambda: find_reminders(app).delivery.deliver("telegram", serve_everybody),
             lambda: app.database.value("SELECT count(*) FROM outbox"),
         )
     assert hours == ["28 07:00", "29 06:00", "30 06:00", "24 06:00", "25 07:00", "26 07:00"]
@@ -117,7 +117,7 @@ async def test_f24_reminder_missed_in_a_downtime_comes_once_at_start(
     ]
     async with serve() as app:
         await telegram.wait_for(lambda: telegram.polled)
-        assert await app.memory.telling.deliver("telegram", serve_everybody) == []
+        assert await find_reminders(app).delivery.deliver("telegram", serve_everybody) == []
     assert len(list_texts(telegram)) == 2
 
 
@@ -128,8 +128,8 @@ async def test_f24_reminder_killed_around_sending_comes_once(
     environment = bot_environment(telegram, model, ANN)
     telegram.register_chat(ANN)
     database = await Database.open(tmp_path / "data" / "mneme.db")
-    memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    await memory.reminders.set(CHAT, CHAT, memory.reminders.read(CHAT, "call Ann", "2026-01-01T09:00"))
+    reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), in_utc)
+    await reminders.set(CHAT, CHAT, reminders.read(CHAT, "call Ann", "2026-01-01T09:00"))
     # A kill during sending. Telegram has not accepted it.
     telegram.fault("sendMessage", stall=True)
     async with forked_bot(environment, tmp_path):
@@ -159,7 +159,7 @@ async def test_cancelled_delivery_writes_message_and_state_or_neither(
     async with start() as app:
         await add_reminder(app, "pills", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        run = asyncio.create_task(app.memory.telling.deliver("telegram", serve_everybody))
+        run = asyncio.create_task(find_reminders(app).delivery.deliver("telegram", serve_everybody))
         for _ in range(steps):
             await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
         run.cancel()
@@ -167,8 +167,8 @@ async def test_cancelled_delivery_writes_message_and_state_or_neither(
         put = await app.database.value("SELECT count(*) FROM outbox")
         told = await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
         assert put == told
-        await app.memory.telling.deliver("telegram", serve_everybody)
-        await app.memory.telling.deliver("telegram", serve_everybody)
+        await find_reminders(app).delivery.deliver("telegram", serve_everybody)
+        await find_reminders(app).delivery.deliver("telegram", serve_everybody)
         assert await app.database.value("SELECT count(*) FROM outbox") == 1
 
 
@@ -176,7 +176,9 @@ async def test_reminder_is_sent_once_by_two_processes(start: OpenApp, clock: Fak
     async with start() as one, start() as other:
         await add_reminder(one, "pills", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        told = await asyncio.gather(*(app.memory.telling.deliver("telegram", serve_everybody) for app in (one, other)))
+        told = await asyncio.gather(
+            *(find_reminders(app).delivery.deliver("telegram", serve_everybody) for app in (one, other))
+        )
         assert sorted(map(len, told)) == [0, 1]
 
 
@@ -192,7 +194,7 @@ async def test_reminder_for_a_user_who_blocked_the_bot_comes_later(
         async with asyncio.timeout(20):
             while await app.database.value("SELECT state FROM sessions") != "TERMINATED":
                 await asyncio.wait([asyncio.create_task(app.database.rows("SELECT 1"))])
-        assert await app.memory.telling.deliver("telegram", serve_everybody) == []
+        assert await find_reminders(app).delivery.deliver("telegram", serve_everybody) == []
         telegram.clear_faults()
         clock.forward(hours=2)
         telegram.user_says("I am back", chat_id=ANN)

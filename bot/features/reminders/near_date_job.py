@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import structlog
 
-from bot.features.near_dates.dates import NearDates
+from bot.features.reminders.near_dates import NearDates
 from memory.clock import Clock
 from memory.errors import Postponed
 from memory.runtime.jobs import JobLog

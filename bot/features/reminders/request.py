@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from bot.features.reminders.reminder import TaskSound
+from config.texts import format_day_and_hour
 from memory.errors import MemoryRefused
 from memory.messages import make_storable
-from memory.reminders.reminder import LAST, MAX_EVERY, WEEKDAYS, Repeat, Rule, TaskSound
-from memory.reminders.wording import format_day_and_hour
+from memory.recurrence import LAST, WEEKDAYS, Repeat, Rule
 from memory.store.entry_rows import refuse_secret
+from memory.transfer.import_fields import MAX_REMINDER_CHARS
 
 REMINDER_TIME = time(9)
 """Time of day of reminders without a time."""
-MAX_TEXT_CHARS = 500
+
+MAX_EVERY = 99
 MAX_AHEAD = timedelta(days=20 * 366)
 """How far ahead a reminder may be. A passport lasts ten years."""
 
@@ -98,9 +101,9 @@ def validate_text(text: str) -> str:
     usable = " ".join(make_storable(text).replace("\x00", "").split())
     if not usable:
         raise MemoryRefused("A reminder needs a text: say what it is about.")
-    if len(usable) > MAX_TEXT_CHARS:
+    if len(usable) > MAX_REMINDER_CHARS:
         raise MemoryRefused(
-            f"A reminder's text can have at most {MAX_TEXT_CHARS} characters, and this one has {len(usable):,}:"
+            f"A reminder's text can have at most {MAX_REMINDER_CHARS} characters, and this one has {len(usable):,}:"
             " shorten it."
         )
     refuse_secret(usable)

@@ -10,23 +10,24 @@ from pathlib import Path
 import pytest
 
 from bot.console.console import ConsoleChannel, run_due_tasks, take_due_tasks
+from bot.features.reminders.reminder import TaskSound
+from bot.features.reminders.reminders import Reminders
+from bot.features.reminders.request import Rhythm
 from bot.kernel import App
-from bot.services import MemoryServices
-from config.settings import Settings
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.reminders.reminder import Repeat, TaskSound
-from memory.reminders.request import Rhythm
+from memory.recurrence import Repeat
 from memory.store.database import Database
-from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_reminders
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import CHAT, format_reminders, list_hours_around_clock_changes, serve_everybody
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.serving import ANN, Serve, list_labels, list_texts, press
+from tests.support.talk import in_utc
 from tests.support.tool_use import call_tools
 
 # The test clock starts on Saturday 2026-02-07 12:15 UTC.
@@ -37,8 +38,8 @@ HOUR = "2026-02-07T13:00"
 async def add_task(
     app: App, text: str, when: str = HOUR, repeat: str = "once", days: str = "", sound: TaskSound = TaskSound.ALOUD
 ) -> int:
-    wish = app.memory.reminders.read(CHAT, text, when, Rhythm(Repeat(repeat), days))
-    return (await app.memory.reminders.set(CHAT, CHAT, replace(wish, task=sound))).id
+    wish = find_reminders(app).reminders.read(CHAT, text, when, Rhythm(Repeat(repeat), days))
+    return (await find_reminders(app).reminders.set(CHAT, CHAT, replace(wish, task=sound))).id
 
 
 async def wait_until(app: App, query: str) -> None:
@@ -162,15 +163,15 @@ async def test_task_keeps_its_hour_over_clock_changes_and_downtime(start: OpenAp
         await add_task(app, "trains", "2026-03-28T07:00", "daily")
         hours = await list_hours_around_clock_changes(
             clock,
-            lambda: app.memory.tasks.enqueue_due("telegram:", serve_everybody),
+            lambda: find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody),
             lambda: app.database.value("SELECT count(*) FROM inbox"),
         )
         clock.forward(days=9, hours=12)
-        assert await app.memory.tasks.enqueue_due("telegram:", serve_everybody)
-        assert not await app.memory.tasks.enqueue_due("telegram:", serve_everybody)
+        assert await find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody)
+        assert not await find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody)
         row = await app.database.row("SELECT payload, received_at FROM inbox ORDER BY id DESC LIMIT 1")
         assert row is not None
-        run = await app.memory.tasks.find_run(row["payload"], clock())
+        run = await find_reminders(app).tasks.find_run(row["payload"], clock())
     assert hours == ["28 05:00", "29 04:00", "30 04:00", "24 04:00", "25 05:00", "26 05:00"]
     assert run is not None
     assert run.hour == "Thursday, 5 November 2026, 07:00"
@@ -210,7 +211,7 @@ async def test_task_cancelled_before_its_turn_does_not_run(
     async with serve(ready=False) as app:
         await add_task(app, "look up the trains")
         clock.forward(hours=1)
-        await app.memory.reminders.cancel(CHAT, "1")
+        await find_reminders(app).reminders.cancel(CHAT, "1")
         await wait_until(app, "SELECT count(*) FROM reminders WHERE state = 'cancelled'")
         await telegram.wait_for(lambda: telegram.polled)
         await wait_until(app, "SELECT NOT EXISTS (SELECT 1 FROM inbox WHERE state <> 'done')")
@@ -241,7 +242,7 @@ async def test_task_is_disabled_after_three_failures_in_a_row(
         assert "This task failed 3 times in a row, so I turned it off." in said
         assert list_labels(telegram)[-2:] == ["In an hour", "No more"]
         clock.now = datetime(2026, 2, 14, 7, tzinfo=UTC)
-        assert not await app.memory.tasks.enqueue_due("telegram:", serve_everybody)
+        assert not await find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody)
         assert "trains (task, daily)" in await format_reminders(app)
         press(telegram, "In an hour")
         await wait_until(app, "SELECT state = 'waiting' AND failures = 0 FROM reminders")
@@ -260,7 +261,7 @@ async def test_task_over_the_daily_token_limit_is_skipped_with_notice(
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         await wait_until(app, "SELECT told_at IS NOT NULL FROM reminders")
         assert await app.database.value("SELECT failures FROM reminders WHERE state = 'waiting'") == 0
-        assert not await app.memory.tasks.enqueue_due("telegram:", serve_everybody)
+        assert not await find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody)
     assert "Today's limit of 1 token is used up" in list_texts(telegram)[-1]
     assert "Task of Saturday, 7 February 2026, 13:00: trains" in list_texts(telegram)[-1]
     assert len(model.requests) == 1
@@ -271,14 +272,14 @@ async def test_cancelled_scheduling_leaves_task_in_inbox_or_due(start: OpenApp, 
     async with start() as app:
         await add_task(app, "trains", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        run = asyncio.create_task(app.memory.tasks.enqueue_due("telegram:", serve_everybody))
+        run = asyncio.create_task(find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody))
         for _ in range(steps):
             await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
         run.cancel()
         await asyncio.wait([run])
         put = await app.database.value("SELECT count(*) FROM inbox")
         assert put == await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
-        await app.memory.tasks.enqueue_due("telegram:", serve_everybody)
+        await find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody)
         assert await app.database.value("SELECT count(*) FROM inbox") == 1
 
 
@@ -286,7 +287,9 @@ async def test_task_scheduled_by_two_processes_is_queued_once(start: OpenApp, cl
     async with start() as one, start() as other:
         await add_task(one, "trains", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        await asyncio.gather(*(app.memory.tasks.enqueue_due("telegram:", serve_everybody) for app in (one, other)))
+        await asyncio.gather(
+            *(find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody) for app in (one, other))
+        )
         assert await one.database.value("SELECT count(*) FROM inbox") == 1
 
 
@@ -297,9 +300,9 @@ async def test_task_killed_in_its_turn_is_answered_once_after_restart(
     environment = bot_environment(telegram, model, ANN)
     telegram.register_chat(ANN)
     database = await Database.open(tmp_path / "data" / "mneme.db")
-    memory = MemoryServices(Settings(), database, TokenCounter(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    wish = memory.reminders.read(CHAT, "look up the trains", "2026-01-01T09:00")
-    await memory.reminders.set(CHAT, CHAT, replace(wish, task=TaskSound.ALOUD))
+    reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), in_utc)
+    wish = reminders.read(CHAT, "look up the trains", "2026-01-01T09:00")
+    await reminders.set(CHAT, CHAT, replace(wish, task=TaskSound.ALOUD))
     model.script(Holds("This will never be"), Says("Trains run."))
     async with forked_bot(environment, tmp_path):
         await model.wait_for(lambda: len(model.requests) == 1)
@@ -324,8 +327,10 @@ async def test_console_task_runs_in_the_next_program(
 ) -> None:
     address = Address("console", "local")
     async with start() as app:
-        wish = app.memory.reminders.read(address.session_id, "look up the trains", HOUR)
-        await app.memory.reminders.set(address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD))
+        wish = find_reminders(app).reminders.read(address.session_id, "look up the trains", HOUR)
+        await find_reminders(app).reminders.set(
+            address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD)
+        )
         clock.forward(hours=1)
         # A kill between the inbox and the answer.
         assert await take_due_tasks(app, address, ConsoleChannel())

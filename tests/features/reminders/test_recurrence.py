@@ -11,10 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bot.features.reminders.request import MAX_AHEAD, ONCE, Rhythm, read_request, read_rhythm
+from bot.features.reminders.wording import format_duration
+from config.texts import format_day_and_hour
 from memory.errors import MemoryRefused
-from memory.reminders.reminder import Repeat, Rule
-from memory.reminders.request import MAX_AHEAD, MAX_TEXT_CHARS, ONCE, Rhythm, read_request, read_rhythm
-from memory.reminders.wording import format_day_and_hour, format_duration
+from memory.recurrence import Repeat, Rule
+from memory.transfer.import_fields import MAX_REMINDER_CHARS
 
 KYIV = ZoneInfo("Europe/Kyiv")
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
@@ -222,7 +224,7 @@ def test_any_wish_is_a_future_time_or_one_sentence(when: str, repeat: Repeat, da
     ("text", "complaint"),
     [
         (" \n ", "needs a text"),
-        ("x" * (MAX_TEXT_CHARS + 1), "at most 500 characters, and this one has 501"),
+        ("x" * (MAX_REMINDER_CHARS + 1), "at most 500 characters, and this one has 501"),
         ("my password is hunter22", "looks like a password"),
     ],
 )
