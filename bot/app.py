@@ -16,7 +16,7 @@ from bot.commands.people import AccessCommands
 from bot.commands.settings import SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
-from bot.feature import Contributions, Feature, find_importer, open_features
+from bot.feature import Contributions, Feature, create_provided_model, find_importer, open_features
 from bot.features.registry import installed_features
 from bot.jobs.background import BackgroundEmbedding
 from bot.jobs.due import Due
@@ -92,7 +92,9 @@ async def open_app(
         )
         if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
             log.warning("cost_limit_incomplete", reason=trouble)
-        models = create_models(settings, catalogue, memory.endpoints, memory.traces, clock, stack)
+        features = installed_features() if features is None else features
+        provided = create_provided_model(features, settings, catalogue, memory.traces, stack)
+        models = provided.models if provided else create_models(settings, catalogue, memory.endpoints, clock, stack)
         await housekeeping.remove_traces()  # Now that everything that holds traces is registered
         observers: list[Callable[[TokenUse], None]] = []
         router = ModelRouter(
@@ -103,12 +105,12 @@ async def open_app(
             daily_limit=settings.daily_token_limit,
             observers=observers,
         )
-        setup = create_model_setup(settings, catalogue, router)
+        setup = create_model_setup(settings, catalogue, router, provided)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
         languages, effects = Languages(memory.preferences), Effects(database)
         checker, files = create_checker(setup, clock), MediaSources()
         kernel = Kernel(settings, clock, memory, setup, choice, checker, usage, files, effects, languages, stack)
-        opened, added = await open_features(installed_features() if features is None else features, kernel)
+        opened, added = await open_features(features, kernel)
         observers += added.on_tokens
         app = _assemble(kernel, opened, added, housekeeping)
         # Last, so that turns are cancelled first, while everything they use is open

@@ -7,6 +7,7 @@ registers its own under the entry point group `mneme.features` (docs/features.md
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -19,17 +20,21 @@ from bot.commands.settings import ChatSetting
 from bot.doctor.finding import Check
 from bot.jobs.due import DueMessages, TaskSource
 from bot.kernel import App, Kernel, Server
+from bot.models import NO_MODEL, ProvidedModel
 from bot.monitoring import Measurement, Safeguard
 from bot.services import MemoryServices
+from bot.setup.offers import ModelOffers
 from bot.tasks import Job, Periodic
 from bot.telegram.part import Connection, TelegramPart
 from bot.web import WebPart
 from config.errors import ConfigurationError
+from config.models import ModelCatalogue
 from config.settings import Settings
 from memory.buttons import Notice
 from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
+from memory.store.erasure import PendingErasures
 from memory.transfer.file_importer import FileImporter
 from memory.transfer.restore import RestoreSource
 from pipeline.answering import AnswerAid
@@ -120,12 +125,35 @@ class Feature:
     def set_up(self, env_file: Path) -> None:
         """Ask for the feature's settings in `mneme setup`, after the model has been set up."""
 
+    def offer_models(self) -> ModelOffers:
+        """Return models that the user can choose in `mneme setup` in place of an endpoint."""
+        return ModelOffers()
+
+    def prepare_chat(self, settings: Settings) -> bool:
+        """Ask for missing settings before an interactive chat in the terminal. Return True if some were saved."""
+        return False
+
     def create_importer(self, memory: MemoryServices) -> FileImporter | None:
         """Return the importer of files, if the feature has one. It also serves programs that open only the memory."""
         return None
 
     def create_restore_source(self, settings: Settings, clock: Clock, address: str) -> RestoreSource | None:
         """Return the place at this address from which `mneme restore` can bring the data, if the feature knows it."""
+        return None
+
+    def create_model(
+        self,
+        settings: Settings,
+        catalogue: ModelCatalogue,
+        erasures: PendingErasures,
+        stack: contextlib.AsyncExitStack,
+    ) -> ProvidedModel | None:
+        """Create the model of a bot without an endpoint, if the feature has one.
+
+        Args:
+            erasures: Told how to erase texts that the model stores.
+            stack: Closes the model.
+        """
         return None
 
     async def prepare(self, settings: Settings, clock: Clock) -> None:
@@ -139,6 +167,25 @@ class Feature:
 def find_importer(features: Iterable[Feature], memory: MemoryServices) -> FileImporter | None:
     """Return the importer of the first feature that has one."""
     return next((found for each in features if (found := each.create_importer(memory)) is not None), None)
+
+
+def create_provided_model(
+    features: Iterable[Feature],
+    settings: Settings,
+    catalogue: ModelCatalogue,
+    erasures: PendingErasures,
+    stack: contextlib.AsyncExitStack,
+) -> ProvidedModel | None:
+    """Create the model of the first feature that has one. Return None if there is an endpoint.
+
+    Raises ConfigurationError if there is no model.
+    """
+    if settings.has_endpoint:
+        return None
+    for feature in list_enabled(features, settings):
+        if (provided := feature.create_model(settings, catalogue, erasures, stack)) is not None:
+            return provided
+    raise ConfigurationError(NO_MODEL)
 
 
 def list_enabled(features: Iterable[Feature], settings: Settings) -> list[Feature]:

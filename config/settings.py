@@ -23,7 +23,6 @@ from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from config.errors import ConfigurationError
-from config.hub_files import is_hub_name, parse_hub_file
 from config.network import check_environment
 
 ENV_FILE = Path(".env")
@@ -364,19 +363,6 @@ class Settings(BaseSettings):
         prefix, colon, rest = name.partition(":")
         named = next((endpoint for endpoint in self.llm_endpoints if endpoint.name == prefix), None)
         return (named, rest) if named is not None and colon and rest else (None, name)
-
-    @property
-    def own_weights(self) -> Path | None:
-        """The path of the weights if LLM_MODEL names a file, or None if it names a model.
-
-        ORG/REPO/FILE.gguf means a file downloaded from the hub, unless a file exists at that path.
-        """
-        if self.has_endpoint or self.llm_model is None or not self.llm_model.endswith(".gguf"):
-            return None
-        path = Path(self.llm_model)
-        if not path.exists() and is_hub_name(self.llm_model):
-            return self.models_dir / parse_hub_file(self.llm_model).location
-        return path.expanduser().absolute()
 
     @property
     def zone(self) -> ZoneInfo:

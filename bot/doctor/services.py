@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Collection
@@ -22,19 +21,16 @@ from bot.doctor.finding import (
     create_warning,
     to_sentence,
 )
-from bot.local_choice import choose_local
-from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, find_endpoint_and_model
+from bot.models import NO_MODEL, check_embedder, create_meaning_models, describe_uncounted_cost, find_endpoint_and_model
 from bot.telegram.service import create_bot
 from config.errors import ConfigurationError
-from config.models import CatalogueError, LocalModel, ModelCatalogue, load_catalogue
+from config.models import ModelCatalogue, load_catalogue
 from config.settings import Settings
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.runtime.endpoints import EndpointStore
 from memory.search.vectors import Vectors
 from memory.store.database import Database
-from pipeline.local.engine import EmbeddedModelError, check_engine
-from pipeline.local.model_files import is_present
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.chat_completions import parse_tool_name
 from pipeline.models.model import ModelError
@@ -73,8 +69,6 @@ STREAMLESS = "Use a server that streams chat completions, or upgrade it."
 NO_TOOLS = "Set LLM_MODEL to a model with tools: without them it changes the memory only after conversations."
 LARGER_WINDOW = "Load the model with a larger context in its server; in Ollama, set OLLAMA_CONTEXT_LENGTH."
 CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
-FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
-CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint, LLM_MODEL must be a local model."
 EMBEDDER = "Check EMBEDDING_MODEL and what it needs. Until then, the bot searches only by words."
 
 
@@ -155,7 +149,7 @@ def _host(url: str) -> str:
 async def check_models(context: DoctorContext) -> list[Finding]:
     settings, catalogue = context.settings, load_catalogue()
     if not settings.has_endpoint:
-        return [await asyncio.to_thread(_check_embedded, context, catalogue)]
+        return [create_failed_from_error("model", ConfigurationError(NO_MODEL))]
     parts = {
         "model": settings.llm_model,
         "fast model": settings.llm_fast_model,
@@ -261,23 +255,3 @@ def _report_model(
     if tokens < MIN_WINDOW_TOKENS:
         return create_warning(part, text, LARGER_WINDOW)
     return create_ok(part, text)
-
-
-def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
-    settings = context.settings
-    try:
-        choice = choose_local(settings, catalogue)
-    except CatalogueError as error:
-        return create_failed("model", str(error).rstrip("."), CATALOGUED)
-    try:
-        check_engine()
-    except EmbeddedModelError as error:
-        return create_failed_from_error("model", error)
-    local, weights = choice.model, choice.weights
-    if not isinstance(local, LocalModel):
-        return create_ok("model", f"The embedded model is {weights}; its engine loads")
-    if not is_present(local, settings.models_dir):
-        state = "damaged or incomplete" if weights.exists() else "not downloaded yet"
-        return create_failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
-    measured = "" if local.is_measured else ", which wasn't tested with this bot,"
-    return create_ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")

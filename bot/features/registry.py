@@ -8,6 +8,7 @@ from bot.feature import GROUP, Feature
 from bot.features.guest.feature import GuestFeature
 from bot.features.imports.feature import ImportsFeature
 from bot.features.lightrag.feature import LightRagFeature
+from bot.features.local_model.feature import LocalModelFeature
 from bot.features.mcp_server.feature import McpServerFeature
 from bot.features.mcp_tools.feature import McpToolsFeature
 from bot.features.media.feature import MediaFeature
@@ -24,6 +25,7 @@ from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
+    LocalModelFeature,
     RemindersFeature,
     MediaFeature,
     GuestFeature,

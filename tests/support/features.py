@@ -21,7 +21,7 @@ Opened = TypeVar("Opened")
 INSTALLED = frozenset(feature.name for feature in FEATURES)
 OWN = (
     *("guest", "voice", "rich", "persona", "imports", "skills", "mcp_tools", "web_tools"),
-    *("reminders", "tidying", "lightrag", "mcp_server", "page", "replica", "metrics", "media"),
+    *("local_model", "reminders", "tidying", "lightrag", "mcp_server", "page", "replica", "metrics", "media"),
 )
 """The features of this repository, of which a copy may have deleted some."""
 

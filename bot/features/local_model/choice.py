@@ -1,4 +1,4 @@
-"""Choice of the local model for bots without an endpoint, with its prompt and tools."""
+"""Choice of the local model, with its prompt and tools."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bot.features.local_model.gguf import read_trained_window
+from bot.features.local_model.model_files import get_weights_path, is_present, set_real_size
 from config.errors import ConfigurationError
-from config.hub_files import HUB_FOLDER, HubFile, parse_hub_file
-from config.models import CatalogueError, EmbeddedModel, LocalModel, ModelCatalogue, read_own_model
+from config.hub_files import HUB_FOLDER, HubFile, is_hub_name, parse_hub_file
+from config.models import CatalogueError, EmbeddedModel, LocalModel, ModelCatalogue
 from config.settings import Settings
-from pipeline.local.model_files import get_weights_path, is_present, set_real_size
 
 PULLED_STYLE = "small"
 PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")
 """Tools of hub models that are not in the catalogue: few, since the model may be small."""
+
+OWN_WINDOW, OWN_ANSWER = 8192, 2048
+"""Default limits, in tokens, for the prompt and the answer of a model outside the catalogue. More needs more memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,22 @@ class LocalChoice:
     second_look: bool | None
 
 
+def find_own_weights(settings: Settings) -> Path | None:
+    """Return the path of the weights if LLM_MODEL names a file, or None if it names a model.
+
+    ORG/REPO/FILE.gguf means a file downloaded from the hub, unless a file exists at that path.
+    """
+    if settings.has_endpoint or settings.llm_model is None or not settings.llm_model.endswith(".gguf"):
+        return None
+    path = Path(settings.llm_model)
+    if not path.exists() and is_hub_name(settings.llm_model):
+        return settings.models_dir / parse_hub_file(settings.llm_model).location
+    return path.expanduser().absolute()
+
+
 def choose_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
     """Return the configured local model, or the default for this machine. Raises CatalogueError."""
-    own = settings.own_weights
+    own = find_own_weights(settings)
     if own is None:
         return _choose_from_catalogue(settings, get_configured_local(settings, catalogue))
     file = find_pulled_file(settings)
@@ -54,16 +71,29 @@ def require_local(settings: Settings, catalogue: ModelCatalogue) -> LocalChoice:
     try:
         return choose_local(settings, catalogue)
     except CatalogueError as error:
-        if settings.own_weights is not None:
+        if find_own_weights(settings) is not None:
             raise
         raise ConfigurationError(
             f"LLM_MODEL without OPENAI_BASE_URL or OPENAI_API_KEY names a local model. {error}"
         ) from error
 
 
+def read_own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
+    """Return the parameters for a file outside the catalogue. Raises CatalogueError.
+
+    The default window is the one in the file, up to OWN_WINDOW.
+    """
+    try:
+        size = weights.stat().st_size
+        window = n_ctx or min(OWN_WINDOW, read_trained_window(weights) or OWN_WINDOW)
+    except OSError as error:
+        raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
+    return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
+
+
 def find_pulled_file(settings: Settings) -> HubFile | None:
     """Return the hub file that LLM_MODEL names, or None if it names another model."""
-    own, folder = settings.own_weights, settings.models_dir / HUB_FOLDER
+    own, folder = find_own_weights(settings), settings.models_dir / HUB_FOLDER
     if own is None or not own.is_relative_to(folder):
         return None
     return parse_hub_file(own.relative_to(folder).as_posix())

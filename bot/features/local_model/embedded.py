@@ -14,15 +14,16 @@ import secrets
 import signal
 import subprocess
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 
 import httpx
 import structlog
 
-from config.models import EmbeddedModel, read_chat_template
+from bot.features.local_model.engine import EmbeddedModelError, check_package, explain_engine_failure
+from config.models import EmbeddedModel
 from config.texts import _
 from pipeline.child import JsonChild
-from pipeline.local.engine import EmbeddedModelError, check_package, explain_engine_failure
 
 _CHILD = Path(__file__).with_name("embedded_child.py")
 _MAX_THREADS = 4
@@ -308,3 +309,7 @@ class EmbeddedServer:
             path=self.weights,
             reason=reason.strip().rstrip("."),
         )
+
+
+def read_chat_template(name: str) -> str:
+    return (files("config") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")

@@ -21,13 +21,14 @@ from openai.types.chat import (
 )
 
 from bot.app import open_app
+from bot.features.local_model.choice import find_own_weights
+from bot.features.local_model.embedded import EmbeddedServer, PromptState
+from bot.features.local_model.engine import EmbeddedModelError
+from bot.features.local_model.model_files import pull, pull_file
 from config.hub_files import parse_hub_file
 from config.models import LocalModel, ModelWindow, load_catalogue
 from config.settings import Settings
 from memory.messages import Message, Role
-from pipeline.local.embedded import EmbeddedServer, PromptState
-from pipeline.local.engine import EmbeddedModelError
-from pipeline.local.model_files import pull, pull_file
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelError, ModelRequest
 from pipeline.models.openai_model import OpenAIModel
@@ -309,7 +310,7 @@ async def test_model_crash_during_a_request_is_explained(
 ) -> None:
     events = tmp_path / "vmstat"
     events.write_text("pgfault 5\noom_kill 3\n")
-    monkeypatch.setattr("pipeline.local.embedded._MEMORY_EVENTS", events)
+    monkeypatch.setattr("bot.features.local_model.embedded._MEMORY_EVENTS", events)
 
     async def connect() -> Endpoint:
         url = await server.start()
@@ -350,7 +351,7 @@ def test_model_ends_with_a_killed_bot(weights: Path) -> None:
         "import asyncio, os, signal, sys\n"
         "from pathlib import Path\n"
         "from config.models import load_catalogue\n"
-        "from pipeline.local.embedded import EmbeddedServer\n"
+        "from bot.features.local_model.embedded import EmbeddedServer\n"
         "async def main():\n"
         "    model = load_catalogue().get_local('smollm2-135m')\n"
         "    server = EmbeddedServer(model, Path(sys.argv[1]), threads=1)\n"
@@ -394,8 +395,8 @@ def test_low_memory_error_says_how_much_is_needed(weights: Path) -> None:
         "import asyncio, dataclasses, resource, sys\n"
         "from pathlib import Path\n"
         "from config.models import load_catalogue\n"
-        "from pipeline.local.embedded import EmbeddedServer\n"
-        "from pipeline.local.engine import EmbeddedModelError\n"
+        "from bot.features.local_model.embedded import EmbeddedServer\n"
+        "from bot.features.local_model.engine import EmbeddedModelError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
         "model = dataclasses.replace(load_catalogue().get_local('smollm2-135m'), n_ctx=100_000)\n"
         "try:\n"
@@ -425,7 +426,7 @@ async def test_model_file_of_the_user_is_served(weights: Path, tmp_path: Path) -
     own = tmp_path / "My Own Model.gguf"
     own.symlink_to(weights)
     settings = Settings(llm_model=str(own), llm_context_tokens=2048, memory_enabled=False)
-    assert settings.own_weights == own
+    assert find_own_weights(settings) == own
     question = Message(Role.USER, "Say hello.", datetime(2026, 2, 7, tzinfo=UTC))
     async with open_app(settings) as app:
         # Few tokens, because this model talks until its limit. The next test has a whole turn.
