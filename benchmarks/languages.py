@@ -17,12 +17,12 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.paraphrases import build_table
+from bot.features.vectors.embedders import LocalEmbedder
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
-from pipeline.embedding.embedders import LocalEmbedder
 from tests.support.talk import create_ledger
 
 # Language, notes in one line each, and questions, each under its note after a ">"

@@ -18,14 +18,12 @@ from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
 from bot.feature import Contributions, Feature, create_provided_model, find_importer, open_features
 from bot.features.registry import installed_features
-from bot.jobs.background import BackgroundEmbedding
 from bot.jobs.due import Due
 from bot.jobs.learning import create_checker, create_learning_jobs
 from bot.jobs.scheduled import Maintenance
 from bot.kernel import App, Jobs, Kernel
 from bot.languages import Languages
 from bot.models import (
-    create_meaning_models,
     create_model_setup,
     create_models,
     create_price_lookup,
@@ -76,8 +74,7 @@ async def open_app(
         database = await Database.open(settings.database_file, clock=clock)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
-        meaning = create_meaning_models(settings, stack)
-        memory = MemoryServices(settings, database, counter, clock, meaning)
+        memory = MemoryServices(settings, database, counter, clock)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
@@ -127,8 +124,7 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     learning = create_learning_jobs(kernel, tasks)
-    embedding = BackgroundEmbedding(memory.embedding, kernel.setup.quiet) if memory.embedding is not None else None
-    turns = create_turns(kernel, added, learning, embedding)
+    turns = create_turns(kernel, added, learning)
     queues = SessionQueues(memory.sessions)
     status = Status(
         memory,
@@ -136,7 +132,6 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
         learning.compaction,
         models,
         kernel.usage,
-        embedding,
         added.status,
         queues,
         clock,
@@ -174,7 +169,6 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
         learning.consolidation,
         learning.capture,
         housekeeping,
-        embedding,
         added.jobs,
         added.periodic,
         kernel.setup.quiet,

@@ -141,6 +141,12 @@ class Feature:
         """Return the place at this address from which `mneme restore` can bring the data, if the feature knows it."""
         return None
 
+    async def extend_search(
+        self, settings: Settings, memory: MemoryServices, stack: contextlib.AsyncExitStack
+    ) -> str | None:
+        """Extend the search of a command that opens only the memory. Return why that failed, or None."""
+        return None
+
     def create_model(
         self,
         settings: Settings,

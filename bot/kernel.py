@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
+from bot.jobs.background import BackgroundConsolidation
 from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.due import Due
 from bot.jobs.scheduled import Maintenance
@@ -56,12 +56,9 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The background jobs. Without an embedding model `embedding` is None."""
-
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
     housekeeping: Maintenance
-    embedding: BackgroundEmbedding | None
     of_features: Sequence[Job]
     periodic: Sequence[Periodic]
     quiet: Callable[[], Awaitable[None]]  # Waits until no user is waiting for the model
@@ -103,8 +100,6 @@ class App:
         """Start the background jobs. One-off commands don't call this."""
         self.jobs.consolidation.start()
         self.jobs.housekeeping.start(self.tasks, self.jobs.quiet)
-        if self.jobs.embedding is not None:
-            self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
             self.jobs.capture.start()
         for job in self.jobs.of_features:

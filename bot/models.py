@@ -1,9 +1,8 @@
-"""Selection of the models for chat and embeddings."""
+"""Selection of the models for chat."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -19,7 +18,6 @@ from memory.clock import Clock
 from memory.consolidation.extractor import ModelAbilities
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.usage import PriceOf
-from memory.search.vectors import Embedder, EmbedderError
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.client import is_on_this_machine
 from pipeline.models.endpoint import Endpoint
@@ -36,7 +34,6 @@ MAX_PART_OF_WINDOW = 0.3
 """Maximum fraction of a small window, which also holds instructions, known facts and the answer."""
 
 NO_MODEL = "No model is configured: run `mneme setup`, or set LLM_MODEL with OPENAI_BASE_URL or OPENAI_API_KEY."
-NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme-bot[vectors]'`."
 
 
 def create_endpoint(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
@@ -198,59 +195,6 @@ def _create_abilities(router: ModelRouter, second_look: bool | None) -> ModelAbi
         return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
 
     return ModelAbilities(part_tokens, is_reliable)
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningModels:
-    """The embedding model, if any. `trouble` explains why a configured model is missing."""
-
-    embedder: Embedder | None = None
-    trouble: str | None = None
-
-
-NO_MODELS = MeaningModels()
-
-
-def create_meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> MeaningModels:
-    """Create the configured embedder, which `stack` closes. If its packages are missing, the bot runs without it."""
-    if settings.embedding_model is None or not settings.memory_enabled:
-        return NO_MODELS
-    # Imported late, since most bots have none
-    from pipeline.embedding.embedders import EndpointEmbedder, LocalEmbedder, check_packages
-
-    try:
-        if settings.embeds_locally:
-            check_packages()
-            local = LocalEmbedder()
-            stack.push_async_callback(local.close)
-            return MeaningModels(local)
-        if importlib.util.find_spec("numpy") is None:
-            raise EmbedderError(NO_NUMPY)
-        # Never send the key of one address to another
-        own = settings.embedding_base_url or settings.embedding_api_key
-        endpoint = (
-            create_endpoint(settings.embedding_base_url, settings.embedding_api_key)
-            if own
-            else get_default_endpoint(settings)
-        )
-        embedder = EndpointEmbedder(settings.embedding_model, endpoint)
-        stack.push_async_callback(embedder.close)
-        return MeaningModels(embedder)
-    except EmbedderError as error:
-        log.warning("embedder_absent", reason=str(error))
-        return MeaningModels(trouble=str(error))
-
-
-async def check_embedder(models: MeaningModels) -> MeaningModels:
-    """Wait until the embedder answers. If it fails, return no embedder and the reason."""
-    if models.embedder is None:
-        return models
-    try:
-        # A local embedder takes longer to start than a search waits
-        await models.embedder.embed(["Hello."])
-    except EmbedderError as error:
-        return MeaningModels(trouble=str(error))
-    return models
 
 
 def create_audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.clock import Clock
@@ -36,8 +35,8 @@ from memory.search.named_memories import MemoryLookup
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import Search
+from memory.search.types import SimilaritySource
 from memory.search.uses import MemoryUses
-from memory.search.vectors import Embedding, Vectors
 from memory.store.database import Database
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.erasure import PendingErasures
@@ -58,12 +57,10 @@ class MemoryServices:
         database: Database,
         counter: TokenCounter,
         clock: Clock,
-        models: MeaningModels = NO_MODELS,
     ) -> None:
         folder, decay = settings.mneme_data_dir / "memory", create_decay(settings)
         self.database = database
         self.counter = counter
-        self.meaning = models
         self.preferences = PreferenceStore(database)
         self.zone_of = Zones(self.preferences, settings.zone)
         self.notices_of = NoticeSettings(self.preferences, Notices.ON if settings.memory_notices else Notices.OFF)
@@ -97,22 +94,15 @@ class MemoryServices:
         is_family = settings.memory_scope is MemoryScope.FAMILY
         self.sharing = Sharing(database, self.ledger, self.undo, enabled=is_family)
         self.search = Search(database, family=is_family)
-        self.vectors = Vectors(database)
-        self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None
-        vector_search = None
-        if models.embedder is not None:
-            from memory.search.vector_search import VectorSearch  # Needs numpy, an optional dependency
-
-            vector_search = VectorSearch(self.search, self.vectors, models.embedder)
-            self.forgetting.add_store(vector_search.clear_cache)
-        self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
+        self._ranker = Ranker(database)
+        self.recall = Recall(self.search, database, counter, self.zone_of, self._ranker)
         self.reading = MemoryReader(self.recall, self.search, database, counter)
         self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
         self.uses = MemoryUses(database, Reinforcement(database))
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactLearner(database, self.search, vector_search)
+        self.facts = FactLearner(database, self.search)
         self.corrections = Corrections(database, self.search)
         self.condition = ConditionInspector(
             database, self.files, self.corrections, decay, settings.memory_max_size, clock
@@ -120,6 +110,10 @@ class MemoryServices:
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)
+
+    def compare_with(self, similarity: SimilaritySource) -> None:
+        """Find memories by meaning too, from now on."""
+        self._ranker.similarity = self.facts.similarity = similarity
 
 
 def create_decay(settings: Settings) -> Decay:

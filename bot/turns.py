@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from bot.feature import Contributions
-from bot.jobs.background import BackgroundEmbedding
 from bot.jobs.learning import LearningJobs
 from bot.kernel import Kernel
 from pipeline.media.reading import MediaReader
@@ -22,7 +21,7 @@ from pipeline.runner import Pipeline
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
-from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelivery
+from pipeline.systems.reply_delivery import MemoryPersist, ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
@@ -48,9 +47,7 @@ class Turns:
     builder: PromptBuilder
 
 
-def create_turns(
-    kernel: Kernel, added: Contributions, jobs: LearningJobs, embedding: BackgroundEmbedding | None
-) -> Turns:
+def create_turns(kernel: Kernel, added: Contributions, jobs: LearningJobs) -> Turns:
     settings, memory, setup, clock = kernel.settings, kernel.memory, kernel.setup, kernel.clock
     enabled = settings.memory_enabled
     style = with_name(setup.style if enabled else without_memory(setup.style), settings.bot_name)
@@ -85,7 +82,6 @@ def create_turns(
         ToolLoop(toolbox, limits, memory.recall if enabled else None, added.aids, kernel.models, clock),
         ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
         MemoryPersist(memory.daily_notes if enabled else None, jobs.capture.add, memory.uses if enabled else None),
-        Indexing(embedding.wake if embedding is not None else None),
         *(system for _, system in added.systems),
     ]
     order = (*ORDER, *(step for step, _ in added.systems))

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from config.texts import ngettext
+from config.texts import _, format_number, ngettext
 from memory.log.sessions import Session
 
 WIDTH_CELLS = 28
@@ -55,6 +55,10 @@ def format_duration(seconds: int) -> str:
         (remaining, ngettext("{n} s", "{n} s", remaining)),
     )
     return " ".join([text for amount, text in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)
+
+
+def format_part(part: int, whole: int) -> str:
+    return _("{part} of {whole}", part=format_number(part), whole=format_number(whole))
 
 
 def _cells(text: str) -> int:

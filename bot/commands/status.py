@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.commands.figures import Group, StatusReport, format_duration
-from bot.jobs.background import BackgroundEmbedding
+from bot.commands.figures import Group, StatusReport, format_duration, format_part
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
 from config.texts import _, format_number, ngettext, shorten_to_line, strip_full_stop
@@ -35,7 +34,6 @@ class Status:
     compaction: CompactionService
     models: ModelChoice
     usage: UsageLog
-    embedding: BackgroundEmbedding | None  # None without an embedder. `services.meaning` explains why
     reports: Sequence[StatusReport]
     queues: SessionQueues
     clock: Clock
@@ -47,7 +45,6 @@ class Status:
             *await self._conversation(session),
             await self._usage(session),
             *await self._memory(session),
-            *await self._embeddings(session.owner),
             *[group for report in self.reports for group in await report(session)],
             self._queue(session.id),
         ]
@@ -77,7 +74,7 @@ class Status:
             until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
         else:
             tokens_of = _format_estimate(progress.tokens, progress.threshold)
-            messages_of = _format_part(progress.messages, progress.window)
+            messages_of = format_part(progress.messages, progress.window)
             until = Group(next_summary, ((_("tokens"), tokens_of), (_("messages"), messages_of)))
         return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
@@ -87,22 +84,13 @@ class Status:
         is_limited = quota != Quota()
         spent = await self.usage.sum_today(session.address.owner if is_limited else None)
         tokens, cost = format_number(spent.tokens), format_cost(spent.cost)
-        rows = [(_("tokens"), tokens if quota.tokens is None else _format_part(spent.tokens, quota.tokens))]
+        rows = [(_("tokens"), tokens if quota.tokens is None else format_part(spent.tokens, quota.tokens))]
         if quota.cost is not None:
             rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
         elif spent.priced:
             rows.append((_("cost"), cost))
         title = _("Today, in this chat") if is_limited else _("Today, in all chats")
         return Group(title, tuple(rows), notes=_price_notes(spent))
-
-    async def _embeddings(self, owner: str) -> list[Group]:
-        """Report the progress of an owner's vectors, or why a configured embedder is missing."""
-        title, meaning = _("Search by meaning"), self.services.meaning
-        if self.embedding is None or meaning.embedder is None:
-            return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
-        progress = await self.embedding.measure_progress(owner)
-        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.total)))
-        return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
 
     async def _memory(self, session: Session) -> list[Group]:
         if not self.enabled:
@@ -132,7 +120,7 @@ class Status:
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (
-            (_("rules"), _format_part(rules, baseline) if baseline > rules else format_number(rules)),
+            (_("rules"), format_part(rules, baseline) if baseline > rules else format_number(rules)),
             (_("memories"), format_number(layers[Layer.CONTEXT])),
             (_("workflows"), format_number(layers[Layer.PROCEDURES])),
             (_("tokens"), f"≈ {format_number(sum(reason.tokens for reason in reasons))}"),
@@ -205,9 +193,5 @@ def _price_notes(spent: UsageTotal) -> tuple[str, ...]:
     return (text,)
 
 
-def _format_part(part: int, whole: int) -> str:
-    return _("{part} of {whole}", part=format_number(part), whole=format_number(whole))
-
-
 def _format_estimate(part: int, whole: int) -> str:
-    return f"≈ {_format_part(part, whole)}"
+    return f"≈ {format_part(part, whole)}"

@@ -36,7 +36,6 @@ CHECKS: dict[str, Check] = {
     "time zone": installation.check_time_zone,
     "token": services.check_telegram,
     "model": services.check_models,
-    "embedder": services.check_embeddings,
     "memory": memory.check_memory,
 }
 

@@ -1,9 +1,8 @@
-"""Checks of services: Telegram (and with it the clock), models and embeddings."""
+"""Checks of services: Telegram (and with it the clock) and models."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import AsyncIterator, Collection
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from bot.doctor.finding import (
     create_warning,
     to_sentence,
 )
-from bot.models import NO_MODEL, check_embedder, create_meaning_models, describe_uncounted_cost, find_endpoint_and_model
+from bot.models import NO_MODEL, describe_uncounted_cost, find_endpoint_and_model
 from bot.telegram.service import create_bot
 from config.errors import ConfigurationError
 from config.models import ModelCatalogue, load_catalogue
@@ -29,7 +28,6 @@ from config.settings import Settings
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.runtime.endpoints import EndpointStore
-from memory.search.vectors import Vectors
 from memory.store.database import Database
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.chat_completions import parse_tool_name
@@ -69,7 +67,6 @@ STREAMLESS = "Use a server that streams chat completions, or upgrade it."
 NO_TOOLS = "Set LLM_MODEL to a model with tools: without them it changes the memory only after conversations."
 LARGER_WINDOW = "Load the model with a larger context in its server; in Ollama, set OLLAMA_CONTEXT_LENGTH."
 CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
-EMBEDDER = "Check EMBEDDING_MODEL and what it needs. Until then, the bot searches only by words."
 
 
 class _ClockCheck:
@@ -168,24 +165,6 @@ async def check_models(context: DoctorContext) -> list[Finding]:
         found, _, remedy = trouble.rpartition(": ")
         findings.append(create_warning("cost limit", found, to_sentence(remedy)))
     return findings
-
-
-async def check_embeddings(context: DoctorContext) -> list[Finding]:
-    settings = context.settings
-    if settings.embedding_model is None:
-        return [create_ok("embedder", "None is configured, so the memory is searched only by words")]
-    async with contextlib.AsyncExitStack() as stack:
-        started = time.monotonic()
-        models = await check_embedder(create_meaning_models(settings, stack))
-        if models.embedder is None:
-            return [create_warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
-        text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
-        if not context.state.is_usable:
-            return [create_ok("embedder", text)]
-        database = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
-        stack.push_async_callback(database.close)
-        progress = await Vectors(database).measure_progress(models.embedder.name)
-        return [create_ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have vectors")]
 
 
 @contextlib.asynccontextmanager

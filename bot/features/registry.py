@@ -20,12 +20,14 @@ from bot.features.replica.feature import ReplicaFeature
 from bot.features.rich.feature import RichFeature
 from bot.features.skills.feature import SkillsFeature
 from bot.features.tidying.feature import TidyingFeature
+from bot.features.vectors.feature import VectorsFeature
 from bot.features.voice.feature import VoiceFeature
 from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
     LocalModelFeature,
+    VectorsFeature,
     RemindersFeature,
     MediaFeature,
     GuestFeature,

@@ -1,6 +1,6 @@
 """ReplyDelivery (40) commits the turn with its reply in one transaction, then sends the reply.
 
-MemoryPersist (50) and Indexing (55) run after it.
+MemoryPersist (50) runs after it.
 """
 
 from __future__ import annotations
@@ -151,20 +151,3 @@ class MemoryPersist:
             lines = turn.context[0].content.splitlines() if turn.context else []
             question = join_messages(turn.user_messages).text
             await self._uses.count(turn.session.owner, question, turn.produced[-1].content, shown, lines)
-
-
-class Indexing:
-    """Starts the background embedding. The search index needs no update here, since the commit wrote it.
-
-    Args:
-        on_change: Called after each answered turn, so that new vectors are computed.
-    """
-
-    name = "Indexing"
-
-    def __init__(self, on_change: Callable[[], None] | None) -> None:
-        self._on_change = on_change
-
-    async def process(self, turn: Turn) -> None:
-        if self._on_change is not None:
-            self._on_change()

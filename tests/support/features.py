@@ -16,12 +16,14 @@ if TYPE_CHECKING:  # A test must be able to import this module if a feature is d
     from bot.features.reminders.feature import RemindersFeature
     from bot.features.tidying.job import WeeklySchedule
     from bot.features.tidying.tidying import WeeklyConsolidation
+    from bot.features.vectors.job import BackgroundEmbedding
 
 Opened = TypeVar("Opened")
 INSTALLED = frozenset(feature.name for feature in FEATURES)
 OWN = (
     *("guest", "voice", "rich", "persona", "imports", "skills", "mcp_tools", "web_tools"),
-    *("local_model", "reminders", "tidying", "lightrag", "mcp_server", "page", "replica", "metrics", "media"),
+    *("tidying", "lightrag", "mcp_server", "page", "metrics"),
+    *("local_model", "vectors", "reminders", "media", "replica"),
 )
 """The features of this repository, of which a copy may have deleted some."""
 
@@ -71,6 +73,14 @@ def find_tidying(app: App) -> WeeklyConsolidation:
     from bot.features.tidying.feature import TidyingFeature
 
     return find_feature(app, TidyingFeature).weekly
+
+
+def find_embedding(app: App) -> BackgroundEmbedding:
+    from bot.features.vectors.feature import VectorsFeature
+
+    job = find_feature(app, VectorsFeature).job
+    assert job is not None
+    return job
 
 
 def find_weekly_schedule(app: App) -> WeeklySchedule:

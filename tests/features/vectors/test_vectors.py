@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.features.vectors.search import BARE_QUESTIONS, OwnerVectors, VectorSearch, remove_names
+from bot.features.vectors.store import EmbedderError, Embedding, Vectors, format_for_embedding, quantise
 from memory.search.search import Search
 from memory.search.types import MESSAGE_KIND, Filter, make_hit_key
-from memory.search.vector_search import BARE_QUESTIONS, OwnerVectors, VectorSearch, remove_names
-from memory.search.vectors import EmbedderError, Embedding, Vectors, format_for_embedding, quantise
 from memory.store.database import Database
 from tests.support.fakes import FakeClock
 from tests.support.servers.embedder import MeaningEmbedder

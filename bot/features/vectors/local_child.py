@@ -1,4 +1,4 @@
-"""A script that runs the local model of `pipeline.embedding.embedders` in a child process.
+"""A script that runs the local model of `bot.features.vectors.embedders` in a child process.
 
 It imports nothing of Mneme. The first line of its standard input is a JSON object with the paths of the `engine` (a
 shared library) and of the `model`, and the model's `digest` (SHA-256). Each further line is a request

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bot.features.vectors.search import VectorSearch
+from bot.features.vectors.store import Embedding, Vectors
 from memory.search.ranking import Ranker
 from memory.search.search import Search
-from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Embedding, Vectors
 from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import structlog
 
+from bot.features.vectors.store import Embedder, EmbedderError, Vector, Vectors
+from bot.services import MemoryServices
 from memory.errors import MnemeError
 from memory.messages import Role
 from memory.search.search import Search
 from memory.search.types import NOT_COMPARED, Filter, Hit, Similarities, Similarity, make_hit_key
-from memory.search.vectors import Embedder, EmbedderError, Vector, Vectors
 from memory.store.database import Row
 from memory.text.words import to_plain
 
@@ -130,6 +131,10 @@ class OwnerVectors:
             exact[: len(part)] = part
             cosines[:, start : start + len(part)] = queries @ exact[: len(part)].T
         return cosines / self.norms
+
+
+def create_vector_search(memory: MemoryServices, embedder: Embedder) -> VectorSearch:
+    return VectorSearch(memory.search, Vectors(memory.database), embedder)
 
 
 class VectorSearch:

@@ -13,18 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.background import BackgroundEmbedding, return_at_once
+from bot.features.vectors.embedders import EndpointEmbedder
+from bot.features.vectors.feature import VectorsFeature
+from bot.features.vectors.job import BackgroundEmbedding
+from bot.features.vectors.search import BARE_QUESTIONS
+from bot.features.vectors.store import Embedding, Vectors
+from bot.jobs.background import return_at_once
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from config.settings import LOCAL_EMBEDDER
 from memory.errors import MnemeError
 from memory.log.sessions import Address
-from memory.search.vector_search import BARE_QUESTIONS
-from memory.search.vectors import Embedding, Vectors
-from pipeline.embedding.embedders import EndpointEmbedder
 from pipeline.models.endpoint import Endpoint
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
+from tests.support.features import find_embedding
 from tests.support.figures import parse_figures
 from tests.support.servers.embedder import Fault
 from tests.support.servers.model import ModelServer
@@ -52,9 +55,8 @@ async def hold_conversation(person: Person, said: str = SAID) -> None:
 
 async def embed_all(app: App) -> BackgroundEmbedding:
     """Make all missing vectors."""
-    assert app.jobs.embedding is not None
-    await app.jobs.embedding.run_pending()
-    return app.jobs.embedding
+    await find_embedding(app).run_pending()
+    return find_embedding(app)
 
 
 async def ask_and_read_memories(model: ModelServer, person: Person, question: str) -> str:
@@ -81,7 +83,7 @@ async def test_paraphrase_is_found_only_with_an_embedder(start: OpenApp, model: 
         await hold_conversation(ann)
         await hold_conversation(bob)
         assert SAID not in await ask_and_read_memories(model, ann, QUESTION)
-        assert app.jobs.embedding is None
+        assert not any(isinstance(feature, VectorsFeature) for feature in app.features)
         assert "Search by meaning" not in await ann.says("/status")
     assert model.embedder.asked == []
     async with start(embedding_model="some-embedder") as app:
@@ -105,9 +107,8 @@ async def test_embedder_at_another_address_does_not_get_the_model_key(start: Ope
     async with start(
         openai_base_url="http://127.0.0.1:9/v1", llm_timeout=1, embedding_model="one", embedding_base_url=model.url
     ) as app:
-        assert app.jobs.embedding is not None
         await Person(app).says("The boat is green")
-        await app.jobs.embedding.run_pending()
+        await find_embedding(app).run_pending()
         assert model.embedder.asked
 
 
@@ -152,9 +153,8 @@ async def test_unreachable_embedder_is_explained_in_status(start: OpenApp, model
     async with start(embedding_model="some-embedder", embedding_base_url=nowhere) as app:
         person = Person(app)
         await hold_conversation(person)
-        assert app.jobs.embedding is not None
         with pytest.raises(MnemeError, match="can't be reached: check EMBEDDING_BASE_URL"):
-            await app.jobs.embedding.run_pending()
+            await find_embedding(app).run_pending()
         assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
         shown_there = parse_figures(await person.says("/status"))["Search by meaning"]
         assert shown_there["texts"].startswith("0 of ")
@@ -223,9 +223,8 @@ async def test_vectors_of_wrong_length_are_discarded(start: OpenApp, model: Mode
         before = await count_vectors(app)
         model.embedder.length = 8
         assert SAID in await ask_and_read_memories(model, person, BY_WORDS)
-        assert app.jobs.embedding is not None
         with pytest.raises(MnemeError, match="`mneme reindex`"):
-            await app.jobs.embedding.run_pending()
+            await find_embedding(app).run_pending()
         assert await count_vectors(app) == before
 
 
@@ -317,7 +316,7 @@ async def test_secret_is_not_sent_to_the_embedder(start: OpenApp, model: ModelSe
 async def test_local_embedder_without_packages_is_explained_and_nothing_sent(
     start: OpenApp, model: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("pipeline.embedding.embedders._NEEDED", ("numpy", "no_such_package"))
+    monkeypatch.setattr("bot.features.vectors.embedders._NEEDED", ("numpy", "no_such_package"))
     async with start(embedding_model=name) as app:
         person = Person(app)
         await hold_conversation(person)

@@ -187,10 +187,6 @@ class Vectors:
         )
         return EmbeddingProgress(row[0], row[1]) if row is not None else EmbeddingProgress(0, 0)
 
-    async def drop(self) -> None:
-        """Delete all vectors. The background embedding computes them again."""
-        await self._database.write("DELETE FROM vectors")
-
 
 def format_for_embedding(source: str, content: str) -> str:
     return f"{source.capitalize() if source.islower() else source}: {content}"

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.features.vectors.embedders import LocalEmbedder, check_packages
+from bot.features.vectors.local_child import MAX_TEXT_BYTES, normalise
+from bot.features.vectors.store import EmbedderError
 from config.settings import LOCAL_EMBEDDER
 from memory.log.sessions import Address
-from memory.search.vectors import EmbedderError
-from pipeline.embedding.embedders import LocalEmbedder, check_packages
-from pipeline.embedding.local_child import MAX_TEXT_BYTES, normalise
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
+from tests.support.features import find_embedding
 from tests.support.servers.model import ModelServer
 
 try:
@@ -113,7 +114,7 @@ async def test_cancelled_request_does_not_shift_later_answers(models: LocalEmbed
 
 
 async def test_files_with_a_wrong_hash_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.embedding.embedders._DIGEST", "0" * 64)
+    monkeypatch.setattr("bot.features.vectors.embedders._DIGEST", "0" * 64)
     models = LocalEmbedder()
     with pytest.raises(EmbedderError, match="is the wrong file"):
         await models.embed(["hello"])
@@ -166,7 +167,6 @@ async def test_bot_with_the_local_embedder_finds_a_paraphrase(start: OpenApp, mo
         for text in (*DIARY, SAID):
             await person.says(text)
         await person.says("/new")
-        assert app.jobs.embedding is not None
-        await app.jobs.embedding.run_pending()
+        await find_embedding(app).run_pending()
         await person.says(QUESTION)
         assert SAID in model.requests[-1].added
