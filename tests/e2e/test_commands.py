@@ -19,6 +19,7 @@ from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import INSTALLED
 from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says, Streams
@@ -64,7 +65,7 @@ async def test_help_lists_every_command(app: App, person: Person, model: ModelSe
     assert [line for line in said.splitlines() if line.startswith("**")] == [
         "**Memory**",
         "**Conversation**",
-        "**Reminders**",
+        *(["**Reminders**"] if "reminders" in INSTALLED else []),
         "**Settings**",
         "**People**",
     ]

@@ -57,6 +57,7 @@ async def person(app: App, german: None) -> Person:
     return Person(app)
 
 
+@needs_feature("reminders")
 async def test_tool_answers_in_english_and_its_offer_is_translated(person: Person, model: ModelServer) -> None:
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     arguments = {"text": "party", "when": "2026-02-08T17:00"}

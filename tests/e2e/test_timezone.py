@@ -61,6 +61,7 @@ async def test_reminder_keeps_the_zone_of_its_creation(person: Person, model: Mo
     assert "09:00" in await person.says("/reminders")
 
 
+@needs_feature("reminders")
 async def test_first_reminder_explains_how_to_change_the_zone(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -76,6 +77,7 @@ async def test_first_reminder_explains_how_to_change_the_zone(
         await telegram.wait_for(lambda: "All settings" in list_labels(telegram))
 
 
+@needs_feature("reminders")
 async def test_chat_with_a_chosen_zone_gets_no_explanation(person: Person, model: ModelServer) -> None:
     await person.says("/timezone kyiv")
     model.script(Calls((("reminder_set", {"text": "tea", "when": "2026-02-08T11:00"}),)), Says("Set."))
