@@ -15,7 +15,7 @@ RequireTool = Callable[[str], Awaitable[bool]]
 class Review(Enum):
     FINAL = auto()  # The model's answer is the answer of the turn
     REPLACED = auto()  # `turn.produced` has another answer
-    CONTINUED = auto()  # `turn.produced` has the call of a tool, whose result the model has to see
+    CONTINUED = auto()  # `turn.produced` has the call of a tool and its result, which the model reads next
 
 
 class AnswerCheck(Protocol):

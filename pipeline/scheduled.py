@@ -44,19 +44,19 @@ class ScheduledRun(Protocol):
 
     @property
     def text(self) -> str:
-        """The task in words, for the model."""
+        """Return the task in words, for the model."""
 
     @property
     def hour(self) -> str:
-        """The day and hour when it was due, in the user's language."""
+        """Return the day and hour when it was due, in the user's language."""
 
     @property
     def received_at(self) -> datetime:
-        """The time when it entered the inbox."""
+        """Return the time when it entered the inbox."""
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the answer makes no sound."""
+        """Return True if the answer makes no sound."""
 
     def settle(self, result: RunResult) -> Settlement:
         """Return what follows from the end of the turn."""

@@ -200,7 +200,7 @@ async def run_telegram(app: App) -> None:
             kinds = [*UPDATE_KINDS, *(kind for handler in handlers for kind in handler.kinds)]
             await _create_source(app, bot, receiver, contact, kinds).run()
         finally:
-            await tasks.close()  # No more updates, notices to strangers, reminders or previews
+            await tasks.close()  # No more updates, notices to strangers, due messages or previews
             await inbox.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):
