@@ -45,7 +45,6 @@ from benchmarks.locomo_figures import (
 )
 from benchmarks.paraphrases import read_other_messages
 from benchmarks.talk import PARTS, Style, TalkPosition, generate_wordings, put_inside_talk
-from bot.features.imports.importing import ForeignImport
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript
@@ -160,6 +159,8 @@ async def ask_all(
                 (dialogue, await store_dialogue(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_STDERR)
             ]
+            if among:
+                from bot.features.imports.importing import ForeignImport
             for number, (_, session) in enumerate(track(kept, "Importing", console=_STDERR) if among else ()):
                 others = dialogues[:number] + dialogues[number + 1 :]
                 alike = [text for other in others for text in other.texts.values()]
