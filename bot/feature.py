@@ -64,8 +64,8 @@ class Contributions:
         servers: Context managers that are open while the bot runs, such as servers at ports of their own.
         web: Create the routes of the feature at WEB_PORT.
         telegram: Create the feature's part of the Telegram channel.
-        due: Messages that the bot sends at a time.
-        tasks: Tasks that the bot does at a time.
+        due: Sources of messages that are sent at a scheduled time.
+        tasks: Sources of tasks that run as turns at a scheduled time.
         aids: Help models that don't call the tools that a message asks for.
         on_turn: Called with each finished turn.
         on_tokens: Called with the tokens of each model call.
@@ -76,7 +76,7 @@ class Contributions:
             it, so that nothing is learned from it, and None for all others.
         chat_settings: Lines of `/settings` with the commands that change them.
         entry_buttons: Return further buttons for a memory that `/memory` shows.
-        safeguards: Protect the commits of a running bot before they are confirmed or sent.
+        safeguards: Secure the commits of a running bot before updates are confirmed and replies are sent.
         measurements: Figures for monitoring.
         on_forget: Called by `/forget all` with nothing, after the memory itself is empty.
     """
@@ -138,7 +138,7 @@ class Feature:
         return None
 
     def create_restore_source(self, settings: Settings, clock: Clock, address: str) -> RestoreSource | None:
-        """Return the place at this address from which `mneme restore` can bring the data, if the feature knows it."""
+        """Return the source at this address for `mneme restore`, if the feature can restore from it."""
         return None
 
     async def extend_search(
@@ -157,7 +157,7 @@ class Feature:
         """Create the model of a bot without an endpoint, if the feature has one.
 
         Args:
-            erasures: Told how to erase texts that the model stores.
+            erasures: A model that stores texts registers here how to erase them.
             stack: Closes the model.
         """
         return None
@@ -199,7 +199,7 @@ def list_enabled(features: Iterable[Feature], settings: Settings) -> list[Featur
 
 
 def find_restore_source(features: Iterable[Feature], settings: Settings, clock: Clock, address: str) -> RestoreSource:
-    """Return the place at this address from the first feature that knows it. Raises ConfigurationError if none does."""
+    """Return the first source that can restore from this address. Raises ConfigurationError if there is none."""
     for feature in features:
         if (source := feature.create_restore_source(settings, clock, address)) is not None:
             return source

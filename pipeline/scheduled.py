@@ -1,4 +1,4 @@
-"""Turns that no message has started: tasks that come due at a time."""
+"""Scheduled tasks, which run as turns without a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages and tasks that come due at a time, such as reminders. Each channel looks for them every few seconds."""
+"""Messages and tasks with a scheduled time, such as reminders. Each channel checks every few seconds what is due."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DUE_INTERVAL_SECONDS = 5.0
 
 
 class DueMessages(Protocol):
-    """Messages that the bot sends at a time."""
+    """A source of messages that are sent at a scheduled time."""
 
     async def deliver(self, channel: str, serves: Serves) -> list[str]:
         """Put due messages into a channel's outbox and return their sessions. Others stay due."""
@@ -25,7 +25,7 @@ class DueMessages(Protocol):
 
 
 class TaskSource(Protocol):
-    """Tasks that the bot does at a time, each as a turn."""
+    """A source of tasks that run at a scheduled time, each as a turn."""
 
     async def enqueue_due(self, place: str, serves: Serves) -> bool:
         """Put due tasks into the inbox of their channel. Return True if there were any.
