@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from config.errors import ConfigurationError
 from config.settings import MemoryScope, Settings, find_settings_file, list_setting_names, load_settings
+from tests.support.features import whole_program
 
 EXAMPLE = Path(__file__).parents[2] / ".env.example"
 
@@ -86,6 +87,7 @@ def test_example_comment_states_what_happens_without_a_setting(setting: Document
     assert has_value or "Default: " in setting.comment or "needed with" in setting.comment
 
 
+@whole_program
 def test_every_setting_is_used() -> None:
     folders = (EXAMPLE.parent / room for room in ("bot", "pipeline", "config"))
     text = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
