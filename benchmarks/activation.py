@@ -19,7 +19,7 @@ from pathlib import Path
 
 import aiosqlite
 
-from benchmarks.embedding import embed_missing
+from benchmarks.embedding import create_local_embedder, embed_missing
 from benchmarks.search_scale import generate_query, generate_text
 from memory.clock import to_text
 from memory.ledger.entries import EntryStore
@@ -30,7 +30,6 @@ from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Kind, NewEntry, get_default_priority
 from memory.store.index import rebuilding
 from memory.text.tokens import TokenCounter
-from pipeline.embedding.embedders import LocalEmbedder
 from tests.support.activating import ActivationBench
 from tests.support.talk import create_ledger
 
@@ -145,11 +144,11 @@ async def main() -> None:
 
 async def _rank(path: Path, *, embedder: bool) -> None:
     database = await Database.open(path)
-    models = LocalEmbedder()
+    models = create_local_embedder() if embedder else None
     try:
         cases = load_cases()
         await store_cases(database, cases)
-        vector_search = await embed_missing(database, Search(database), models) if embedder else None
+        vector_search = await embed_missing(database, Search(database), models) if models is not None else None
         activation = ActivationBench.create(database, lambda: NOW, ranker=Ranker(database, vector_search))
         for half in ("tune", "holdout"):
             print(f"{half:8} {await compute_figures(activation, [case for case in cases if case.half == half])}")
@@ -157,7 +156,8 @@ async def _rank(path: Path, *, embedder: bool) -> None:
             chosen = [case for case in cases if case.situation == situation]
             print(f"{situation:8} {await compute_figures(activation, chosen)}")
     finally:
-        await models.close()
+        if models is not None:
+            await models.close()
         await database.close()
 
 

@@ -1,15 +1,30 @@
-"""The local embedder for benchmarks."""
+"""The local embedder for benchmarks, which need the feature vectors only if they use it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memory.search.search import Search
-from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Embedder, Embedding, Vectors
+from memory.search.types import SimilaritySource
 from memory.store.database import Database
 
+if TYPE_CHECKING:
+    from bot.features.vectors.embedders import LocalEmbedder
+    from bot.features.vectors.store import Embedder
 
-async def embed_missing(database: Database, search: Search, embedder: Embedder) -> VectorSearch:
+
+def create_local_embedder() -> LocalEmbedder:
+    """Create the embedder of this machine, which the caller closes."""
+    from bot.features.vectors.embedders import LocalEmbedder
+
+    return LocalEmbedder()
+
+
+async def embed_missing(database: Database, search: Search, embedder: Embedder) -> SimilaritySource:
     """Create all missing vectors, as the bot does in the background."""
+    from bot.features.vectors.search import VectorSearch
+    from bot.features.vectors.store import Embedding, Vectors
+
     vectors = Vectors(database)
     embedding = Embedding(vectors, embedder)
     while await embedding.embed_batch():

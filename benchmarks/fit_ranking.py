@@ -27,17 +27,16 @@ import memory.search.weights
 from benchmarks.embedding import embed_missing
 from benchmarks.locomo_data import Dialogue, Form, read_dialogues, store_dialogue
 from benchmarks.paraphrases import FITTING, find_translations, open_chats, read_paraphrases
+from bot.features.vectors.embedders import NAME, LocalEmbedder
+from bot.features.vectors.store import Embedder
 from memory.search.features import Question
 from memory.search.neighbourhood import read_neighbourhood
 from memory.search.ranking import compute_word_share
 from memory.search.recall import MIN_CANDIDATES
 from memory.search.search import Search
-from memory.search.types import MESSAGE_KIND, NOT_COMPARED, Features, Filter
-from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Embedder
+from memory.search.types import MESSAGE_KIND, NOT_COMPARED, Features, Filter, SimilaritySource
 from memory.search.weights import BY_MEANING, ORIGINS, RANKING, WITH_VECTORS
 from memory.store.database import Database
-from pipeline.embedding.embedders import NAME, LocalEmbedder
 
 if TYPE_CHECKING:
     Weights = NDArray[np.float64]
@@ -113,7 +112,7 @@ async def read_paraphrase_candidates(embedder: Embedder) -> list[QuestionCandida
 
 
 async def find_candidates(
-    question: str, owner: str, database: Database, vectors: VectorSearch | None
+    question: str, owner: str, database: Database, vectors: SimilaritySource | None
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Return features and texts of the candidates for a question.
 

@@ -16,13 +16,13 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
+from benchmarks.embedding import create_local_embedder
 from benchmarks.paraphrases import build_table
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
 from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
-from pipeline.embedding.embedders import LocalEmbedder
 from tests.support.talk import create_ledger
 
 # Language, notes in one line each, and questions, each under its note after a ">"
@@ -179,7 +179,7 @@ async def main() -> None:
             hits = [sum(questions[n][2] in answers[n][:depth] for n in chosen) for depth in DEPTHS]
             cells.append(" / ".join(f"{100 * hit / len(chosen):3.0f}" for hit in hits))
         print(f"{language:3} {len(chosen):4}    " + "".join(f"{cell:>14}" for cell in cells))
-    models = LocalEmbedder()
+    models = create_local_embedder()
     try:
         print("\n" + "\n".join(await build_table(models if arguments.embedder else None)))
     finally:

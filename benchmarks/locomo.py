@@ -22,16 +22,16 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.embedding import embed_missing
+from benchmarks.embedding import create_local_embedder, embed_missing
 from benchmarks.history import write_history
 from benchmarks.locomo_data import Dialogue, Form, Question, read_dialogues, store_dialogue
 from benchmarks.locomo_figures import (
@@ -43,11 +43,8 @@ from benchmarks.locomo_figures import (
     build_report,
     summarize,
 )
-from benchmarks.locomo_peers import ask_peers
 from benchmarks.paraphrases import read_other_messages
 from benchmarks.talk import PARTS, Style, TalkPosition, generate_wordings, put_inside_talk
-from bot.features.imports.importing import ForeignImport
-from bot.models import NO_MODELS, MeaningModels
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript
@@ -62,12 +59,14 @@ from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
-from pipeline.embedding.embedders import LocalEmbedder
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
 from tests.support.talk import create_ledger
+
+if TYPE_CHECKING:
+    from bot.features.vectors.store import Embedder
 
 Within = Callable[[str], str]
 """Converts a question to a message."""
@@ -138,7 +137,7 @@ class Asker:
 async def ask_all(
     dialogues: list[Dialogue],
     form: Form,
-    models: MeaningModels,
+    embedder: Embedder | None,
     within: Within = str,
     among: int = 0,
     ordinary: bool = False,
@@ -160,6 +159,8 @@ async def ask_all(
                 (dialogue, await store_dialogue(database, dialogue, str(number), form))
                 for number, dialogue in track([*enumerate(dialogues)], f"Keeping the {form} form", console=_STDERR)
             ]
+            if among:
+                from bot.features.imports.importing import ForeignImport
             for number, (_, session) in enumerate(track(kept, "Importing", console=_STDERR) if among else ()):
                 others = dialogues[:number] + dialogues[number + 1 :]
                 alike = [text for other in others for text in other.texts.values()]
@@ -167,11 +168,7 @@ async def ask_all(
                 history = write_history(Path(folder) / "history.zip", texts, among)
                 ledger = create_ledger(database, system_clock)
                 await ForeignImport(database, ledger, in_utc).run(history, session)
-            vector_search = (
-                await embed_missing(database, Search(database), models.embedder)
-                if models.embedder is not None
-                else None
-            )
+            vector_search = await embed_missing(database, Search(database), embedder) if embedder is not None else None
             asking = Asker(database, Ranker(database, vector_search))
             asked = [(s, d.texts, question) for d, s in kept for question in d.read_questions(form)]
             answers = [
@@ -211,14 +208,16 @@ def compute_answer_words(answer: str, evidence: list[str], request: str) -> floa
 
 
 async def _compare_with_peers(
-    dialogues: list[Dialogue], models: MeaningModels, embedder: LocalEmbedder, of_mneme: list[QuestionResult]
+    dialogues: list[Dialogue], used: Embedder | None, embedder: Embedder, of_mneme: list[QuestionResult]
 ) -> dict[str, list[QuestionResult]]:
-    """Return the answers of each method, Mneme's last. `of_mneme` are those in the group form with `models`."""
+    """Return the answers of each method, Mneme's last. `of_mneme` are those in the group form with `used`."""
+    from benchmarks.locomo_peers import ask_peers
+
     compared = await ask_peers(dialogues, embedder)
-    if models.embedder is None:
-        with_embedder, _ = await ask_all(dialogues, Form.GROUP, replace(models, embedder=embedder))
+    if used is None:
+        with_embedder, _ = await ask_all(dialogues, Form.GROUP, embedder)
         return compared | {"Mneme, words alone": of_mneme, "Mneme, embedder": with_embedder}
-    by_words, _ = await ask_all(dialogues, Form.GROUP, NO_MODELS)
+    by_words, _ = await ask_all(dialogues, Form.GROUP, None)
     return compared | {"Mneme, words alone": by_words, "Mneme, embedder": of_mneme}
 
 
@@ -256,27 +255,27 @@ async def main() -> None:
     arguments = parser.parse_args()
     lengths = [] if arguments.talk is None else arguments.talk or [*PARTS]
     dialogues = read_dialogues(arguments.path)
-    local = LocalEmbedder()
-    models = MeaningModels(local if arguments.embedder else None)
+    local = create_local_embedder()
+    used = local if arguments.embedder else None
     compared: dict[str, list[QuestionResult]] = {}
     try:
-        measured = {form: await ask_all(dialogues, form, models) for form in Form}
+        measured = {form: await ask_all(dialogues, form, used) for form in Form}
         talked = {
-            name: await ask_all(dialogues, Form.PERSONAL, models, within)
+            name: await ask_all(dialogues, Form.PERSONAL, used, within)
             for name, within in _create_talk(lengths).items()
         }
         hidden = {
             f"{form}, among {arguments.among:,}": await ask_all(
-                dialogues, form, models, among=arguments.among, ordinary=arguments.ordinary
+                dialogues, form, used, among=arguments.among, ordinary=arguments.ordinary
             )
             for form in ((Form.PERSONAL,) if arguments.among else ())
         }
         looked_up = {
-            f"memory_recall, {tokens:,} tokens": await ask_all(dialogues, Form.PERSONAL, models, tool_tokens=tokens)
+            f"memory_recall, {tokens:,} tokens": await ask_all(dialogues, Form.PERSONAL, used, tool_tokens=tokens)
             for tokens in (TOOL_TOKENS if arguments.tool else ())
         }
         if arguments.peers:
-            compared = await _compare_with_peers(dialogues, models, local, measured[Form.GROUP][0])
+            compared = await _compare_with_peers(dialogues, used, local, measured[Form.GROUP][0])
     finally:
         await local.close()
     console = Console(width=110)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.locomo_data import Dialogue, Question, SaidMessage
 from benchmarks.locomo_figures import DEPTHS, QuestionResult
-from memory.search.vectors import Embedder, Vector, format_for_embedding
+from bot.features.vectors.store import Embedder, Vector, format_for_embedding
 from memory.text.words import extract_query_terms
 
 Ranks = Callable[[str], Awaitable[list[str]]]

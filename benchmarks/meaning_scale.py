@@ -21,14 +21,14 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.search_scale import generate_query, generate_text
+from bot.features.vectors.embedders import LocalEmbedder
+from bot.features.vectors.search import VectorSearch
+from bot.features.vectors.store import Vectors, quantise
 from memory.search.ranking import Ranker, RankingRequest
 from memory.search.search import Search
 from memory.search.types import PASSAGE_KINDS, Filter
-from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Vectors, quantise
 from memory.store.database import Database
 from memory.store.index import rebuild
-from pipeline.embedding.embedders import LocalEmbedder
 
 OTHERS = 90
 """Number of owners who share the remaining messages."""

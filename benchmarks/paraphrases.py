@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.embedding import embed_missing
 from memory.clock import system_clock
@@ -24,12 +25,13 @@ from memory.messages import Message, Provenance, Role
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import Search
-from memory.search.types import MESSAGE_KIND, Filter
-from memory.search.vector_search import VectorSearch
-from memory.search.vectors import Embedder
+from memory.search.types import MESSAGE_KIND, Filter, SimilaritySource
 from memory.store.database import Database
 from memory.text.tokens import TokenCounter
 from tests.support.talk import in_utc
+
+if TYPE_CHECKING:
+    from bot.features.vectors.store import Embedder
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 HELD, FITTING = HALVES = ("held", "fitting")
@@ -128,7 +130,7 @@ class Chat:
     pairs: list[Paraphrase]
     owner: str
     database: Database
-    vectors: VectorSearch | None
+    vectors: SimilaritySource | None
 
 
 async def open_chats(embedder: Embedder | None) -> AsyncIterator[Chat]:

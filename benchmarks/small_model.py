@@ -26,12 +26,12 @@ from rich.table import Table
 
 from benchmarks.small_model_cases import CONVERSATIONS, Conversation, Question
 from bot.app import open_app
+from bot.features.local_model.embedded import EmbeddedServer
+from bot.features.local_model.model_files import get_weights_path, set_real_size
 from config.loading import load_settings
 from config.logs import configure_logging
 from config.models import LocalModel, ModelCatalogue, load_catalogue
 from config.settings import Settings
-from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import get_weights_path, set_real_size
 from pipeline.prompt.prompts import STYLES, PromptStyle
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer

@@ -12,12 +12,12 @@ import statistics
 from pathlib import Path
 
 from bot.cli.start import load_settings_with_logging
+from bot.features.local_model.embedded import EmbeddedServer
+from bot.features.local_model.model_files import get_weights_path, set_real_size
 from config.models import load_catalogue
 from memory.clock import system_clock
 from memory.messages import Message, Role
 from memory.text.tokens import TokenCounter
-from pipeline.local.embedded import EmbeddedServer
-from pipeline.local.model_files import get_weights_path, set_real_size
 from pipeline.models.endpoint import Endpoint
 from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -14,19 +13,17 @@ from bot.commands.conversation import ConversationCommands
 from bot.commands.memory_browser import MemoryQueries
 from bot.commands.memory_changes import MemoryCommands
 from bot.commands.people import AccessCommands
-from bot.commands.reminders import ReminderCommands
 from bot.commands.settings import SettingsCommands
 from bot.commands.sharing import SharingCommands
 from bot.commands.status import Status
-from bot.feature import Contributions, Feature, check_settings, find_importer, open_features
+from bot.feature import Contributions, Feature, check_settings, create_provided_model, find_importer, open_features
 from bot.features.registry import installed_features
-from bot.jobs.background import BackgroundEmbedding
-from bot.jobs.learning import create_learning_jobs
+from bot.jobs.due import Due
+from bot.jobs.learning import create_checker, create_learning_jobs
 from bot.jobs.scheduled import Maintenance
 from bot.kernel import App, Jobs, Kernel
 from bot.languages import Languages
 from bot.models import (
-    create_meaning_models,
     create_model_setup,
     create_models,
     create_price_lookup,
@@ -34,7 +31,7 @@ from bot.models import (
     find_model_host,
 )
 from bot.monitoring import Health
-from bot.services import MemoryServices, create_replica
+from bot.services import MemoryServices
 from bot.sessions import SessionQueues, SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL as TELEGRAM
@@ -53,9 +50,6 @@ from memory.store.integrity import IntegrityCheck
 from memory.text.tokens import TokenCounter
 from pipeline.media.files import MediaSources
 from pipeline.models.routing import ModelChoice, ModelRouter
-
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
 
 log = structlog.get_logger(__name__)
 
@@ -81,16 +75,7 @@ async def open_app(
         database = await Database.open(settings.database_file, clock=clock)
         stack.push_async_callback(database.close)
         counter = TokenCounter()
-        meaning = create_meaning_models(settings, stack)
-        memory = MemoryServices(settings, database, counter, clock, meaning)
-        replica = create_replica(settings, clock)
-        replication: Replication | None = None
-        if replica is not None:
-            from bot.jobs.replication import Replication  # Rarely needed
-
-            replication = Replication(replica, database, memory.copies, memory.jobs, clock)
-            # Litestream pauses during erasures. Otherwise its copies would keep the erased text
-            memory.traces.set_scrub_context(replication.paused)
+        memory = MemoryServices(settings, database, counter, clock)
         housekeeping = Maintenance(memory.pruning, memory.ledger, IntegrityCheck(database), memory.traces)
         # `zone_of` and `notices_of` read this cache
         await memory.preferences.load()
@@ -105,7 +90,8 @@ async def open_app(
         )
         if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
             log.warning("cost_limit_incomplete", reason=trouble)
-        models = create_models(settings, catalogue, memory.endpoints, memory.traces, clock, stack)
+        provided = create_provided_model(features, settings, catalogue, memory.traces, stack)
+        models = provided.models if provided else create_models(settings, catalogue, memory.endpoints, clock, stack)
         await housekeeping.remove_traces()  # Now that everything that holds traces is registered
         observers: list[Callable[[TokenUse], None]] = []
         router = ModelRouter(
@@ -116,25 +102,20 @@ async def open_app(
             daily_limit=settings.daily_token_limit,
             observers=observers,
         )
-        setup = create_model_setup(settings, catalogue, router)
+        setup = create_model_setup(settings, catalogue, router, provided)
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
         languages, effects = Languages(memory.preferences), Effects(database)
-        kernel = Kernel(settings, clock, memory, setup, choice, usage, MediaSources(), effects, languages, stack)
+        checker, files = create_checker(setup, clock), MediaSources()
+        kernel = Kernel(settings, clock, memory, setup, choice, checker, usage, files, effects, languages, stack)
         opened, added = await open_features(features, kernel)
         observers += added.on_tokens
-        app = _assemble(kernel, opened, added, housekeeping, replication)
+        app = _assemble(kernel, opened, added, housekeeping)
         # Last, so that turns are cancelled first, while everything they use is open
         stack.push_async_callback(app.runner.close)
         yield app
 
 
-def _assemble(
-    kernel: Kernel,
-    opened: Sequence[Feature],
-    added: Contributions,
-    housekeeping: Maintenance,
-    replication: Replication | None,
-) -> App:
+def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, housekeeping: Maintenance) -> App:
     settings, clock, memory, models, stack = kernel.settings, kernel.clock, kernel.memory, kernel.models, kernel.stack
     # A reply that is still to be written must not be written after /forget all
     memory.forgetting.add_store(memory.turns.drop_deferred)
@@ -143,8 +124,7 @@ def _assemble(
     tasks = BackgroundTasks()
     stack.push_async_callback(tasks.close)
     learning = create_learning_jobs(kernel, tasks)
-    embedding = BackgroundEmbedding(memory.embedding, kernel.setup.quiet) if memory.embedding is not None else None
-    turns = create_turns(kernel, added, learning, embedding)
+    turns = create_turns(kernel, added, learning)
     queues = SessionQueues(memory.sessions)
     status = Status(
         memory,
@@ -152,9 +132,7 @@ def _assemble(
         learning.compaction,
         models,
         kernel.usage,
-        embedding,
         added.status,
-        replication,
         queues,
         clock,
         clock(),
@@ -164,7 +142,6 @@ def _assemble(
         ConversationCommands(memory, learning.compaction, learning.consolidation, status, queues),
         MemoryQueries(memory, get_page_address(settings.web_url), added.entry_buttons),
         MemoryCommands(memory, clock, enabled=settings.memory_enabled),
-        ReminderCommands(memory.reminders),
         SettingsCommands(memory, models, kernel.usage.find_price, clock, added.chat_settings),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
         AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage),
@@ -192,7 +169,6 @@ def _assemble(
         learning.consolidation,
         learning.capture,
         housekeeping,
-        embedding,
         added.jobs,
         added.periodic,
         kernel.setup.quiet,
@@ -208,11 +184,13 @@ def _assemble(
         Health(memory.database),
         kernel.media,
         {},
-        learning.checker,
+        kernel.checker,
         added.servers,
         added.web,
         added.telegram,
         opened,
         find_importer(opened, memory),
-        replication,
+        added.safeguards,
+        added.measurements,
+        Due(added.due, added.tasks),
     )

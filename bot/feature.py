@@ -7,6 +7,7 @@ registers its own under the entry point group `mneme.features` (docs/features.md
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,18 +18,27 @@ from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
 from bot.commands.settings import ChatSetting
 from bot.doctor.finding import Check
+from bot.jobs.due import DueMessages, TaskSource
 from bot.kernel import App, Kernel, Server
+from bot.models import NO_MODEL, ProvidedModel
+from bot.monitoring import Measurement, Safeguard
 from bot.services import MemoryServices
+from bot.setup.offers import ModelOffers
 from bot.tasks import Job, Periodic
 from bot.telegram.part import Connection, TelegramPart
 from bot.web import WebPart
 from config.errors import ConfigurationError
+from config.models import ModelCatalogue
 from config.settings import Settings, check_together
 from memory.buttons import Notice
+from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
+from memory.store.erasure import PendingErasures
 from memory.transfer.file_importer import FileImporter
-from pipeline.media.reading import FileReader
+from memory.transfer.restore import RestoreSource
+from pipeline.answering import AnswerAid
+from pipeline.media.reading import ContentReader, FileReader
 from pipeline.order import Step
 from pipeline.prompt.part import PromptPart
 from pipeline.tools.toolbox import Tool, ToolSource
@@ -54,14 +64,20 @@ class Contributions:
         servers: Context managers that are open while the bot runs, such as servers at ports of their own.
         web: Create the routes of the feature at WEB_PORT.
         telegram: Create the feature's part of the Telegram channel.
+        due: Sources of messages that are sent at a scheduled time.
+        tasks: Sources of tasks that run as turns at a scheduled time.
+        aids: Help models that don't call the tools that a message asks for.
         on_turn: Called with each finished turn.
         on_tokens: Called with the tokens of each model call.
         status: Groups for `/status` and its figures.
-        files: Readers of further kinds of files that people send.
+        content_readers: Readers of the content of files that people send.
+        files: Readers of further kinds of files, which they offer to use.
         pasted: Called with each typed message. Return what to offer for a text that the user pasted instead of stating
             it, so that nothing is learned from it, and None for all others.
         chat_settings: Lines of `/settings` with the commands that change them.
         entry_buttons: Return further buttons for a memory that `/memory` shows.
+        safeguards: Secure the commits of a running bot before updates are confirmed and replies are sent.
+        measurements: Figures for monitoring.
         on_forget: Called by `/forget all` with nothing, after the memory itself is empty.
     """
 
@@ -75,13 +91,19 @@ class Contributions:
     servers: Sequence[Server] = ()
     web: Sequence[Callable[[App], WebPart]] = ()
     telegram: Sequence[Callable[[Connection], TelegramPart]] = ()
+    due: Sequence[DueMessages] = ()
+    tasks: Sequence[TaskSource] = ()
+    aids: Sequence[AnswerAid] = ()
     on_turn: Sequence[Callable[[Turn], None]] = ()
     on_tokens: Sequence[Callable[[TokenUse], None]] = ()
     status: Sequence[StatusReport] = ()
+    content_readers: Sequence[ContentReader] = ()
     files: Sequence[FileReader] = ()
     pasted: Sequence[Callable[[str], Notice | None]] = ()
     chat_settings: Sequence[ChatSetting] = ()
     entry_buttons: Sequence[EntryButtons] = ()
+    safeguards: Sequence[Safeguard] = ()
+    measurements: Sequence[Measurement] = ()
     on_forget: Sequence[Callable[[], Awaitable[None]]] = ()
 
 
@@ -109,9 +131,45 @@ class Feature:
     def set_up(self, env_file: Path) -> None:
         """Ask for the feature's settings in `mneme setup`, after the model has been set up."""
 
+    def offer_models(self) -> ModelOffers:
+        """Return models that the user can choose in `mneme setup` in place of an endpoint."""
+        return ModelOffers()
+
+    def prepare_chat(self, settings: Settings) -> bool:
+        """Ask for missing settings before an interactive chat in the terminal. Return True if some were saved."""
+        return False
+
     def create_importer(self, memory: MemoryServices) -> FileImporter | None:
         """Return the importer of files, if the feature has one. It also serves programs that open only the memory."""
         return None
+
+    def create_restore_source(self, settings: Settings, clock: Clock, address: str) -> RestoreSource | None:
+        """Return the source at this address for `mneme restore`, if the feature can restore from it."""
+        return None
+
+    async def extend_search(
+        self, settings: Settings, memory: MemoryServices, stack: contextlib.AsyncExitStack
+    ) -> str | None:
+        """Extend the search of a command that opens only the memory. Return why that failed, or None."""
+        return None
+
+    def create_model(
+        self,
+        settings: Settings,
+        catalogue: ModelCatalogue,
+        erasures: PendingErasures,
+        stack: contextlib.AsyncExitStack,
+    ) -> ProvidedModel | None:
+        """Create the model of a bot without an endpoint, if the feature has one.
+
+        Args:
+            erasures: A model that stores texts registers here how to erase them.
+            stack: Closes the model.
+        """
+        return None
+
+    async def prepare(self, settings: Settings, clock: Clock) -> None:
+        """Prepare the start of `mneme run`, before the database is opened. Raises ConfigurationError to prevent it."""
 
     async def open(self, kernel: Kernel) -> Contributions:
         """Create what the feature needs. Import heavy modules here, so that a feature that is off imports nothing."""
@@ -130,12 +188,43 @@ def find_importer(features: Iterable[Feature], memory: MemoryServices) -> FileIm
     return next((found for each in features if (found := each.create_importer(memory)) is not None), None)
 
 
+def create_provided_model(
+    features: Iterable[Feature],
+    settings: Settings,
+    catalogue: ModelCatalogue,
+    erasures: PendingErasures,
+    stack: contextlib.AsyncExitStack,
+) -> ProvidedModel | None:
+    """Create the model of the first feature that has one. Return None if there is an endpoint.
+
+    Raises ConfigurationError if there is no model.
+    """
+    if settings.has_endpoint:
+        return None
+    for feature in list_enabled(features, settings):
+        if (provided := feature.create_model(settings, catalogue, erasures, stack)) is not None:
+            return provided
+    raise ConfigurationError(NO_MODEL)
+
+
+def list_enabled(features: Iterable[Feature], settings: Settings) -> list[Feature]:
+    return [feature for feature in features if feature.why_off(settings) is None]
+
+
+def find_restore_source(features: Iterable[Feature], settings: Settings, clock: Clock, address: str) -> RestoreSource:
+    """Return the first source that can restore from this address. Raises ConfigurationError if there is none."""
+    for feature in features:
+        if (source := feature.create_restore_source(settings, clock, address)) is not None:
+            return source
+    raise ConfigurationError(f"No feature of this program can restore from {address}: give a backup file.")
+
+
 async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[list[Feature], Contributions]:
     """Open the features that are on and return them, and all their contributions.
 
     Raises ConfigurationError with the name of a feature that can't be opened.
     """
-    opened = [feature for feature in features if feature.why_off(kernel.settings) is None]
+    opened = list_enabled(features, kernel.settings)
     added = []
     for feature in opened:
         try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bot.jobs.background import BackgroundConsolidation, BackgroundEmbedding
+from bot.jobs.background import BackgroundConsolidation
 from bot.jobs.capturing import BackgroundCapture
+from bot.jobs.due import Due
 from bot.jobs.scheduled import Maintenance
 from bot.languages import Languages
 from bot.models import ModelSetup
-from bot.monitoring import Health
+from bot.monitoring import Health, Measurement, Safeguard
 from bot.services import MemoryServices
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks, Job, Periodic
@@ -29,9 +29,6 @@ from memory.transfer.file_importer import FileImporter
 from pipeline.media.files import MediaSources
 from pipeline.models.routing import ModelChoice
 
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
-
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
@@ -40,6 +37,7 @@ class Kernel:
     Attributes:
         setup: The model, with its prompt style, its abilities and the tools that it can handle.
         models: The model of each chat.
+        checker: Verifies what tools and imports learn.
         stack: Closes what a feature has opened when the program ends.
     """
 
@@ -48,6 +46,7 @@ class Kernel:
     memory: MemoryServices
     setup: ModelSetup
     models: ModelChoice
+    checker: FactChecker
     usage: UsageLog
     media: MediaSources
     effects: Effects
@@ -57,12 +56,9 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The background jobs. Without an embedding model `embedding` is None."""
-
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
     housekeeping: Maintenance
-    embedding: BackgroundEmbedding | None
     of_features: Sequence[Job]
     periodic: Sequence[Periodic]
     quiet: Callable[[], Awaitable[None]]  # Waits until no user is waiting for the model
@@ -88,7 +84,9 @@ class App:
     telegram: Sequence[Callable[[Connection], TelegramPart]]
     features: Sequence[object]  # The features that are on, see bot/feature.py
     importer: FileImporter | None
-    replication: Replication | None
+    safeguards: Sequence[Safeguard]
+    measurements: Sequence[Measurement]
+    due: Due
 
     @property
     def database(self) -> Database:
@@ -102,8 +100,6 @@ class App:
         """Start the background jobs. One-off commands don't call this."""
         self.jobs.consolidation.start()
         self.jobs.housekeeping.start(self.tasks, self.jobs.quiet)
-        if self.jobs.embedding is not None:
-            self.jobs.embedding.start(self.tasks)
         if self.settings.memory_enabled:
             self.jobs.capture.start()
         for job in self.jobs.of_features:

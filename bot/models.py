@@ -1,10 +1,9 @@
-"""Selection of the models for chat, embeddings, images and transcription."""
+"""Selection of the models for chat."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -17,20 +16,14 @@ from config.prices import FREE, Price
 from config.settings import Settings
 from memory.clock import Clock
 from memory.consolidation.extractor import ModelAbilities
-from memory.media.media import MediaStore
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.usage import PriceOf
-from memory.search.vectors import Embedder, EmbedderError
-from memory.store.erasure import PendingErasures
-from pipeline.media.files import MediaSources, Transcriber
-from pipeline.media.reading import FileReader, MediaReader
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.client import is_on_this_machine
 from pipeline.models.endpoint import Endpoint
-from pipeline.models.model import ChatModel, Tier
+from pipeline.models.model import ChatModel
 from pipeline.models.openai_model import ModelDefaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models, YieldingModel
-from pipeline.prompt.budget import BudgetOf
 from pipeline.prompt.prompts import STYLES, PromptStyle
 
 log = structlog.get_logger(__name__)
@@ -40,7 +33,7 @@ MAX_PART_TOKENS = 8_000
 MAX_PART_OF_WINDOW = 0.3
 """Maximum fraction of a small window, which also holds instructions, known facts and the answer."""
 
-NO_NUMPY = "Comparing meanings needs the package numpy: run `pip install 'mneme-bot[vectors]'`."
+NO_MODEL = "No model is configured: run `mneme setup`, or set LLM_MODEL with OPENAI_BASE_URL or OPENAI_API_KEY."
 
 
 def create_endpoint(url: HttpUrl | None, key: SecretStr | None) -> Endpoint:
@@ -58,6 +51,22 @@ class ModelSetup:
     style: PromptStyle
     tools: Collection[str] | None  # None means all
     abilities: ModelAbilities  # Limits for learning from conversations
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidedModel:
+    """The model of a bot without an endpoint. It answers one request at a time.
+
+    Attributes:
+        style: The name of its prompt style.
+        tools: The tools that it gets. None means all.
+        second_look: Whether it can verify facts against their sources. None means that the self-test decides.
+    """
+
+    models: Models
+    style: str
+    tools: Collection[str] | None
+    second_look: bool | None
 
 
 def get_default_endpoint(settings: Settings) -> Endpoint:
@@ -84,14 +93,10 @@ def create_models(
     settings: Settings,
     catalogue: ModelCatalogue,
     endpoints: EndpointStore,
-    erasures: PendingErasures,
     clock: Clock,
     stack: contextlib.AsyncExitStack,
 ) -> Models:
-    """Create the configured models. `stack` closes them."""
-    if not settings.has_endpoint:
-        return _create_embedded(settings, catalogue, erasures, stack)
-
+    """Create the models of the configured endpoints. `stack` closes them."""
     existing: dict[str, EndpointCapabilities] = {}
 
     def model(name: str) -> OpenAIModel:
@@ -166,15 +171,14 @@ def describe_uncounted_cost(settings: Settings, catalogue: ModelCatalogue) -> st
     )
 
 
-def create_model_setup(settings: Settings, catalogue: ModelCatalogue, router: ModelRouter) -> ModelSetup:
+def create_model_setup(
+    settings: Settings, catalogue: ModelCatalogue, router: ModelRouter, provided: ProvidedModel | None
+) -> ModelSetup:
     # Long prompts and many tools confuse small models
-    if not settings.has_endpoint:
-        from bot.local_choice import require_local
-
-        choice = require_local(settings, catalogue)
+    if provided is not None:
         yielding = YieldingModel(router)
-        contract = _create_abilities(router, choice.second_look)
-        return ModelSetup(yielding, (), yielding.wait_until_idle, STYLES[choice.style], choice.tools, contract)
+        contract = _create_abilities(router, provided.second_look)
+        return ModelSetup(yielding, (), yielding.wait_until_idle, STYLES[provided.style], provided.tools, contract)
     local = catalogue.find_measured_local(router.name)
     style, tools = (STYLES["full"], None) if local is None else (STYLES[local.prompt], local.tools)
     fast = catalogue.find_measured_local(settings.llm_fast_model or router.name)
@@ -191,104 +195,6 @@ def _create_abilities(router: ModelRouter, second_look: bool | None) -> ModelAbi
         return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
 
     return ModelAbilities(part_tokens, is_reliable)
-
-
-def _create_embedded(
-    settings: Settings, catalogue: ModelCatalogue, erasures: PendingErasures, stack: contextlib.AsyncExitStack
-) -> Models:
-    # Imported late, since bots with an endpoint don't need it
-    from bot.local_choice import require_local
-    from pipeline.local.embedded import EmbeddedServer, PromptState
-
-    choice = require_local(settings, catalogue)
-    local, has_tools = choice.model, choice.tools is None or bool(choice.tools)
-    state = PromptState(settings.mneme_data_dir / "models" / "state", local.name)
-    server = EmbeddedServer(local, choice.weights, state=state)
-    stack.push_async_callback(server.stop)
-    erasures.add_place(server.forget)
-
-    async def connect() -> Endpoint:
-        return Endpoint(await server.start(), server.api_key, server.explain_loss)
-
-    talking = OpenAIModel(
-        local.name,
-        local.window,
-        connect,
-        timeout=settings.llm_timeout,
-        defaults=ModelDefaults(catalogue.temperatures[Tier.FAST], local.max_output_tokens),
-        unable=frozenset({Part.IMAGES} if has_tools else {Part.IMAGES, Part.TOOLS}),
-    )
-    stack.push_async_callback(talking.close)
-    return Models(balanced=talking, fast=talking)
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningModels:
-    """The embedding model, if any. `trouble` explains why a configured model is missing."""
-
-    embedder: Embedder | None = None
-    trouble: str | None = None
-
-
-NO_MODELS = MeaningModels()
-
-
-def create_meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> MeaningModels:
-    """Create the configured embedder, which `stack` closes. If its packages are missing, the bot runs without it."""
-    if settings.embedding_model is None or not settings.memory_enabled:
-        return NO_MODELS
-    # Imported late, since most bots have none
-    from pipeline.embedding.embedders import EndpointEmbedder, LocalEmbedder, check_packages
-
-    try:
-        if settings.embeds_locally:
-            check_packages()
-            local = LocalEmbedder()
-            stack.push_async_callback(local.close)
-            return MeaningModels(local)
-        if importlib.util.find_spec("numpy") is None:
-            raise EmbedderError(NO_NUMPY)
-        # Never send the key of one address to another
-        own = settings.embedding_base_url or settings.embedding_api_key
-        endpoint = (
-            create_endpoint(settings.embedding_base_url, settings.embedding_api_key)
-            if own
-            else get_default_endpoint(settings)
-        )
-        embedder = EndpointEmbedder(settings.embedding_model, endpoint)
-        stack.push_async_callback(embedder.close)
-        return MeaningModels(embedder)
-    except EmbedderError as error:
-        log.warning("embedder_absent", reason=str(error))
-        return MeaningModels(trouble=str(error))
-
-
-async def check_embedder(models: MeaningModels) -> MeaningModels:
-    """Wait until the embedder answers. If it fails, return no embedder and the reason."""
-    if models.embedder is None:
-        return models
-    try:
-        # A local embedder takes longer to start than a search waits
-        await models.embedder.embed(["Hello."])
-    except EmbedderError as error:
-        return MeaningModels(trouble=str(error))
-    return models
-
-
-def create_media_reader(
-    settings: Settings,
-    store: MediaStore,
-    budget: BudgetOf,
-    stack: contextlib.AsyncExitStack,
-    sources: MediaSources,
-    readers: Sequence[FileReader],
-) -> MediaReader:
-    url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
-    transcriber = Transcriber(
-        settings.llm_transcription_model, create_audio_endpoint(settings, url, key), settings.llm_timeout
-    )
-    stack.push_async_callback(transcriber.close)
-    return MediaReader(store, sources, transcriber, budget, readers)
 
 
 def create_audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
@@ -29,6 +30,33 @@ START_TIMEOUT_SECONDS = 30.0
 Otherwise a start without network would delay the boot, fail and be repeated for ever.
 """
 STATUS_INTERVAL_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A figure that monitoring reads.
+
+    Args:
+        name: The name, with its unit.
+        read: Returns the present value, or None if it is unknown.
+    """
+
+    name: str
+    description: str
+    read: Callable[[], float | None]
+
+
+class Safeguard(Protocol):
+    """Protects the commits of a running bot, for example by copying them to another machine."""
+
+    async def wait_until_safe(self) -> None:
+        """Wait until all commits are safe, but only for a limited time.
+
+        Called before updates are confirmed to their sender, and before and after the delivery of a reply.
+        """
+
+    async def require_place(self) -> None:
+        """Raise ConfigurationError if another machine has taken over. Called if another program polls for updates."""
 
 
 class Heartbeat:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.models import NO_MODELS, MeaningModels
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.clock import Clock
@@ -26,8 +25,6 @@ from memory.mail.chat_migration import ChatMigration
 from memory.mail.pruning import Pruning
 from memory.media.media import MediaStore
 from memory.naming_traces import NamingTracer
-from memory.reminders.delivery import ReminderDelivery, Tasks
-from memory.reminders.reminders import Reminders
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.jobs import JobLog
 from memory.runtime.preferences import Notices, NoticeSettings, PreferenceStore, Zones
@@ -38,8 +35,8 @@ from memory.search.named_memories import MemoryLookup
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import Search
+from memory.search.types import SimilaritySource
 from memory.search.uses import MemoryUses
-from memory.search.vectors import Embedding, Vectors
 from memory.store.database import Database
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.erasure import PendingErasures
@@ -49,7 +46,6 @@ from memory.store.reinforcement import Reinforcement
 from memory.text.tokens import TokenCounter
 from memory.transfer.exporting import Exporter
 from memory.transfer.importing import Importer
-from memory.transfer.replica import Replica, ReplicaPlace
 
 
 class MemoryServices:
@@ -61,12 +57,10 @@ class MemoryServices:
         database: Database,
         counter: TokenCounter,
         clock: Clock,
-        models: MeaningModels = NO_MODELS,
     ) -> None:
         folder, decay = settings.mneme_data_dir / "memory", create_decay(settings)
         self.database = database
         self.counter = counter
-        self.meaning = models
         self.preferences = PreferenceStore(database)
         self.zone_of = Zones(self.preferences, settings.zone)
         self.notices_of = NoticeSettings(self.preferences, Notices.ON if settings.memory_notices else Notices.OFF)
@@ -100,22 +94,15 @@ class MemoryServices:
         is_family = settings.memory_scope is MemoryScope.FAMILY
         self.sharing = Sharing(database, self.ledger, self.undo, enabled=is_family)
         self.search = Search(database, family=is_family)
-        self.vectors = Vectors(database)
-        self.embedding = Embedding(self.vectors, models.embedder) if models.embedder is not None else None
-        vector_search = None
-        if models.embedder is not None:
-            from memory.search.vector_search import VectorSearch  # Needs numpy, an optional dependency
-
-            vector_search = VectorSearch(self.search, self.vectors, models.embedder)
-            self.forgetting.add_store(vector_search.clear_cache)
-        self.recall = Recall(self.search, database, counter, self.zone_of, Ranker(database, vector_search))
+        self._ranker = Ranker(database)
+        self.recall = Recall(self.search, database, counter, self.zone_of, self._ranker)
         self.reading = MemoryReader(self.recall, self.search, database, counter)
         self.lookup = MemoryLookup(self.search, self.entries, self.long_term)
         self.uses = MemoryUses(database, Reinforcement(database))
         self.activation = Activation(database, decay, clock, self.zone_of)
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
-        self.facts = FactLearner(database, self.search, vector_search)
+        self.facts = FactLearner(database, self.search)
         self.corrections = Corrections(database, self.search)
         self.condition = ConditionInspector(
             database, self.files, self.corrections, decay, settings.memory_max_size, clock
@@ -124,25 +111,9 @@ class MemoryServices:
         self.decay = decay
         self.stats = MemoryStats(database, counter)
 
-        self.reminders = Reminders(database, clock, self.zone_of, self._can_introduce)
-        self.telling = ReminderDelivery(database, self.preferences.get_language, clock)
-        self.tasks = Tasks(database, clock)
-
-    def _can_introduce(self, session_id: str) -> bool:
-        return self.notices_of.is_enabled(session_id) and not self.zone_of.has_chosen(session_id)
-
-
-def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> Replica | None:
-    """Create the replica at `url` or at the address in the settings. Return None without an address."""
-    address = url or settings.replica_url
-    if address is None:
-        return None
-    access_key, secret_key = (
-        key.get_secret_value() if key is not None else None
-        for key in (settings.replica_access_key, settings.replica_secret_key)
-    )
-    place = ReplicaPlace(address, access_key, secret_key, settings.replica_ssh_key, settings.replica_ssh_host)
-    return Replica(place, settings.mneme_data_dir, clock)
+    def compare_with(self, similarity: SimilaritySource) -> None:
+        """Find memories by meaning too, from now on."""
+        self._ranker.similarity = self.facts.similarity = similarity
 
 
 def create_decay(settings: Settings) -> Decay:

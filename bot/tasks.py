@@ -21,7 +21,7 @@ class Job(Protocol):
 
 
 class Periodic(Protocol):
-    """Work of every channel that stays open, done with the check for due reminders if it is due."""
+    """Work of every channel that stays open, done with the check for due messages if it is due."""
 
     @property
     def name(self) -> str: ...

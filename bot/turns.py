@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from bot.feature import Contributions
-from bot.jobs.background import BackgroundEmbedding
 from bot.jobs.learning import LearningJobs
 from bot.kernel import Kernel
-from bot.models import create_media_reader
-from memory.facts.checker import FactChecker
 from pipeline.media.reading import MediaReader
 from pipeline.models.model import ChatModel
 from pipeline.order import ORDER
@@ -24,7 +21,7 @@ from pipeline.runner import Pipeline
 from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
-from pipeline.systems.reply_delivery import Indexing, MemoryPersist, ReplyDelivery
+from pipeline.systems.reply_delivery import MemoryPersist, ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop
 from pipeline.tools.cited_writes import CitedWrites
 from pipeline.tools.entries import (
@@ -36,9 +33,7 @@ from pipeline.tools.entries import (
     procedure_tool,
     stats_tool,
 )
-from pipeline.tools.media import media_tools
 from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.reminders import PlainReminders, reminder_tools
 from pipeline.tools.toolbox import Tool, Toolbox
 from pipeline.tools.turn_limits import TurnLimits
 from pipeline.turn import System
@@ -52,9 +47,7 @@ class Turns:
     builder: PromptBuilder
 
 
-def create_turns(
-    kernel: Kernel, added: Contributions, jobs: LearningJobs, embedding: BackgroundEmbedding | None
-) -> Turns:
+def create_turns(kernel: Kernel, added: Contributions, jobs: LearningJobs) -> Turns:
     settings, memory, setup, clock = kernel.settings, kernel.memory, kernel.setup, kernel.clock
     enabled = settings.memory_enabled
     style = with_name(setup.style if enabled else without_memory(setup.style), settings.bot_name)
@@ -63,8 +56,8 @@ def create_turns(
         specs = await toolbox.specs(owner, talks.window)
         return Budget(talks.name, talks.window, memory.counter, style.identity, specs)
 
-    reader = create_media_reader(settings, memory.media, budget, kernel.stack, kernel.media, added.files)
-    toolbox = _create_toolbox(kernel, added, jobs.checker, reader)
+    reader = MediaReader(memory.media, kernel.media, budget, added.content_readers, added.files)
+    toolbox = _create_toolbox(kernel, added)
     in_order = [part for _, part in sorted((*_create_prompt_parts(kernel), *added.prompt), key=itemgetter(0))]
     builder = PromptBuilder(style, in_order, budget, clock, memory.zone_of)
     capture = AutoCapture(
@@ -81,16 +74,14 @@ def create_turns(
         has_notices=memory.notices_of.is_enabled,
     )
     limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
-    plain_reminders = PlainReminders(memory.reminders, clock) if enabled else None
     systems: list[System] = [
         InputSanitizing(reader, kernel.models, toolbox.wait_until_ready),
         capture,
         AutoCompaction(memory.sessions, jobs.compaction, jobs.consolidation.mark_compacted),
         ContextBuilding(memory.sessions, builder),
-        ToolLoop(toolbox, limits, memory.recall if enabled else None, plain_reminders, kernel.models, clock),
+        ToolLoop(toolbox, limits, memory.recall if enabled else None, added.aids, kernel.models, clock),
         ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
         MemoryPersist(memory.daily_notes if enabled else None, jobs.capture.add, memory.uses if enabled else None),
-        Indexing(embedding.wake if embedding is not None else None),
         *(system for _, system in added.systems),
     ]
     order = (*ORDER, *(step for step, _ in added.systems))
@@ -111,11 +102,11 @@ def _create_prompt_parts(kernel: Kernel) -> list[tuple[int, PromptPart]]:
     return parts
 
 
-def _create_toolbox(kernel: Kernel, added: Contributions, checker: FactChecker, reader: MediaReader) -> Toolbox:
+def _create_toolbox(kernel: Kernel, added: Contributions) -> Toolbox:
     memory, offered = kernel.memory, kernel.setup.tools
     tools: list[Tool] = []
     if kernel.settings.memory_enabled:
-        writes = CitedWrites(checker, memory.entries, memory.zone_of)
+        writes = CitedWrites(kernel.checker, memory.entries, memory.zone_of)
         tools += [
             memory_file_tool(memory.long_term, writes),
             *note_tools(memory.entries, writes),
@@ -125,8 +116,6 @@ def _create_toolbox(kernel: Kernel, added: Contributions, checker: FactChecker, 
             episode_tool(memory.entries, writes),
             procedure_tool(memory.procedures, memory.entries, writes),
             stats_tool(memory.stats),
-            *reminder_tools(memory.reminders, writes),
         ]
-    tools += [*media_tools(memory.media, reader), *added.tools]
-    tools = [tool for tool in tools if offered is None or tool.name in offered]
+    tools = [tool for tool in (*tools, *added.tools) if offered is None or tool.name in offered]
     return Toolbox(tools, kernel.effects, added.tool_sources)

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from config.errors import ConfigurationError
-from config.gguf import read_trained_window
 from config.hub_files import HubFile, is_hub_name, parse_hub_file
 from config.prices import COST_REPORTING_PROVIDERS, Price, find_provider, generate_spellings, load_prices
 
@@ -31,8 +29,6 @@ TOY = "a toy"
 """The quality of a model that only serves to try out the engine."""
 SYSTEM_BYTES = 400_000_000
 """Memory reserved for a small system and the bot. Without it they would be swapped out while a model answers."""
-OWN_WINDOW, OWN_ANSWER = 8192, 2048
-"""Default limits, in tokens, for the prompt and the answer of a model outside the catalogue. More needs more memory."""
 
 
 class CatalogueError(ConfigurationError):
@@ -244,23 +240,6 @@ class ModelCatalogue(_Strict):
 @functools.cache
 def load_catalogue() -> ModelCatalogue:
     return TypeAdapter(ModelCatalogue).validate_json((files("config") / "models.json").read_bytes())
-
-
-def read_own_model(weights: Path, n_ctx: int | None = None) -> EmbeddedModel:
-    """Return the parameters for a file outside the catalogue. Raises CatalogueError.
-
-    The default window is the one in the file, up to OWN_WINDOW.
-    """
-    try:
-        size = weights.stat().st_size
-        window = n_ctx or min(OWN_WINDOW, read_trained_window(weights) or OWN_WINDOW)
-    except OSError as error:
-        raise CatalogueError(f"LLM_MODEL names {weights}, which can't be read ({error.strerror}).") from error
-    return EmbeddedModel(weights.stem, size, size * 3 // 2, window, min(OWN_ANSWER, window // 4), chat_template=None)
-
-
-def read_chat_template(name: str) -> str:
-    return (files("config") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
 
 
 def _fits(name: str, pattern: str) -> bool:

@@ -20,7 +20,6 @@ from pydantic_settings import NoDecode
 
 from config.errors import ConfigurationError
 from config.groups import AnyCase, FilePath, HeaderSecret, JsonObject, SettingsGroup, describe_invalid
-from config.hub_files import is_hub_name, parse_hub_file
 
 DATABASE_NAME = "mneme.db"
 
@@ -315,19 +314,6 @@ class Settings(SettingsGroup):
         prefix, colon, rest = name.partition(":")
         named = next((endpoint for endpoint in self.llm_endpoints if endpoint.name == prefix), None)
         return (named, rest) if named is not None and colon and rest else (None, name)
-
-    @property
-    def own_weights(self) -> Path | None:
-        """The path of the weights if LLM_MODEL names a file, or None if it names a model.
-
-        ORG/REPO/FILE.gguf means a file downloaded from the hub, unless a file exists at that path.
-        """
-        if self.has_endpoint or self.llm_model is None or not self.llm_model.endswith(".gguf"):
-            return None
-        path = Path(self.llm_model)
-        if not path.exists() and is_hub_name(self.llm_model):
-            return self.models_dir / parse_hub_file(self.llm_model).location
-        return path.expanduser().absolute()
 
     @property
     def zone(self) -> ZoneInfo:

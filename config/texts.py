@@ -12,8 +12,10 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 LANGUAGES = {
     "en": "English",
@@ -131,6 +133,21 @@ def format_dollars(amount: float) -> str:
     from babel.numbers import format_currency
 
     return format_currency(amount, "USD", locale=get_language())
+
+
+def format_day(date: date) -> str:
+    """Format a date with its weekday: `Monday, 23 November 2026`."""
+    if get_language() == SOURCE:
+        return f"{date:%A}, {date.day} {date:%B %Y}"
+    from babel.dates import format_date  # The same
+
+    return format_date(date, "full", locale=get_language())
+
+
+def format_day_and_hour(moment: datetime, zone: ZoneInfo) -> str:
+    """Format a time in a zone with its weekday: `Monday, 23 November 2026, 09:00`."""
+    local = moment.astimezone(zone)
+    return _("{day}, {hour}", day=format_day(local.date()), hour=f"{local:%H:%M}")
 
 
 @lru_cache(maxsize=len(LANGUAGES))

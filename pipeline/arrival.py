@@ -16,9 +16,8 @@ from memory.buttons import Keyboard
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
 from memory.messages import Document, Passage, Provenance, make_storable
-from memory.reminders.delivery import TaskRun
-from memory.reminders.reminder import TaskSound
 from memory.store.button_rows import OutgoingReply
+from pipeline.scheduled import ScheduledRun
 
 MAX_MESSAGE_CHARS = 1_000_000
 """Maximum length of a message in the log. The model may see less of it, since its window is smaller."""
@@ -55,7 +54,7 @@ class Arrival:
     alone: bool = False  # Only the sender should see the answer, if the channel can do that.
     language: str | None = None  # The language tag of the sender's app.
     attempts: int = 0  # How often the program was killed while it worked on this.
-    task: TaskRun | None = None
+    task: ScheduledRun | None = None
     corrects: str | None = None  # The former text of a message that was edited after it had been answered.
 
     @property
@@ -70,7 +69,7 @@ class Arrival:
 
     @property
     def is_quiet(self) -> bool:
-        return self.task is not None and self.task.reminder.task is TaskSound.QUIET
+        return self.task is not None and self.task.is_quiet
 
     @property
     def asker(self) -> str | None:
@@ -82,10 +81,10 @@ def collect_inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
     return [arrival.inbox_id for arrival in arrivals if arrival.inbox_id is not None]
 
 
-def create_task_arrival(run: TaskRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
+def create_task_arrival(run: ScheduledRun, channel: Channel, inbox_id: int, attempts: int = 0) -> Arrival:
     return Arrival(
-        address=Address.parse(run.reminder.session_id),
-        text=run.reminder.text,
+        address=Address.parse(run.session_id),
+        text=run.text,
         provenance=Provenance.TASK,
         received_at=run.received_at,
         channel=channel,

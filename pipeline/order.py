@@ -40,5 +40,4 @@ ORDER: tuple[Step, ...] = (
     Step(30, "ToolLoop", OnFailure.ABORT, Phase.ANSWER),
     Step(40, "ReplyDelivery", OnFailure.ABORT, Phase.REPLY),
     Step(50, "MemoryPersist", OnFailure.CONTINUE, Phase.AFTER),
-    Step(55, "Indexing", OnFailure.CONTINUE, Phase.AFTER),
 )

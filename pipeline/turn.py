@@ -13,11 +13,11 @@ from memory.facts.fact import MAX_FOREIGN_WORDS, find_foreign_words
 from memory.log.sessions import Session, Transcript
 from memory.log.turn_log import FinishedTurn, Outcome
 from memory.messages import Message, Provenance, Role, find_least_trusted
-from memory.reminders.delivery import TaskRun
 from memory.search.activation_candidates import ActivatedMemory
 from pipeline.arrival import Arrival, ReplyChannel
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget
+from pipeline.scheduled import ScheduledRun
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Turn:
     resources: AsyncExitStack = field(default_factory=AsyncExitStack)  # Any system: closed when the turn ends
 
     @property
-    def task(self) -> TaskRun | None:
+    def task(self) -> ScheduledRun | None:
         """The scheduled task that this turn runs, or None for a message. A task is never merged with messages."""
         return self.arrivals[0].task
 

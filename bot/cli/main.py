@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import importlib.util
 import os
@@ -34,7 +33,6 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-model_cli = typer.Typer(help="Models that run on this machine.", no_args_is_help=True)
 SWITCH_INTERVAL_SECONDS = 0.0002
 """Interval at which Python threads take turns, see `sys.setswitchinterval`.
 
@@ -117,9 +115,9 @@ def chat(
     """Chat in the terminal. Works without a Telegram token and, with the embedded model, without an API key."""
     settings = load_settings_with_logging(quiet=True)
     if message is None and sys.stdin.isatty():
-        from bot.cli.local_models import offer_local_server
+        from bot.features.registry import installed_features
 
-        if offer_local_server(settings):
+        if any(feature.prepare_chat(settings) for feature in installed_features()):
             settings = load_settings_with_logging(quiet=True)
     raise SystemExit(asyncio.run(_chat(settings, session, message)))
 
@@ -160,9 +158,10 @@ def run() -> None:
 
 async def _run(settings: Settings) -> None:
     from bot.app import open_app
+    from bot.feature import list_enabled
+    from bot.features.registry import installed_features
     from bot.kernel import serve_features
     from bot.monitoring import ServiceManager, report_status
-    from bot.services import create_replica
     from bot.telegram.service import run_telegram
     from memory.clock import system_clock
     from memory.store.data_lock import lock_data_dir
@@ -170,11 +169,11 @@ async def _run(settings: Settings) -> None:
     raise_handle_limit()
     manager = ServiceManager.from_environment(os.environ)
     with lock_data_dir(settings.mneme_data_dir):
-        if (replica := create_replica(settings, system_clock)) is not None:
-            await replica.claim()  # First: without a lease, no database may be created here
+        features = installed_features()
+        for feature in list_enabled(features, settings):
+            await feature.prepare(settings, system_clock)
         async with (
-            open_app(settings) as app,
-            app.replication.running() if app.replication is not None else contextlib.nullcontext(),
+            open_app(settings, features=features) as app,
             report_status(manager, app.health, app.runner.queues),
             serve_features(app),
         ):
@@ -224,37 +223,10 @@ def features() -> None:
         typer.echo(f"{feature.name:12} {'on' if reason is None else f'off: {reason}'}")
 
 
-@model_cli.command("list")
-def list_models() -> None:
-    """List the local models, and which are downloaded."""
-    from bot.cli.local_models import show_models
-
-    show_models(load_settings_with_logging(quiet=True))
-
-
-@model_cli.command()
-def pull(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="A model from the list, or ORG/REPO/FILE.gguf on the Hugging Face hub. Default: the configured model, "
-            "or else one that fits this machine's memory.",
-        ),
-    ] = None,
-    if_needed: Annotated[bool, typer.Option("--if-needed", help="Do nothing if another model is configured.")] = False,
-) -> None:
-    """Download a local model and show the progress. An interrupted download continues where it stopped."""
-    from bot.cli.local_models import pull_model
-
-    pull_model(load_settings_with_logging(quiet=True), name, if_needed=if_needed)
-
-
 cli.command(rich_help_panel=MEMORY)(recall)
 cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
 cli.command("import", rich_help_panel=MEMORY)(import_memory)
-cli.add_typer(model_cli, name="model", rich_help_panel=UPKEEP)
 cli.add_typer(members_cli, name="members", rich_help_panel=UPKEEP)
 cli.command(rich_help_panel=UPKEEP)(doctor)
 cli.command(rich_help_panel=UPKEEP)(features)

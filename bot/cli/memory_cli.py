@@ -73,10 +73,9 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     """Open the memory.
 
     Args:
-        by_meaning: whether to search with the configured embedder. If it fails, a sentence says so.
+        by_meaning: whether features may extend the search, with EMBEDDING_MODEL. If one fails, a sentence says so.
     """
     # Slow imports that --help doesn't need
-    from bot.models import NO_MODELS, check_embedder, create_meaning_models
     from bot.services import MemoryServices
     from memory.store.database import Database
     from memory.text.tokens import TokenCounter
@@ -85,12 +84,20 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.open(settings.database_file)
         stack.push_async_callback(database.close)
-        models = await check_embedder(create_meaning_models(settings, stack)) if by_meaning else NO_MODELS
-        if models.trouble is not None:
-            typer.echo(f"Searching only by words: {models.trouble}", err=True)
-        memory = MemoryServices(settings, database, TokenCounter(), system_clock, models)
+        memory = MemoryServices(settings, database, TokenCounter(), system_clock)
+        if by_meaning and settings.embedding_model is not None:  # Loading the features takes a tenth of a second
+            await _extend_search(settings, memory, stack)
         await memory.preferences.load()
         yield OpenMemory(settings, memory)
+
+
+async def _extend_search(settings: Settings, memory: MemoryServices, stack: contextlib.AsyncExitStack) -> None:
+    from bot.feature import list_enabled
+    from bot.features.registry import installed_features
+
+    for feature in list_enabled(installed_features(), settings):
+        if (trouble := await feature.extend_search(settings, memory, stack)) is not None:
+            typer.echo(f"Searching only by words: {trouble}", err=True)
 
 
 def with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
@@ -341,6 +348,7 @@ async def import_own_export(opened: OpenMemory, path: Path) -> None:
 
 def reindex() -> None:
     """Rebuild the search index."""
+    from memory.store.index import drop_vectors
     from memory.store.index import reindex as rebuild_index
 
     async def work(opened: OpenMemory) -> None:
@@ -348,7 +356,7 @@ def reindex() -> None:
         if sys.stderr.isatty():
             typer.echo(err=True)
         # The bot creates them again
-        await opened.memory.vectors.drop()
+        await drop_vectors(opened.memory.database)
         typer.echo("The search index was rebuilt.")
 
     with_memory(work)

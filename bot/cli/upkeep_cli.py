@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bot.doctor.finding import Finding
     from memory.access import AccessList
     from memory.transfer.archive import Manifest
-    from memory.transfer.restore import ReplicaRestoreResult
 
 members_cli = typer.Typer(help="The people who can use the bot in Telegram: list, revoke.", no_args_is_help=True)
 
@@ -76,9 +75,10 @@ def restore(
     ] = False,
 ) -> None:
     """Restore a backup. It is the whole state, so use only your own. Existing data is moved to a folder next to it."""
-    from bot.services import create_replica
+    from bot.feature import find_restore_source
+    from bot.features.registry import installed_features
     from config.settings import DATABASE_NAME
-    from memory.transfer.restore import Restore
+    from memory.transfer.restore import BroughtData, Restore
 
     if (archive is None) == (not replica):
         raise ConfigurationError("Give the backup file, or a replica with --replica URL.")
@@ -93,27 +93,18 @@ def restore(
     settings = settings.model_copy(update={"mneme_data_dir": folder})
     if archive is not None:
         done = restoring.run(archive, replace=yes)
-        kept, brought = done.kept, f"{_count_contents(done.manifest)} of {done.manifest.made_at} were restored"
-    elif (named := create_replica(settings, system_clock, replica)) is not None:
+        what = f"{_count_contents(done.manifest)} of {done.manifest.made_at} were restored"
+        brought = BroughtData(done.kept, what)
+    else:
+        source = find_restore_source(installed_features(), settings, system_clock, replica or "")
         # A copy in another directory doesn't take the replica over from the running bot
-        from_replica = restoring.from_replica(named, replace=yes, take_over=not is_elsewhere)
-        kept, brought = from_replica.kept, f"{_describe_replica(from_replica)} was restored"
-    typer.echo(f"{brought} in {folder}.")
-    if replica and is_elsewhere:
-        typer.echo("The other machine keeps the replica: to take it over, restore without --into.")
+        brought = source.restore(restoring, replace=yes, is_copy=is_elsewhere)
+    typer.echo(f"{brought.what} in {folder}.")
+    if brought.note:
+        typer.echo(brought.note)
     typer.echo("This is the whole state, with the members, the settings and the pending messages.")
-    if kept is not None:
-        typer.echo(f"The previous data is in {kept}.")
-
-
-def _describe_replica(restored: ReplicaRestoreResult) -> str:
-    until = f" until {restored.newest:%Y-%m-%d %H:%M:%S} UTC" if restored.newest is not None else ""
-    if restored.number == restored.holder.number:
-        return f"The data of the replica{until} (its folder {restored.number})"
-    return (
-        f"The data of the replica{until} (its folder {restored.number}; {restored.holder.machine}, which took over at"
-        f" {restored.holder.at}, has not written anything)"
-    )
+    if brought.kept is not None:
+        typer.echo(f"The previous data is in {brought.kept}.")
 
 
 def _count_contents(manifest: Manifest) -> str:

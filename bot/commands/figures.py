@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from config.texts import _, format_number, ngettext
 from memory.log.sessions import Session
 
 WIDTH_CELLS = 28
@@ -41,6 +42,23 @@ def bar(share: float) -> str:
 def align(label: str, value: str) -> str:
     """Align a label to the left and its value to the right, with at least one space between them."""
     return label + " " * max(1, WIDTH_CELLS - _cells(label) - _cells(value)) + value
+
+
+def format_duration(seconds: int) -> str:
+    days, rest = divmod(max(0, seconds), 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, remaining = divmod(rest, 60)
+    parts = (
+        (days, ngettext("{n} d", "{n} d", days)),
+        (hours, ngettext("{n} h", "{n} h", hours)),
+        (minutes, ngettext("{n} min", "{n} min", minutes)),
+        (remaining, ngettext("{n} s", "{n} s", remaining)),
+    )
+    return " ".join([text for amount, text in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)
+
+
+def format_part(part: int, whole: int) -> str:
+    return _("{part} of {whole}", part=format_number(part), whole=format_number(whole))
 
 
 def _cells(text: str) -> int:

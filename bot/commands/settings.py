@@ -14,11 +14,20 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import SETTINGS, Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
-from config.texts import LANGUAGES, N_, _, find_language, format_dollars, format_number, get_language, use_language
+from config.texts import (
+    LANGUAGES,
+    N_,
+    _,
+    find_language,
+    format_day_and_hour,
+    format_dollars,
+    format_number,
+    get_language,
+    use_language,
+)
 from memory.buttons import Button, Keyboard, arrange_in_rows
 from memory.clock import Clock
 from memory.log.sessions import Session
-from memory.reminders.wording import format_day_and_hour
 from memory.runtime.preferences import Notices, Preferences
 from memory.runtime.usage import PriceOf
 from pipeline.models.model import ChatModel

@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from bot.commands.figures import Group, StatusReport
-from bot.jobs.background import BackgroundEmbedding
+from bot.commands.figures import Group, StatusReport, format_duration, format_part
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
 from config.texts import _, format_number, ngettext, shorten_to_line, strip_full_stop
@@ -24,9 +22,6 @@ from memory.store.entry import Kind
 from pipeline.models.routing import ModelChoice
 from pipeline.prompt.prompt_builder import PromptBuilder
 
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
-
 MIN_SHOWN_COST = 0.01
 MAX_RULE_CHARS = 80
 """Characters of a rule that a note quotes."""
@@ -39,9 +34,7 @@ class Status:
     compaction: CompactionService
     models: ModelChoice
     usage: UsageLog
-    embedding: BackgroundEmbedding | None  # None without an embedder. `services.meaning` explains why
     reports: Sequence[StatusReport]
-    replication: Replication | None  # None without a replica
     queues: SessionQueues
     clock: Clock
     started: datetime
@@ -52,9 +45,7 @@ class Status:
             *await self._conversation(session),
             await self._usage(session),
             *await self._memory(session),
-            *await self._embeddings(session.owner),
             *[group for report in self.reports for group in await report(session)],
-            *self._replica(),
             self._queue(session.id),
         ]
         return "\n\n".join(map(str, groups))
@@ -83,7 +74,7 @@ class Status:
             until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
         else:
             tokens_of = _format_estimate(progress.tokens, progress.threshold)
-            messages_of = _format_part(progress.messages, progress.window)
+            messages_of = format_part(progress.messages, progress.window)
             until = Group(next_summary, ((_("tokens"), tokens_of), (_("messages"), messages_of)))
         return [*([private] if session.private else []), Group(_("Context"), tuple(rows), share), until]
 
@@ -93,30 +84,13 @@ class Status:
         is_limited = quota != Quota()
         spent = await self.usage.sum_today(session.address.owner if is_limited else None)
         tokens, cost = format_number(spent.tokens), format_cost(spent.cost)
-        rows = [(_("tokens"), tokens if quota.tokens is None else _format_part(spent.tokens, quota.tokens))]
+        rows = [(_("tokens"), tokens if quota.tokens is None else format_part(spent.tokens, quota.tokens))]
         if quota.cost is not None:
             rows.append((_("cost"), _("{part} of {whole}", part=cost, whole=in_dollars(quota.cost))))
         elif spent.priced:
             rows.append((_("cost"), cost))
         title = _("Today, in this chat") if is_limited else _("Today, in all chats")
         return Group(title, tuple(rows), notes=_price_notes(spent))
-
-    async def _embeddings(self, owner: str) -> list[Group]:
-        """Report the progress of an owner's vectors, or why a configured embedder is missing."""
-        title, meaning = _("Search by meaning"), self.services.meaning
-        if self.embedding is None or meaning.embedder is None:
-            return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
-        progress = await self.embedding.measure_progress(owner)
-        rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.total)))
-        return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
-
-    def _replica(self) -> list[Group]:
-        if self.replication is None:
-            return []
-        age = self.replication.sync_age
-        rows = ((_("age"), _format_duration(int(age.total_seconds()))),) if age is not None else ()
-        notes = (_("It can't be written at the moment: run `mneme doctor`."),) if self.replication.is_behind else ()
-        return [Group(_("Replica"), rows, notes=notes)]
 
     async def _memory(self, session: Session) -> list[Group]:
         if not self.enabled:
@@ -146,7 +120,7 @@ class Status:
         layers = Counter(reason.layer for reason in reasons)
         rules = layers[Layer.BASELINE]
         rows = (
-            (_("rules"), _format_part(rules, baseline) if baseline > rules else format_number(rules)),
+            (_("rules"), format_part(rules, baseline) if baseline > rules else format_number(rules)),
             (_("memories"), format_number(layers[Layer.CONTEXT])),
             (_("workflows"), format_number(layers[Layer.PROCEDURES])),
             (_("tokens"), f"≈ {format_number(sum(reason.tokens for reason in reasons))}"),
@@ -157,7 +131,7 @@ class Status:
         uptime = int((self.clock() - self.started).total_seconds())
         rows = (
             (_("waiting"), format_number(self.queues.count_waiting(session_id))),
-            (_("uptime"), _format_duration(uptime)),
+            (_("uptime"), format_duration(uptime)),
         )
         writes = self.queues.is_running(session_id)
         return Group(_("Queue"), rows, notes=(_("An answer is being written."),) if writes else ())
@@ -219,22 +193,5 @@ def _price_notes(spent: UsageTotal) -> tuple[str, ...]:
     return (text,)
 
 
-def _format_part(part: int, whole: int) -> str:
-    return _("{part} of {whole}", part=format_number(part), whole=format_number(whole))
-
-
 def _format_estimate(part: int, whole: int) -> str:
-    return f"≈ {_format_part(part, whole)}"
-
-
-def _format_duration(seconds: int) -> str:
-    days, rest = divmod(max(0, seconds), 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, remaining = divmod(rest, 60)
-    parts = (
-        (days, ngettext("{n} d", "{n} d", days)),
-        (hours, ngettext("{n} h", "{n} h", hours)),
-        (minutes, ngettext("{n} min", "{n} min", minutes)),
-        (remaining, ngettext("{n} s", "{n} s", remaining)),
-    )
-    return " ".join([text for amount, text in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)
+    return f"≈ {format_part(part, whole)}"

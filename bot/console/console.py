@@ -112,8 +112,8 @@ async def take_due_tasks(app: App, address: Address, channel: ConsoleChannel) ->
     async def is_here(session_id: str) -> bool:
         return session_id == address.session_id
 
-    await app.memory.tasks.enqueue_due(address.session_id, is_here)
-    waiting = await app.memory.tasks.list_waiting(address.session_id)
+    await app.due.enqueue(address.session_id, is_here)
+    waiting = await app.due.list_waiting(address.session_id)
     arrivals = [
         create_task_arrival(run, channel, number) for number, run in waiting if number not in channel.tasks_taken
     ]

@@ -22,7 +22,7 @@ from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
 from bot.console.console import answer_plain_text, create_typed_arrival, find_language, run_due_tasks, take_due_tasks
 from bot.console.terminal_channel import FRAMES_PER_SECOND, TerminalChannel, print_above
-from bot.jobs.scheduled import start_reminders
+from bot.jobs.due import start_checks
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from config.texts import _, use_language
@@ -52,10 +52,7 @@ async def chat_redirected(app: App, address: Address) -> int:
     app.start_background_work()
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
     while True:
-        for due, reminder in await app.memory.telling.list_due(address.session_id):
-            # Marked after printing: an interruption may repeat a reminder, but never loses one
-            sys.stderr.write(f"{reminder}\n\n")
-            await app.memory.telling.mark_shown(due)
+        await app.due.show(address.session_id, lambda text: sys.stderr.write(f"{text}\n\n"))
         await run_due_tasks(app, address)
         try:
             text = await prompt.prompt_async(PROMPT)
@@ -141,7 +138,7 @@ class _Chat:
         )
         self._console.print(f"{greeting}\n", highlight=False)
         self._tasks.start(model.load(), "loading")
-        start_reminders(self._show_due, self._app.jobs.periodic, self._tasks)
+        start_checks(self._show_due, self._app.jobs.periodic, self._tasks)
         self._history.private = await self._app.sessions.is_private(self._address.session_id)
         # Also between two prompts, where the terminal would echo typed text
         with self._prompt.app.input.raw_mode():
@@ -160,9 +157,7 @@ class _Chat:
                     self._answering = asyncio.create_task(self._answer([self._create_arrival(text)]))
 
     async def _show_due(self) -> None:
-        for due, text in await self._app.memory.telling.list_due(self._address.session_id):
-            self._channel.add_reply(text)
-            await self._app.memory.telling.mark_shown(due)
+        await self._app.due.show(self._address.session_id, self._channel.add_reply)
         if tasks := await take_due_tasks(self._app, self._address, self._channel):
             while self._answering is not None and not self._answering.done():
                 await asyncio.wait([self._answering])

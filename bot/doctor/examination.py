@@ -32,12 +32,10 @@ CHECKS: dict[str, Check] = {
     "data directory": installation.check_data_directory,
     "database": installation.check_database,
     "last backup": installation.check_last_backup,
-    "replica": services.check_replica,
     "disk": installation.check_disk,
     "time zone": installation.check_time_zone,
     "token": services.check_telegram,
     "model": services.check_models,
-    "embedder": services.check_embeddings,
     "memory": memory.check_memory,
 }
 

@@ -1,12 +1,9 @@
-"""Checks of services: Telegram (and with it the clock), models and embeddings."""
+"""Checks of services: Telegram (and with it the clock) and models."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Collection
-from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -23,21 +20,15 @@ from bot.doctor.finding import (
     create_warning,
     to_sentence,
 )
-from bot.jobs.replication import MAX_AGE
-from bot.local_choice import choose_local
-from bot.models import check_embedder, create_meaning_models, describe_uncounted_cost, find_endpoint_and_model
-from bot.services import create_replica
+from bot.models import NO_MODEL, describe_uncounted_cost, find_endpoint_and_model
 from bot.telegram.service import create_bot
 from config.errors import ConfigurationError
-from config.models import CatalogueError, LocalModel, ModelCatalogue, load_catalogue
+from config.models import ModelCatalogue, load_catalogue
 from config.settings import Settings
 from memory.clock import Clock
 from memory.errors import StoreError
 from memory.runtime.endpoints import EndpointStore
-from memory.search.vectors import Vectors
 from memory.store.database import Database
-from pipeline.local.engine import EmbeddedModelError, check_engine
-from pipeline.local.model_files import is_present
 from pipeline.models.capabilities import EndpointCapabilities, Part
 from pipeline.models.chat_completions import parse_tool_name
 from pipeline.models.model import ModelError
@@ -66,9 +57,6 @@ TAKE_IT = (
 LET_IN = "Forward TELEGRAM_WEBHOOK_URL in the web server to 127.0.0.1 at METRICS_PORT, and start the bot."
 SET_CLOCK = "Set the clock; on a server, run `timedatectl set-ntp true`."
 
-TAKE_OVER = "Run `mneme restore --replica URL` to continue here, or set another REPLICA_URL."
-REPLICATE = "Start the bot, which writes it. If it is running, see its log for the reason."
-
 BUSY_TIMEOUT_SECONDS = 0.5
 """Timeout for another process that writes. After that the findings are not stored for the bot."""
 MODEL_TIMEOUT_SECONDS = 60.0
@@ -79,29 +67,6 @@ STREAMLESS = "Use a server that streams chat completions, or upgrade it."
 NO_TOOLS = "Set LLM_MODEL to a model with tools: without them it changes the memory only after conversations."
 LARGER_WINDOW = "Load the model with a larger context in its server; in Ollama, set OLLAMA_CONTEXT_LENGTH."
 CHOOSE_ANOTHER = "Try again later, or choose another model with `mneme setup`."
-FETCH = "Run `mneme model pull`, or connect a model server with `mneme setup`."
-CATALOGUED = "Correct LLM_MODEL, or set OPENAI_BASE_URL: without an endpoint, LLM_MODEL must be a local model."
-EMBEDDER = "Check EMBEDDING_MODEL and what it needs. Until then, the bot searches only by words."
-
-
-async def check_replica(context: DoctorContext) -> list[Finding]:
-    name, replica = "replica", create_replica(context.settings, context.clock)
-    if replica is None:
-        return []
-    try:
-        lease = await replica.read_lease()
-        newest = await replica.find_newest_write(lease.number) if lease is not None else None
-    except StoreError as error:
-        return [create_failed_from_error(name, error)]
-    if lease is not None and not replica.holds(lease):
-        return [create_failed(name, f"{replica.place.url} is held by {lease.machine} since {lease.at}", TAKE_OVER)]
-    if newest is None:
-        return [
-            create_note(name, f"There is no replica at {replica.place.url} yet; the next start of the bot creates it")
-        ]
-    age = max(timedelta(), context.clock() - newest)
-    text = f"{replica.place.url} is {age.total_seconds() / 60:.0f} minutes old"
-    return [create_warning(name, text, REPLICATE)] if age > MAX_AGE else [create_ok(name, text)]
 
 
 class _ClockCheck:
@@ -181,7 +146,7 @@ def _host(url: str) -> str:
 async def check_models(context: DoctorContext) -> list[Finding]:
     settings, catalogue = context.settings, load_catalogue()
     if not settings.has_endpoint:
-        return [await asyncio.to_thread(_check_embedded, context, catalogue)]
+        return [create_failed_from_error("model", ConfigurationError(NO_MODEL))]
     parts = {
         "model": settings.llm_model,
         "fast model": settings.llm_fast_model,
@@ -200,24 +165,6 @@ async def check_models(context: DoctorContext) -> list[Finding]:
         found, _, remedy = trouble.rpartition(": ")
         findings.append(create_warning("cost limit", found, to_sentence(remedy)))
     return findings
-
-
-async def check_embeddings(context: DoctorContext) -> list[Finding]:
-    settings = context.settings
-    if settings.embedding_model is None:
-        return [create_ok("embedder", "None is configured, so the memory is searched only by words")]
-    async with contextlib.AsyncExitStack() as stack:
-        started = time.monotonic()
-        models = await check_embedder(create_meaning_models(settings, stack))
-        if models.embedder is None:
-            return [create_warning("embedder", (models.trouble or "Memory is off").rstrip("."), EMBEDDER)]
-        text = f"{models.embedder.name} answers in {time.monotonic() - started:.1f} s"
-        if not context.state.is_usable:
-            return [create_ok("embedder", text)]
-        database = await Database.open(context.database, busy_timeout=BUSY_TIMEOUT_SECONDS)
-        stack.push_async_callback(database.close)
-        progress = await Vectors(database).measure_progress(models.embedder.name)
-        return [create_ok("embedder", f"{text}; {progress.done:,} of {progress.total:,} texts have vectors")]
 
 
 @contextlib.asynccontextmanager
@@ -287,23 +234,3 @@ def _report_model(
     if tokens < MIN_WINDOW_TOKENS:
         return create_warning(part, text, LARGER_WINDOW)
     return create_ok(part, text)
-
-
-def _check_embedded(context: DoctorContext, catalogue: ModelCatalogue) -> Finding:
-    settings = context.settings
-    try:
-        choice = choose_local(settings, catalogue)
-    except CatalogueError as error:
-        return create_failed("model", str(error).rstrip("."), CATALOGUED)
-    try:
-        check_engine()
-    except EmbeddedModelError as error:
-        return create_failed_from_error("model", error)
-    local, weights = choice.model, choice.weights
-    if not isinstance(local, LocalModel):
-        return create_ok("model", f"The embedded model is {weights}; its engine loads")
-    if not is_present(local, settings.models_dir):
-        state = "damaged or incomplete" if weights.exists() else "not downloaded yet"
-        return create_failed("model", f"The weights of {local.name} are {state}: {weights}", FETCH)
-    measured = "" if local.is_measured else ", which wasn't tested with this bot,"
-    return create_ok("model", f"The embedded {local.name}{measured} is at {weights}; its engine loads")

@@ -8,20 +8,28 @@ from bot.feature import GROUP, Feature
 from bot.features.guest.feature import GuestFeature
 from bot.features.imports.feature import ImportsFeature
 from bot.features.lightrag.feature import LightRagFeature
+from bot.features.local_model.feature import LocalModelFeature
 from bot.features.mcp_server.feature import McpServerFeature
 from bot.features.mcp_tools.feature import McpToolsFeature
+from bot.features.media.feature import MediaFeature
 from bot.features.metrics.feature import MetricsFeature
-from bot.features.near_dates.feature import NearDatesFeature
 from bot.features.page.feature import PageFeature
 from bot.features.persona.feature import PersonaFeature
+from bot.features.reminders.feature import RemindersFeature
+from bot.features.replica.feature import ReplicaFeature
 from bot.features.rich.feature import RichFeature
 from bot.features.skills.feature import SkillsFeature
 from bot.features.tidying.feature import TidyingFeature
+from bot.features.vectors.feature import VectorsFeature
 from bot.features.voice.feature import VoiceFeature
 from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
 
 FEATURES: tuple[type[Feature], ...] = (
+    LocalModelFeature,
+    VectorsFeature,
+    RemindersFeature,
+    MediaFeature,
     GuestFeature,
     VoiceFeature,
     RichFeature,
@@ -30,11 +38,11 @@ FEATURES: tuple[type[Feature], ...] = (
     SkillsFeature,
     McpToolsFeature,
     WebToolsFeature,
-    NearDatesFeature,
     TidyingFeature,
     LightRagFeature,
     McpServerFeature,
     PageFeature,
+    ReplicaFeature,
     MetricsFeature,
 )
 """The features of this package, in the order in which they are opened and listed."""

@@ -1,4 +1,4 @@
-"""Background work: due consolidations and missing vectors."""
+"""Background work: due consolidations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from config.waiting import Backoff, wait_at_most
 from memory.buttons import Notice
 from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.outcome import ConsolidationResult
-from memory.errors import MnemeError, Postponed
+from memory.errors import Postponed
 from memory.log.compaction import CompactionResult
 from memory.log.sessions import Session
 from memory.runtime.jobs import JobLog
-from memory.search.vectors import Embedding, EmbeddingProgress
 from memory.store.notices import PendingNotices
 
 log = structlog.get_logger(__name__)
@@ -34,11 +33,6 @@ so that an unusable model isn't asked for ever."""
 
 Quiet = Callable[[], Awaitable[None]]
 """Waits until no user is waiting for the model."""
-
-POLL_INTERVAL_SECONDS = 30.0
-"""Seconds between checks for new entries by other processes, such as the command line."""
-FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10.0, 600.0
-"""Seconds between attempts while the embedder fails, doubled each time."""
 
 
 async def return_at_once() -> None:
@@ -186,47 +180,3 @@ class BackgroundConsolidation:
             # In the language of the owner's chat. A shared memory has none
             with use_language(await self.languages.get_for_chat(owner)):
                 await self.notices.add(owner, *done.notices)
-
-
-class BackgroundEmbedding:
-    """Creates vectors while no user waits for the model. Failures are retried indefinitely."""
-
-    def __init__(self, embedding: Embedding, quiet: Quiet, first_retry: float = FIRST_RETRY_SECONDS) -> None:
-        self._embedding = embedding
-        self._quiet = quiet
-        self._backoff = Backoff(LAST_RETRY_SECONDS, first_retry)
-        self._due = asyncio.Event()
-        self.trouble: str | None = None
-
-    def start(self, tasks: BackgroundTasks) -> None:
-        tasks.start(self._run(), "embedding")
-
-    def wake(self) -> None:
-        self._due.set()
-
-    async def measure_progress(self, owner: str | None = None) -> EmbeddingProgress:
-        return await self._embedding.measure_progress(owner)
-
-    async def _run(self) -> None:
-        while True:
-            # Before the work, so that entries added during it wake it again
-            self._due.clear()
-            try:
-                await self.run_pending()
-            except Exception as error:
-                log.warning("embedding_postponed", reason=str(error), exc_info=not isinstance(error, MnemeError))
-                await self._backoff.wait()
-            else:
-                self._backoff.reset()
-                await wait_at_most(self._due, POLL_INTERVAL_SECONDS)
-
-    async def run_pending(self) -> None:
-        """Create all missing vectors. Raises MnemeError, which `trouble` describes until the next success."""
-        try:
-            await self._quiet()
-            while await self._embedding.embed_batch():
-                self.trouble = None
-                await self._quiet()
-        except MnemeError as error:
-            self.trouble = str(error)
-            raise

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from bot.jobs.background import BackgroundConsolidation
 from bot.jobs.capturing import BackgroundCapture
 from bot.kernel import Kernel
+from bot.models import ModelSetup
 from bot.tasks import BackgroundTasks
 from config.settings import Settings
+from memory.clock import Clock
 from memory.consolidation.capture_review import CaptureReview
 from memory.consolidation.compression import Compression
 from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR, ConsolidationService
@@ -25,21 +27,23 @@ CAPTURE_PURPOSE = "capture"
 
 @dataclass(frozen=True, slots=True)
 class LearningJobs:
-    checker: FactChecker
     compaction: CompactionService
     consolidation: BackgroundConsolidation
     capture: BackgroundCapture
 
 
+def create_checker(setup: ModelSetup, clock: Clock) -> FactChecker:
+    return FactChecker(SecondLook(ModelConsolidator(setup.model, clock), setup.abilities.is_reliable))
+
+
 def create_learning_jobs(kernel: Kernel, tasks: BackgroundTasks) -> LearningJobs:
     settings, memory, setup, clock = kernel.settings, kernel.memory, kernel.setup, kernel.clock
     ask = ModelConsolidator(setup.model, clock)
-    checker = FactChecker(SecondLook(ask, setup.abilities.is_reliable))
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
         Extractor(ask, setup.abilities, memory.facts, memory.counter, clock, memory.zone_of),
-        checker,
+        kernel.checker,
         FactWriter(memory.ledger, memory.facts, memory.view),
         Compression(ModelConsolidator(setup.model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
         memory.history,
@@ -58,7 +62,6 @@ def create_learning_jobs(kernel: Kernel, tasks: BackgroundTasks) -> LearningJobs
         settings.consolidation_timeout * BACKGROUND_TIMEOUT_FACTOR,
     )
     return LearningJobs(
-        checker,
         CompactionService(
             memory.sessions,
             memory.entries,

@@ -1,13 +1,13 @@
-"""Scheduled jobs of the running bot: reminders, offers, weekly consolidation and maintenance."""
+"""The maintenance of a running bot."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
 
-from bot.tasks import BackgroundTasks, Periodic
+from bot.tasks import BackgroundTasks
 from memory.errors import StoreError
 from memory.ledger.ledger import Ledger
 from memory.mail.pruning import Pruning
@@ -18,20 +18,6 @@ log = structlog.get_logger(__name__)
 
 DAY_SECONDS = 24 * 60 * 60.0
 MINUTE_SECONDS = 60.0
-REMINDERS_INTERVAL_SECONDS = 5.0
-"""Seconds between checks for due reminders. Each reads an index twice, so it notices any change of clock or zone."""
-
-
-def start_reminders(tell: Callable[[], Awaitable[None]], periodic: Sequence[Periodic], tasks: BackgroundTasks) -> None:
-    """Check for due reminders now and repeatedly.
-
-    Args:
-        tell: delivers what is due through a channel.
-        periodic: the work of features to do with it.
-    """
-    tasks.every(REMINDERS_INTERVAL_SECONDS, tell, "reminders")
-    for work in periodic:
-        tasks.every(REMINDERS_INTERVAL_SECONDS, work.run_if_due, work.name)
 
 
 @dataclass(eq=False)

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import typer
 
-from bot.local_choice import get_memory_bytes
+from bot.feature import Feature
 from bot.models import describe_uncounted_cost, find_endpoint_and_model
-from bot.setup.program import find_program
+from bot.setup.offers import ModelOffer
 from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
 from config.loading import load_settings
-from config.models import LocalModel, load_catalogue
+from config.models import load_catalogue
 from config.settings import Settings
 from memory.clock import system_clock
 from memory.errors import StoreError
 from memory.runtime.endpoints import EndpointStore
 from memory.store.database import Database
-from pipeline.local.local_servers import NO_KEY, USUAL_PORTS, LocalServer, find_local_servers
 from pipeline.models.endpoint import Endpoint
+from pipeline.models.local_servers import NO_KEY, USUAL_PORTS, LocalServer, find_local_servers
 from pipeline.models.model import ModelError
 from pipeline.models.probe import ProbeResult, list_models, probe
 
-MAX_UNMEASURED_MODELS = 3
 MAX_NAMED_MODELS = 3
 
 
@@ -41,14 +40,14 @@ class _Remedy(Enum):
     BACK = "Go back to the list of models."
 
 
-def set_up_model(env_file: Path, ports: Mapping[str, int] = USUAL_PORTS) -> None:
-    """Configure a model, hosted or embedded. It is saved only after it has answered."""
-    _choose_model(env_file, ports)
+def set_up_model(env_file: Path, features: Sequence[Feature], ports: Mapping[str, int] = USUAL_PORTS) -> None:
+    """Configure a model at an endpoint, which is saved only after it has answered, or one that a feature offers."""
+    _choose_model(env_file, features, ports)
     if (trouble := describe_uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
         say(trouble)
 
 
-def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
+def _choose_model(env_file: Path, features: Sequence[Feature], ports: Mapping[str, int]) -> None:
     settings = load_settings(env_file)
     if settings.has_endpoint:
         if _check_model(find_endpoint_and_model(settings, settings.llm_model or ""), settings):
@@ -57,16 +56,11 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
             return
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
     while True:
-        chosen = _choose(servers, settings)
+        chosen = _choose(servers, features, settings)
         if chosen is None:
             continue
-        if isinstance(chosen, LocalModel):
-            is_default = chosen.name == load_catalogue().default_local
-            if settings.has_endpoint or chosen.name != (settings.llm_model or load_catalogue().default_local):
-                name = "" if is_default else chosen.name
-                write_settings(env_file, OPENAI_BASE_URL="", OPENAI_API_KEY="", LLM_MODEL=name)
-            program = find_program(env_file)
-            say(f"{chosen.name} was chosen: download it with `{program} model pull {chosen.name}`.")
+        if isinstance(chosen, ModelOffer):
+            chosen.choose(env_file, settings)
             return
         endpoint, model = chosen
         write_settings(
@@ -75,11 +69,12 @@ def _choose_model(env_file: Path, ports: Mapping[str, int]) -> None:
         return
 
 
-def _choose(servers: list[LocalServer], settings: Settings) -> ChosenEndpoint | LocalModel | None:
+def _choose(
+    servers: list[LocalServer], features: Sequence[Feature], settings: Settings
+) -> ChosenEndpoint | ModelOffer | None:
     """Ask for a model. Return None if the user wants to choose again."""
-    fitting = load_catalogue().list_fitting(get_memory_bytes())
-    embedded = [model for model in fitting if model.is_measured]
-    embedded += [model for model in fitting if not model.is_measured][:MAX_UNMEASURED_MODELS]
+    offers = [feature.offer_models() for feature in features]
+    models = [model for offered in offers for model in offered.models]
     lines = [
         f"{server.name} on this machine ({server.summarize(MAX_NAMED_MODELS)}): "
         "free and private; quality and memory depend on its model."
@@ -88,14 +83,11 @@ def _choose(servers: list[LocalServer], settings: Settings) -> ChosenEndpoint | 
     lines += [
         "A service or another server, by address: the best answers, no memory here; a service costs and reads all.",
     ]
-    lines += [
-        f"The embedded model {local.name}, {_describe_quality(local)}, free and private;"
-        f" {local.size_bytes / 1e9:.1f} GB to download, {local.resident_bytes / 1e9:.1f} GB of memory."
-        for local in embedded
-    ]
+    lines += [model.description for model in models]
     say("\nWhich model should answer? For real use, choose a hosted or a larger one.")
-    if not embedded:
-        say(f"This machine has {get_memory_bytes() / 1e9:.1f} GB of memory: too little for an embedded model.")
+    for offered in offers:
+        if offered.note:
+            say(offered.note)
     for number, line in enumerate(lines, 1):
         say(f"  {number}  {line}")
     number = ask_number("Number", len(lines))
@@ -105,11 +97,7 @@ def _choose(servers: list[LocalServer], settings: Settings) -> ChosenEndpoint | 
         return chosen if _check_model(chosen, settings) or _ask_remedy(_Remedy.BACK) is _Remedy.KEEP else None
     if number == len(servers) + 1:
         return _choose_endpoint(settings)
-    return embedded[number - len(servers) - 2]
-
-
-def _describe_quality(local: LocalModel) -> str:
-    return f"to try it out: {local.quality} answers" if local.is_measured else f"{local.quality}, from the hub"
+    return models[number - len(servers) - 2]
 
 
 def _choose_endpoint(settings: Settings) -> ChosenEndpoint | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -41,13 +41,13 @@ class NotReached(MnemeError):
     """Telegram could not be reached."""
 
 
-def run_setup(features: Iterable[Feature]) -> None:
+def run_setup(features: Sequence[Feature]) -> None:
     """Configure a bot interactively. Raises typer's Abort if the user leaves."""
     load_settings_with_logging(quiet=True)  # Keep the log out of the questions
     env_file = find_settings_file()
     say(f"Each answer is tested before it is saved in {env_file}. Press Ctrl-C to quit; saved answers are kept.\n")
     bot = _set_up_telegram(env_file)
-    set_up_model(env_file)
+    set_up_model(env_file, features)
     set_up_time_zone(env_file)
     if bot is not None:
         set_up_people(env_file)

@@ -169,10 +169,6 @@ _SILENT = N_(
     "I may not write in “{chat}” at the moment: allow me to send messages there, or open the topic again. What I have"
     " to say there waits until then."
 )
-_REPLICA_OLD = N_(
-    "The replica of my memory is {duration} old (hours, minutes, seconds): if this machine failed now, everything"
-    " since then would be lost. Run `mneme doctor` on the machine to see why."
-)
 _NOT_LET_IN = N_("I'm private, and this group isn't allowed to use me yet. I've asked my owner.")
 _GROUP_WAITS = N_(
     "{name} added me to the group “{group}”. To let me answer there, add {id} to TELEGRAM_ALLOWED_IDS and restart me."
@@ -364,23 +360,23 @@ class AccessControl:
             if not await self.migrations.follow(former, present):
                 return False
             if present not in self.allowed:
-                await self._notify_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+                await self.notify_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
             self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
 
     async def _ask_for_group(self, address: Address, by: User) -> None:
         await self._say(address, by.language_code, _NOT_LET_IN)
         group, title = get_chat_id(address), await self._read_title(get_chat_id(address))
-        await self._notify_owners(lambda: _(_GROUP_WAITS, name=by.full_name, group=title, id=group))
+        await self.notify_owners(lambda: _(_GROUP_WAITS, name=by.full_name, group=title, id=group))
 
     async def notify_of_refusals(self, duration: timedelta) -> None:
         """Tell the owner that Telegram refused the token for a while and accepts it again. Raises StoreError."""
-        await self._notify_owners(lambda: _(_REFUSED, duration=duration))
+        await self.notify_owners(lambda: _(_REFUSED, duration=duration))
 
     async def notify_of_silence(self, address: Address) -> None:
         """Tell the owner that the bot may not write in a chat now. Raises StoreError."""
         name = await self._read_title(get_chat_id(address))
-        await self._notify_owners(lambda: _(_SILENT, chat=name))
+        await self.notify_owners(lambda: _(_SILENT, chat=name))
 
     async def _read_title(self, chat: int) -> str:
         with contextlib.suppress(TelegramError), parsing_answer():
@@ -388,10 +384,7 @@ class AccessControl:
             return found.title or found.full_name or str(chat)
         return str(chat)
 
-    async def notify_of_replica_age(self, age: timedelta) -> None:
-        await self._notify_owners(lambda: _(_REPLICA_OLD, duration=age))
-
-    async def _notify_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
+    async def notify_owners(self, text: Callable[[], str], or_else: int | None = None) -> None:
         """Send a notice about the whole bot to each owner, or without an owner to the chat `or_else`."""
         owners = await self._list_owners() or ([] if or_else is None else [or_else])
         for address in [Address(CHANNEL, str(chat)) for chat in owners]:

@@ -13,6 +13,7 @@ import structlog
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import STOP
+from bot.jobs.due import Due
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl
@@ -29,10 +30,9 @@ from memory.errors import StoreError
 from memory.facts.corrections import Corrections
 from memory.log.sessions import Address
 from memory.log.speakers import Speakers
-from memory.mail.inbox import InboxItem
+from memory.mail.inbox import InboxItem, is_scheduled
 from memory.mail.mailbox import Mailbox
 from memory.messages import Provenance
-from memory.reminders.delivery import Tasks, is_task
 from memory.runtime.jobs import MAX_ATTEMPTS
 from pipeline.arrival import Arrival, collect_inbox_ids, create_task_arrival, explain_given_up
 from pipeline.models.client import load_sdk
@@ -74,7 +74,7 @@ class InboxWorker:
     speakers: Speakers
     parser: UpdateParser
     callbacks: CallbackHandler
-    scheduled: Tasks
+    due: Due
     corrections: Corrections
     arrived: asyncio.Event
     tasks: BackgroundTasks
@@ -204,7 +204,7 @@ class InboxWorker:
         arrivals: dict[int, Arrival] = {}
         for item in items:
             try:
-                if is_task(item.payload):
+                if is_scheduled(item.payload):
                     await self._take_task(item, arrivals)
                     continue
                 message = await self._route(item)
@@ -216,8 +216,8 @@ class InboxWorker:
 
     async def _take_task(self, item: InboxItem, arrivals: dict[int, Arrival]) -> None:
         """Add a due task to the arrivals, if it still exists and its chat still has access."""
-        run = await self.scheduled.find_run(item.payload, item.received_at)
-        if run is None or not await self.access.serves(run.reminder.session_id):
+        run = await self.due.find_run(item.payload, item.received_at)
+        if run is None or not await self.access.serves(run.session_id):
             await self.mailbox.inbox.finish([item.id])
         else:
             arrival = create_task_arrival(run, self.channel, item.id, item.attempts)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 from telegram import Bot
 from telegram.error import TelegramError
 
 from bot.languages import Languages
+from bot.monitoring import Safeguard
 from bot.telegram.calls import Markup, build_force_reply, build_markup, edit_chunk, get_chat_id, send_part
 from bot.telegram.failures import SendFailed, Trouble, parsing_answer, to_send_failure
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
@@ -24,9 +24,6 @@ from memory.log.sessions import Address
 from memory.mail.mailbox import Mailbox
 from memory.mail.outbox import OutboxItem
 from memory.turnstile import Turnstile
-
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
 
 Follow = Callable[[int, int], Awaitable[bool]]
 TellForbidden = Callable[[Address], Awaitable[None]]
@@ -51,8 +48,8 @@ class OutboxSender:
     """Sends all final replies. There is no other sender, so that no reply is sent twice.
 
     Args:
-        replication: if available, a reply is sent after it is replicated, and its delivery is replicated at once.
-            After a failover it is only sent again if this machine was lost in between.
+        safeguards: protect a reply before it is sent, and the record of its delivery at once. Another machine that
+            takes over sends it again only if this one was lost in between.
     """
 
     def __init__(
@@ -61,11 +58,11 @@ class OutboxSender:
         mailbox: Mailbox,
         languages: Languages,
         features: ServerFeatures,
-        replication: Replication | None = None,
+        safeguards: Sequence[Safeguard] = (),
     ) -> None:
         self._bot = bot
         self._features = features
-        self._replication = replication
+        self._safeguards = safeguards
         self.mailbox = mailbox
         self._languages = languages
         self._follow: Follow | None = None
@@ -141,10 +138,10 @@ class OutboxSender:
                 try:
                     for item in await self.mailbox.outbox.list_unsent(session_id):
                         self._sending[session_id] = item.id
-                        await self._replicate()
+                        await self._wait_until_safe()
                         if not await self._send(item, backoff):
                             return  # Its replies now wait in another session
-                        await self._replicate()
+                        await self._wait_until_safe()
                 except Exception as error:
                     # For example, the disk is full. Nothing is lost
                     log.error("outbox_failed", session=session_id, exc_info=not isinstance(error, StoreError))
@@ -158,9 +155,9 @@ class OutboxSender:
             self._forbidden.pop(session_id, None)
             del self._tasks[session_id]
 
-    async def _replicate(self) -> None:
-        if self._replication is not None:
-            await self._replication.wait_for_sync()
+    async def _wait_until_safe(self) -> None:
+        for safeguard in self._safeguards:
+            await safeguard.wait_until_safe()
 
     async def _send(self, item: OutboxItem, backoff: Backoff) -> bool:
         """Send a reply or give it up. Return False if its group has a new id, under which it now waits."""

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import structlog
 from telegram import Update
 
 from bot.commands.command import parse_command
 from bot.commands.conversation import PRIVATE
+from bot.monitoring import Safeguard
 from bot.sessions import SessionRunner
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl
@@ -28,9 +28,6 @@ from memory.mail.inbox import ReceivedUpdate
 from memory.mail.mailbox import Mailbox
 from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival
-
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
 
 log = structlog.get_logger(__name__)
 
@@ -114,7 +111,7 @@ class Receiver:
     Args:
         arrived: set when the inbox has new items.
         handlers: handle certain updates instead of the inbox.
-        replication: if available, stored updates are replicated before Telegram gets its confirmation.
+        safeguards: protect stored updates before Telegram gets its confirmation, after which it never sends them again.
     """
 
     bot_id: int
@@ -126,7 +123,7 @@ class Receiver:
     parser: UpdateParser
     callbacks: CallbackHandler
     handlers: Sequence[UpdateHandler]
-    replication: Replication | None = None
+    safeguards: Sequence[Safeguard] = ()
     arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def receive(self, updates: Sequence[RawUpdate]) -> None:
@@ -149,10 +146,8 @@ class Receiver:
                 await self._store(accepted)
         finally:
             self.arrived.set()  # Updates that can't be stored wait in memory
-        if accepted and self.replication is not None:
-            await (
-                self.replication.wait_for_sync()
-            )  # A confirmed update is never sent again, even if this machine is lost
+        for safeguard in self.safeguards if accepted else ():
+            await safeguard.wait_until_safe()
 
     async def _handle_update(
         self, update: RawUpdate, read: Update, parsed: IncomingMessage | None

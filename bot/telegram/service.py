@@ -14,7 +14,7 @@ from telegram import LinkPreviewOptions
 from telegram.error import InvalidToken, TelegramError
 from telegram.ext import AIORateLimiter, Defaults
 
-from bot.jobs.scheduled import start_reminders
+from bot.jobs.due import start_checks
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
@@ -111,7 +111,7 @@ async def run_telegram(app: App) -> None:
     bot = create_bot(app.settings)
     published = MenuCache(app.database, CHANNEL)
     token = TokenWatch(published, bot.token)
-    contact = Contact(app.health.updates, token, app.replication)
+    contact = Contact(app.health.updates, token, app.safeguards)
     tasks = BackgroundTasks()
 
     async def warm() -> None:
@@ -129,7 +129,7 @@ async def run_telegram(app: App) -> None:
         mailbox = Mailbox(app.database, CHANNEL, app.clock)
         features = ServerFeatures(published, me.id, app.clock)
         await features.start()
-        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.replication)
+        outbox = OutboxSender(bot, mailbox, app.runner.languages, features, app.safeguards)
         access_list = AccessList(app.database, CHANNEL, app.clock)
         family = {
             *await access_list.list_owner_ids(),
@@ -156,7 +156,7 @@ async def run_telegram(app: App) -> None:
         albums, callbacks = Albums(app.clock), CallbackHandler(bot, mailbox, access, app.runner, tasks)
         parser = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(
-            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, app.replication
+            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, app.safeguards
         )
         speakers = Speakers(app.database)
         inbox = InboxWorker(
@@ -168,7 +168,7 @@ async def run_telegram(app: App) -> None:
             speakers,
             parser,
             callbacks,
-            app.memory.tasks,
+            app.due,
             app.memory.corrections,
             receiver.arrived,
             tasks,
@@ -176,8 +176,6 @@ async def run_telegram(app: App) -> None:
         app.media.serve(CHANNEL, TelegramFiles(bot).fetch)
         await _warn_if_nobody_may_enter(app, access_list)
         token.tell = access.notify_of_refusals
-        if app.replication is not None:
-            app.replication.tell = access.notify_of_replica_age
         menu_page = get_page_address(app.settings.web_url)
         menu = Menu(bot, published, features, app.runner.commands.values(), menu_page)
         # In the background: nothing has to wait for the menu
@@ -191,18 +189,18 @@ async def run_telegram(app: App) -> None:
         app.start_background_work()
 
         async def tell() -> None:
-            for session_id in await app.memory.telling.deliver(CHANNEL, access.serves):
+            for session_id in await app.due.deliver(CHANNEL, access.serves):
                 outbox.kick(session_id)
-            if await app.memory.tasks.enqueue_due(f"{CHANNEL}:", access.serves):
+            if await app.due.enqueue(f"{CHANNEL}:", access.serves):
                 receiver.arrived.set()
 
-        start_reminders(tell, app.jobs.periodic, tasks)
+        start_checks(tell, app.jobs.periodic, tasks)
         log.info("telegram_ready", bot=f"@{me.username}")
         try:
             kinds = [*UPDATE_KINDS, *(kind for handler in handlers for kind in handler.kinds)]
             await _create_source(app, bot, receiver, contact, kinds).run()
         finally:
-            await tasks.close()  # No more updates, notices to strangers, reminders or previews
+            await tasks.close()  # No more updates, notices to strangers, due messages or previews
             await inbox.close()
             await app.runner.close()
             with contextlib.suppress(StoreError):

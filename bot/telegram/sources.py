@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
 from telegram import Bot
 from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bot.monitoring import Heartbeat
+from bot.monitoring import Heartbeat, Safeguard
 from bot.telegram.calls import MAX_UPDATES, PollingBot
 from bot.telegram.failures import Unreadable, describe_error, parsing_answer, to_send_failure
 from bot.telegram.updates import RawUpdate
@@ -26,9 +25,6 @@ from bot.web import InboundRoute
 from config.waiting import Backoff
 from memory.errors import StoreError
 from memory.runtime.menu_cache import MenuCache
-
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
 
 log = structlog.get_logger(__name__)
 
@@ -140,13 +136,13 @@ class TokenWatch:
 class Contact:
     """Reports to heartbeat and log whether Telegram answers, with growing pauses after failures.
 
-    Calls raise ConfigurationError if another machine has taken over the replica.
+    Calls raise ConfigurationError if another machine has taken over.
     """
 
-    def __init__(self, pulse: Heartbeat, token: TokenWatch, replication: Replication | None = None) -> None:
+    def __init__(self, pulse: Heartbeat, token: TokenWatch, safeguards: Sequence[Safeguard] = ()) -> None:
         self.pulse = pulse
         self._token = token
-        self._replication = replication
+        self._safeguards = safeguards
         self._backoff = Backoff()
 
     async def record_success(self) -> None:
@@ -163,9 +159,9 @@ class Contact:
         self._token.record_other_failure()
         if isinstance(error, Conflict):
             log.error("polling_conflict", remedy="another program polls with this token: stop it")
-            if self._replication is not None:
+            for safeguard in self._safeguards:
                 self.pulse.report_step(within=MAX_CHECK_SECONDS)
-                await self._replication.check_lease(refresh=True)
+                await safeguard.require_place()
             await self.wait("another program polls with this token")
             return
         log.warning("telegram_unreachable", reason=describe_error(error), remedy=remedy)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, tzinfo
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -20,16 +19,13 @@ from memory.errors import MemoryRefused
 from memory.facts.fact import CheckedFact, Fact, KnownMemory
 from memory.ledger.change import Change
 from memory.search.search import Search
-from memory.search.types import Filter, make_hit_key
+from memory.search.types import Filter, SimilaritySource, make_hit_key
 from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Author, Details, Entry, Kind, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, read_entries, validate_content, validate_name
 from memory.store.forgotten import ForgottenWords, read_forgotten_words_by_id
 from memory.text.naming import make_name_key
 from memory.text.same_words import has_same_words
-
-if TYPE_CHECKING:
-    from memory.search.vector_search import VectorSearch
 
 log = structlog.get_logger(__name__)
 
@@ -69,13 +65,13 @@ class FactLearner:
     """Learns facts and finds related ones.
 
     Args:
-        vector_search: Finds memories by meaning. None if there is no embedder.
+        similarity: Finds memories by meaning. None means by words only.
     """
 
-    def __init__(self, database: Database, search: Search, vector_search: VectorSearch | None = None) -> None:
+    def __init__(self, database: Database, search: Search, similarity: SimilaritySource | None = None) -> None:
         self._database = database
         self._search = search
-        self._vector_search = vector_search
+        self.similarity = similarity
 
     async def list_current(self, owner: str, limit: int) -> list[tuple[str, Entry]]:
         where = f"e.subject IS NOT NULL AND {CURRENT} AND o.name = ? ORDER BY e.id DESC LIMIT ?"
@@ -134,9 +130,9 @@ class FactLearner:
     async def _find_similar(self, text: str, owner: str) -> list[int]:
         """Return the ids of the current memories that are most similar in words and, if possible, in meaning."""
         by_words = await self._find_by_words(text, owner)
-        if self._vector_search is None or not text.strip():
+        if self.similarity is None or not text.strip():
             return by_words
-        similarities = await self._vector_search.compare(text, owner, (), _HOLDING)
+        similarities = await self.similarity.compare(text, owner, (), _HOLDING)
         near = sorted(similarities.found, key=lambda hit: -similarities.by_key[make_hit_key(hit)].bare)
         return _interleave([by_words, [hit.id for hit in near if hit.turn_id is None][:MAX_SIMILAR]])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -34,18 +35,8 @@ class Outcome(StrEnum):
     RETRIED = "retried"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """The result of a scheduled task.
-
-    Attributes:
-        failures: Number of consecutive failures, including this one.
-        is_off: Whether the task is turned off.
-    """
-
-    reminder_id: int
-    failures: int
-    is_off: bool = False
+CommitWrite = Callable[[aiosqlite.Connection], Awaitable[None]]
+"""Writes something else in the transaction that commits a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +56,7 @@ class FinishedTurn:
     reply: OutgoingReply | None = None
     extra_reply: OutgoingReply | None = None  # an additional message for one person
     has_daily_note: bool = False  # the exchange gets a daily note
-    task: TaskResult | None = None
+    writes: tuple[CommitWrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +135,8 @@ class TurnLog:
             "UPDATE inbox SET state = 'done', payload = coalesce(?, payload) WHERE id = ?",
             [(payload, i) for i in turn.inbox_ids],
         )
-        if (task := turn.task) is not None:
-            await connection.execute(
-                "UPDATE reminders SET failures = ?, told_at = ?, next_at = iif(?, NULL, next_at),"
-                " state = CASE WHEN ? THEN 'failed' WHEN state = 'telling' THEN 'told' ELSE state END"
-                " WHERE id = ? AND state IN ('waiting', 'telling')",
-                (task.failures, now_text(self._clock), task.is_off, task.is_off, task.reminder_id),
-            )
+        for write in turn.writes:
+            await write(connection)
         if turn.reply is not None and turn.reply.preview_id is not None:
             await connection.execute(
                 "DELETE FROM previews WHERE channel = ? AND session_id = ?", (turn.reply.channel, turn.session_id)

@@ -8,7 +8,6 @@ import structlog
 from memory.clock import Clock, now_text
 from memory.files.markdown import MarkdownFiles
 from memory.log.sessions import Address
-from memory.reminders.reminders import move_reminders
 from memory.runtime.preferences import PreferenceStore
 from memory.store.database import Database
 
@@ -56,7 +55,7 @@ class ChatMigration:
             # Sessions and owners get their new keys before the rows that refer to them.
             await connection.execute("PRAGMA defer_foreign_keys = ON")
             await _move_rows(connection, names)
-            await move_reminders(connection, former.owner, present.owner)
+            await _move_reminders(connection, former.owner, present.owner)
             await connection.execute(
                 "UPDATE OR REPLACE members SET user_id = ? WHERE channel = ? AND user_id = ?",
                 (present.chat_id, former.channel, former.chat_id),
@@ -106,3 +105,18 @@ async def _move_rows(connection: aiosqlite.Connection, names: dict[str, str]) ->
         await connection.execute(f"DELETE FROM {table} WHERE {_OF_CHAT.format('session_id')}", names)
     await connection.execute("UPDATE OR REPLACE family SET owner = :present WHERE owner = :former", names)
     await connection.execute("UPDATE OR REPLACE preferences SET chat = :present WHERE chat = :former", names)
+
+
+async def _move_reminders(connection: aiosqlite.Connection, former: str, present: str) -> None:
+    """Move a chat's reminders, after their owner."""
+    await connection.execute(
+        "UPDATE reminders SET session_id = ? || substr(session_id, length(?) + 1)"
+        " WHERE session_id = ? OR substr(session_id, 1, length(?) + 1) = ? || ':'",
+        (present, former, former, former, former),
+    )
+    # Deliveries to the former id have failed.
+    await connection.execute(
+        "UPDATE reminders SET state = 'waiting', next_at = told_for WHERE state = 'failed' AND task IS NULL"
+        " AND owner_id = (SELECT id FROM owners WHERE name = ?)",
+        (present,),
+    )

@@ -13,7 +13,7 @@ from datetime import datetime
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
 from memory.store.button_rows import OutgoingReply, put_reply
-from memory.store.database import Database
+from memory.store.database import Connection, Database
 from memory.store.private import EMPTY
 
 # Skips updates with a known update id or message id. The row id must be free.
@@ -64,6 +64,21 @@ class InboxItem:
     received_at: datetime
     attempts: int = 0
     is_lost: bool = False
+
+
+def is_scheduled(payload: str) -> bool:
+    """Return True if an inbox row is a scheduled task and not an update of the channel."""
+    return payload.startswith('{"task":')
+
+
+async def put_scheduled(connection: Connection, session_id: str, task: int, due_at: datetime, now: datetime) -> None:
+    """Put a scheduled task into the inbox of its session's channel."""
+    # Negative update ids, since those of the channel are positive.
+    await connection.execute(
+        "INSERT INTO inbox (channel, update_id, session_id, payload, received_at)"
+        " SELECT ?1, min(0, coalesce(min(update_id), 0)) - 1, ?2, ?3, ?4 FROM inbox WHERE channel = ?1",
+        (session_id.partition(":")[0], session_id, json.dumps({"task": task, "due": to_text(due_at)}), to_text(now)),
+    )
 
 
 @dataclass(slots=True)

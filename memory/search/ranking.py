@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from memory.search.features import Question
 from memory.search.neighbourhood import read_neighbourhood
-from memory.search.types import NOT_COMPARED, Features, Filter, Hit, MessageHits, Ranking, Similarities, make_hit_key
+from memory.search.types import (
+    NOT_COMPARED,
+    Features,
+    Filter,
+    Hit,
+    MessageHits,
+    Ranking,
+    Similarities,
+    SimilaritySource,
+    make_hit_key,
+)
 from memory.search.weights import BY_MEANING, RANKING, WITH_VECTORS
 from memory.store.database import Database
-
-if TYPE_CHECKING:
-    from memory.search.vector_search import VectorSearch
 
 MIN_SCORE = 0.01
 FULL_WORD_COVERAGE = 0.5
@@ -33,7 +39,7 @@ class RankingRequest:
 
     Attributes:
         owner: The owner to search, or None for all owners.
-        wanted: Filters the hits that vectors add. The hits of the index have been filtered before.
+        wanted: Filters the hits that are added for their meaning. The hits of the index have been filtered before.
     """
 
     question: str
@@ -43,16 +49,16 @@ class RankingRequest:
 
 
 class Ranker:
-    """Ranks hits by words and, if there is an embedder, by meaning."""
+    """Ranks hits by words and, if there are similarities, by meaning."""
 
-    def __init__(self, database: Database, vector_search: VectorSearch | None = None) -> None:
+    def __init__(self, database: Database, similarity: SimilaritySource | None = None) -> None:
         self._database = database
-        self._vector_search = vector_search
+        self.similarity = similarity
 
     def expect(self, question: str) -> None:
-        """Start embedding a question that is about to be searched for."""
-        if self._vector_search is not None:
-            self._vector_search.expect(question)
+        """Prepare for a question that is about to be searched for."""
+        if self.similarity is not None:
+            self.similarity.expect(question)
 
     async def add_similarities(self, lookup: MessageHits, visible: int) -> MessageHits:
         """Add similarities to the search results of a message.
@@ -60,11 +66,11 @@ class Ranker:
         Args:
             visible: Number of messages in the visible conversation.
         """
-        if self._vector_search is None or lookup.owner is None:
+        if self.similarity is None or lookup.owner is None:
             return lookup
         hits = {make_hit_key(hit): hit for hit in (*lookup.memories, *lookup.workflows, *lookup.passages)}
         only = Filter(archived=False, current=True)
-        near = await self._vector_search.compare(lookup.message, lookup.owner, [*hits.values()], only, visible)
+        near = await self.similarity.compare(lookup.message, lookup.owner, [*hits.values()], only, visible)
         return replace(lookup, similarities=near)
 
     async def rank(
@@ -77,8 +83,8 @@ class Ranker:
         """
         if similarities is None:
             similarities = NOT_COMPARED
-            if self._vector_search is not None and ranking_request.owner is not None:
-                similarities = await self._vector_search.compare(
+            if self.similarity is not None and ranking_request.owner is not None:
+                similarities = await self.similarity.compare(
                     ranking_request.question, ranking_request.owner, hits, ranking_request.only
                 )
         candidates = [*hits, *filter(ranking_request.wanted, similarities.found)]

@@ -64,7 +64,7 @@ embedder 17 to 18% instead of 22%). No question is lost on LoCoMo's development 
 MIN_CHAT_COVERAGE = 0.5
 """Minimum coverage for greetings, thanks and other messages that ask for nothing, since similar ones are common."""
 MIN_STANDING_OUT = 0.9
-"""A hit that stands out by meaning this much is shown even without coverage (memory/search/vector_search.py).
+"""A hit that stands out by meaning this much is shown even without coverage (bot/features/vectors/search.py).
 
 Measured as the coverage, by "I" and "you": with 0.65, 22% of off-topic requests show something, with 0.9 18%, with 1.1
 17 to 18%, but then no hit among fewer than 14 texts stands out enough.

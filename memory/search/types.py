@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from operator import attrgetter
+from typing import Protocol
 
 from memory.messages import Provenance
 from memory.search.neighbourhood import Neighbourhood
@@ -118,6 +119,22 @@ class Similarities:
 NOT_COMPARED = Similarities()
 
 
+class SimilaritySource(Protocol):
+    """Finds texts that are similar in meaning."""
+
+    def expect(self, question: str) -> None:
+        """Prepare for a question that is about to be compared."""
+
+    async def compare(
+        self, question: str, owner: str, hits: Sequence[Hit], only: Filter, visible: int = 0
+    ) -> Similarities:
+        """Return the similarities of `hits` to `question`, and additional near hits of `owner`. Never fails.
+
+        Args:
+            visible: Number of messages in the visible conversation. They are usually near, so as many more are fetched.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
     """A number for each feature. For a hit it is the feature's value, for a ranking the feature's weight.
@@ -132,7 +149,7 @@ class Features:
         follows_question: Whether the message before is a question.
         is_question: Whether the hit is a question.
         length_before: Logarithm of the number of words in the message before.
-        meaning: Similarity to the question (memory/search/vector_search.py). 0 without vectors.
+        meaning: Similarity to the question (bot/features/vectors/search.py). 0 without vectors.
         bare_meaning: Similarity to the question without names. 0 without vectors.
         meaning_nearby: The best similarity of the surrounding messages. 0 without vectors.
     """

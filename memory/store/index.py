@@ -142,6 +142,11 @@ async def rebuild_derived(database: Database, work: Callable[[aiosqlite.Connecti
         await database.vacuum()
 
 
+async def drop_vectors(database: Database) -> None:
+    """Delete the vectors of all texts, which are computed again in the background."""
+    await database.write("DELETE FROM vectors")
+
+
 async def reindex(database: Database, progress: Progress = lambda _: None) -> None:
     async def work(connection: aiosqlite.Connection, abandon: bool) -> None:
         await rebuild(connection, progress, abandon=abandon)

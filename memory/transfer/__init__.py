@@ -1,1 +1,1 @@
-"""Backup and restore, export and import, and the replica."""
+"""Backup and restore, export and import."""

@@ -20,8 +20,6 @@ from memory.clock import from_text
 from memory.errors import StoreError
 from memory.log.sessions import SHARED_OWNER, Address
 from memory.messages import Provenance
-from memory.reminders.reminder import ReminderState
-from memory.reminders.request import MAX_TEXT_CHARS
 from memory.store.entry import Author, Nature, Operation, Priority, Proposal
 from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
@@ -64,6 +62,7 @@ LEFT_OUT: Mapping[str, str] = {
 
 # A message has up to a million characters, a document two.
 _MAX_TEXT_CHARS = 2_000_000
+MAX_REMINDER_CHARS = 500
 # Higher ids belong to private talks.
 _MAX_ID = FIRST_ID - 1
 _MAX_OWNER_ID = (1 << 22) - 1
@@ -126,7 +125,7 @@ _BY_NAME: Mapping[str, Check] = {
     "media": _json(_list_of(_number(1))),
     "proposal": lambda value: isinstance(value, str) and Proposal.from_text(value).to_text() == value,
     "size": _number(0, 1 << 50),
-    "text": _text(MAX_TEXT_CHARS, min_chars=1),
+    "text": _text(MAX_REMINDER_CHARS, min_chars=1),
     "first": lambda value: isinstance(value, str) and len(value) <= 30 and from_text(value).tzinfo is None,
     "zone": lambda value: isinstance(value, str) and ZoneInfo(value) is not None,
     "days": lambda value: isinstance(value, str) and re.fullmatch(r"(?:[0-6](?:,[0-6]){0,6})?", value) is not None,
@@ -225,8 +224,8 @@ def _parse_row(value: object) -> Row:
 
 def _reset_reminder(row: Row) -> Row:
     """Return the changed columns of a reminder. It is due again if its message was in the outbox."""
-    again = {"state": ReminderState.WAITING.value, "next_at": row.get("told_for")}
-    return {"outbox_id": None} | (again if row.get("state") == ReminderState.TELLING else {})
+    again = {"state": "waiting", "next_at": row.get("told_for")}
+    return {"outbox_id": None} | (again if row.get("state") == "telling" else {})
 
 
 TOGETHER: Mapping[str, str] = {

@@ -1,16 +1,15 @@
-"""Restore of a backup or a replica. Everything is checked first, and the former data is moved aside."""
+"""Restore of a backup or from another source. Everything is checked first, and the former data is moved aside."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from memory.clock import Clock
 from memory.errors import StoreError
@@ -20,19 +19,15 @@ from memory.store.snapshots import (
     count_rows,
     get_litestream_folder,
     merge_write_ahead_log,
-    read_file_copies,
     read_format,
     require_sound,
     sync_to_disk,
 )
-from memory.transfer.archive import DATABASE, FILES, FOLDERS, SKILLS, Manifest, extract, open_archive, stays_inside
+from memory.transfer.archive import DATABASE, FILES, SKILLS, Manifest, extract, open_archive
 from memory.transfer.backup import read_backup_manifest
 from memory.transfer.exporting import TABLES
-from memory.transfer.replica import Lease, Replica
 
 _SIDE_FILES = ("-wal", "-shm")
-MAX_WRITE_GAP = timedelta(minutes=15)
-"""A machine with a newer write counts as running, since a running bot writes every few minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +39,29 @@ class RestoreResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaRestoreResult:
-    """The result of a restore from a replica.
+class BroughtData:
+    """The result of a restore from another source than a backup.
 
     Attributes:
-        kept: folder with the former data, if any.
-        newest: time of the newest write that was found.
-        number: the folder of the replica that was read.
-        holder: the lease that was found.
+        kept: The folder with the former data, if any.
+        what: What was restored, such as "The data of ... was restored".
+        note: A sentence on what is left to do, or empty.
     """
 
     kept: Path | None
-    newest: datetime | None
-    number: int
-    holder: Lease
+    what: str
+    note: str = ""
+
+
+class RestoreSource(Protocol):
+    """Another place than a backup file, from which data can be restored."""
+
+    def restore(self, target: Restore, *, replace: bool, is_copy: bool) -> BroughtData:
+        """Restore the newest data. Raises StoreError if there is data here, unless `replace` is set.
+
+        Args:
+            is_copy: Whether the data is only a copy, next to that of this machine's bot.
+        """
 
 
 class Restore:
@@ -85,46 +89,23 @@ class Restore:
                 extract(archive, source, manifest, stage)
             _require_matching_database(archive, manifest, stage / DATABASE)
 
-        with self._lock_folder(replace=replace):
-            return RestoreResult(manifest, self._replace(unpack))
+        return RestoreResult(manifest, self.replace(unpack, replace=replace))
 
-    def from_replica(self, replica: Replica, *, replace: bool, take_over: bool = True) -> ReplicaRestoreResult:
-        """Restore the newest database of a replica.
+    def replace(
+        self, fill: Callable[[Path], None], *, replace: bool, finish: Callable[[], None] | None = None
+    ) -> Path | None:
+        """Replace the data by what `fill` writes into a folder. Return the folder with the former data, if any.
 
-        Raises StoreError, also if there is data here or the holder of the replica is running, unless `replace` is set.
+        Raises StoreError if there is data here, unless `replace` is set.
 
         Args:
-            take_over: Take the lease of the replica. If False, the present holder keeps it.
+            finish: Called after the data was replaced, while no other process can use it.
         """
-        lease = asyncio.run(replica.read_lease())
-        if lease is None:
-            raise StoreError(f"There is no replica at {replica.place.url}: give the former REPLICA_URL.")
-        last_write = asyncio.run(replica.find_newest_write(lease.number))
-        is_alive = last_write is not None and self._clock() - last_write < MAX_WRITE_GAP
-        if last_write is not None and is_alive and take_over and not replace:
-            raise StoreError(
-                f"{lease.machine} holds that replica and wrote to it at {last_write:%H:%M:%S} UTC: stop the bot there,"
-                " or add --yes to take over all the same."
-            )
-
-        number = lease.number
-
-        def fetch(stage: Path) -> None:
-            nonlocal number
-            number = asyncio.run(replica.fetch_newest(lease, stage / DATABASE))
-            require_sound(stage / DATABASE)
-            if (reason := explain_unreadable("The replica", read_format(stage / DATABASE))) is not None:
-                raise StoreError(reason)
-            for name, content, changed in read_file_copies(stage / DATABASE):
-                if stays_inside(name) and name.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
-                    _write(stage / name, content, changed)
-
         with self._lock_folder(replace=replace):
-            kept = self._replace(fetch)
-            if take_over:
-                asyncio.run(replica.take(lease))
-        newest = last_write if number == lease.number else asyncio.run(replica.find_newest_write(number))
-        return ReplicaRestoreResult(kept, newest, number, lease)
+            kept = self._replace(fill)
+            if finish is not None:
+                finish()
+        return kept
 
     @contextlib.contextmanager
     def _lock_folder(self, *, replace: bool) -> Iterator[None]:
@@ -195,16 +176,6 @@ def _require_matching_database(archive: Path, manifest: Manifest, database: Path
     require_sound(database)
     if read_format(database) != manifest.schema_version or count_rows(database, TABLES) != manifest.rows:
         raise StoreError(f"{archive} is damaged (its database does not hold what was counted): nothing was changed.")
-
-
-def _write(path: Path, content: bytes, changed: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600, exist_ok=False)
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.utime(path, ns=(changed, changed))
 
 
 def _set_owner(folder: Path, like: Path) -> None:

@@ -1,1 +1,1 @@
-"""Media: fetching files, reading documents, and recognising speech."""
+"""Received files: their references, their content, and the text of documents."""

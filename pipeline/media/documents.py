@@ -10,9 +10,8 @@ from pathlib import Path
 import structlog
 
 from config.texts import _
-from memory.media.media import Part
 from pipeline.child import run_isolated
-from pipeline.media.files import MediaUnreadable, is_other_image
+from pipeline.media.files import MediaUnreadable
 
 log = structlog.get_logger(__name__)
 
@@ -26,7 +25,17 @@ MAX_PDF_MEMORY_BYTES = 512_000_000
 SAMPLE_BYTES = 64_000
 MAX_CONCURRENT_PDFS = 3
 _CHILD = Path(__file__).with_name("pdf_child.py")
+_OTHERS = (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftypavif", b"BM", b"II*\x00", b"MM\x00*")
+"""The beginnings of images that models don't accept."""
 _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a document. `label` names it, such as `page 3`."""
+
+    label: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,7 @@ def _build_from_pages(name: str, pages: list[str], count: int) -> Document:
 def _build_from_text(name: str, content: bytes) -> Document:
     text = _decode(content)
     if text is None:
-        if is_other_image(content):
+        if _is_other_image(content):
             raise MediaUnreadable(
                 _("{name} isn't a picture that I can open: send it as a photo, not as a file.", name=name)
             )
@@ -145,3 +154,8 @@ def _decode(content: bytes) -> str | None:
 
         best = charset_normalizer.from_bytes(content[:SAMPLE_BYTES]).best()
         return None if best is None else content.decode(best.encoding, "replace")
+
+
+def _is_other_image(content: bytes) -> bool:
+    # The brands of HEIF and AVIF follow a length of four bytes.
+    return content[4:12] in _OTHERS or any(content.startswith(other) for other in _OTHERS[4:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
 from typing import Protocol
@@ -13,20 +13,11 @@ import structlog
 from config.texts import _, ngettext
 from memory.buttons import Notice
 from memory.log.sessions import Session
-from memory.media.media import Media, MediaKind, MediaStore, Part
+from memory.media.media import Media, MediaKind, MediaStore
 from memory.messages import Image, Message, Provenance, Role, find_least_trusted
 from memory.text.tokens import IMAGE_TOKENS
 from pipeline.arrival import Arrival
-from pipeline.media.documents import DocumentReader, split_text
-from pipeline.media.files import (
-    MediaSources,
-    MediaUnreadable,
-    Transcriber,
-    detect_image_type,
-    explain_no_vision,
-    to_model_image,
-)
-from pipeline.models.capabilities import Part as RequestPart
+from pipeline.media.files import MediaSources, MediaUnreadable
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget, BudgetOf
 
@@ -34,14 +25,9 @@ log = structlog.get_logger(__name__)
 
 MAX_IMAGES = 10
 """Images per turn: the size of an album."""
-MAX_WHOLE_TOKENS = 3_000
-"""A document up to this length is shown in full. The model reads a longer one in parts."""
 MAX_TRANSCRIPT_CHARS = 200
-BEGINNING_CHARS = 1_500
 FILE_TIMEOUT_SECONDS = 180
 TOO_MANY_IMAGES = "too many pictures at once, so it is not shown"
-READ_TOOL = "document_read"
-"""The tool that reads a document in parts. Without it, the model sees more of the text at once."""
 
 
 @dataclass(slots=True)
@@ -72,7 +58,7 @@ class Attachment:
     def unread(self) -> Message:
         """A placeholder until the attachment is read. It stays in the log if the turn is stopped before."""
         return _create_message(
-            self.arrival, [_AttachmentResult(self.media, "")], f"[{self.media.model_label}; not read yet]"
+            self.arrival, [_AttachmentResult(self.media, FileContent(""))], f"[{self.media.model_label}; not read yet]"
         )
 
 
@@ -94,22 +80,50 @@ class FileReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _AttachmentResult:
-    """The result of reading one file.
+class FileContent:
+    """The content of a file.
 
     Attributes:
         text: The text for the model.
-        refused: A sentence that says why the file can't be read.
         is_transcribed: The text is a transcription.
         question: An offer to keep a skill or to import the file.
     """
 
-    media: Media
     text: str
     image: Image | None = None
-    refused: str | None = None
     is_transcribed: bool = False
     question: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file that is read for a model.
+
+    Attributes:
+        fetch: Returns the bytes of the file. Raises MediaUnreadable.
+        find_offer: Asks the readers of further kinds of files if the file is one of theirs.
+    """
+
+    model: ChatModel
+    budget: Budget
+    fetch: Callable[[], Awaitable[bytes]]
+    find_offer: Callable[[], Awaitable[FileContent | None]]
+
+
+class ContentReader(Protocol):
+    """Reads the content of photos, documents or recordings."""
+
+    async def read(self, attachment: Attachment, reading: Reading) -> FileContent | None:
+        """Return the content of a file, or None if it is of another kind. Raises MediaUnreadable."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AttachmentResult:
+    """The result of reading one file. `refused` is a sentence that says why it can't be read."""
+
+    media: Media
+    content: FileContent
+    refused: str | None = None
 
     @property
     def is_own_voice(self) -> bool:
@@ -118,18 +132,18 @@ class _AttachmentResult:
 
 @dataclass(eq=False)
 class MediaReader:
-    """Fetches and reads media. Documents and recordings are read only once and then stored.
+    """Fetches and reads media.
 
     Attributes:
+        content_readers: Read the content of files. The first that knows a file reads it.
         readers: Recognise files with another use, before they are read as documents.
     """
 
     store: MediaStore
     sources: MediaSources
-    transcriber: Transcriber
     budget: BudgetOf
+    content_readers: Sequence[ContentReader] = ()
     readers: Sequence[FileReader] = ()
-    _documents: DocumentReader = field(default_factory=DocumentReader, init=False)
 
     async def find(self, session: Session, arrivals: Sequence[Arrival]) -> list[Attachment]:
         """Store the media of arrivals under numbers, without reading them."""
@@ -149,28 +163,28 @@ class MediaReader:
         results = await asyncio.gather(*(self._read_one(attachment, model, budget) for attachment in attachments))
         pictures: list[tuple[_AttachmentResult, Arrival]] = []
         for result, arrival in zip(results, (attachment.arrival for attachment in attachments), strict=True):
+            content = result.content
             if result.refused is None:
-                read.read_count += result.image is None or len(pictures) < room
-                if result.is_transcribed and result.is_own_voice:
-                    words = shorten(result.text, MAX_TRANSCRIPT_CHARS, placeholder=" ...")
+                read.read_count += content.image is None or len(pictures) < room
+                if content.is_transcribed and result.is_own_voice:
+                    words = shorten(content.text, MAX_TRANSCRIPT_CHARS, placeholder=" ...")
                     read.transcripts.append(_("Heard: {words}", words=words))
             else:
                 read.refused.append(result.refused)
-            read.questions += [result.question] if result.question is not None else []
-            if result.image is not None and len(pictures) < room:
+            read.questions += [content.question] if content.question is not None else []
+            if content.image is not None and len(pictures) < room:
                 pictures.append((result, arrival))
-            elif result.image is not None:
-                without_image = [replace(result, image=None)]
-                read.messages.append(_create_message(arrival, without_image, f"[{result.text}; {TOO_MANY_IMAGES}]"))
+            elif content.image is not None:
+                without_image = [replace(result, content=replace(content, image=None))]
+                read.messages.append(_create_message(arrival, without_image, f"[{content.text}; {TOO_MANY_IMAGES}]"))
             else:
-                read.messages.append(
-                    _create_message(arrival, [result], result.text if result.is_transcribed else f"[{result.text}]")
-                )
+                text = content.text if content.is_transcribed else f"[{content.text}]"
+                read.messages.append(_create_message(arrival, [result], text))
         for quoted in (False, True):  # The images of a quoted message come first.
             if group := [(result, arrival) for result, arrival in pictures if result.media.file.quoted is quoted]:
-                marks = " ".join(f"[{result.text}]" for result, _ in group)
+                marks = " ".join(f"[{result.content.text}]" for result, _ in group)
                 read.messages.insert(0, _create_message(group[0][1], [result for result, _ in group], marks))
-        seen = sum(result.image is not None for result in results)
+        seen = sum(result.content.image is not None for result in results)
         if seen > room:
             read.refused.append(
                 ngettext(
@@ -189,11 +203,6 @@ class MediaReader:
         read.refused = list(dict.fromkeys(read.refused))
         return read
 
-    async def image(self, media: Media, model: ChatModel) -> Image:
-        """Fetch an image for a model again. Raises MediaUnreadable."""
-        await _require_sight(model, media)
-        return to_model_image(media, await self.sources.fetch(media))
-
     async def _load_media(self, session: Session, arrival: Arrival) -> list[Media]:
         again = [await self.store.get(session.owner, number, session.id) for number in arrival.media]
         # Unreadable media get no number, since no tool will ask for them later.
@@ -207,7 +216,7 @@ class MediaReader:
         media = attachment.media
         try:
             async with asyncio.timeout(FILE_TIMEOUT_SECONDS):
-                return await self._process(attachment, model, budget)
+                return _AttachmentResult(media, await self._process(attachment, model, budget))
         except MediaUnreadable as error:
             why = str(error)
         except TimeoutError:
@@ -217,69 +226,32 @@ class MediaReader:
                 FILE_TIMEOUT_SECONDS,
                 name=media.name,
             )
-        return _AttachmentResult(media, f"{media.model_label}; it could not be read", refused=why)
+        return _AttachmentResult(media, FileContent(f"{media.model_label}; it could not be read"), why)
 
-    async def _process(self, attachment: Attachment, model: ChatModel, budget: Budget) -> _AttachmentResult:
-        media = attachment.media
-        kind = media.file.kind
-        if kind is MediaKind.OTHER:
-            raise MediaUnreadable(
-                _("I can't watch or open {name}: send a photo of it, or say what is in it.", name=media.name)
-            )
-        if kind.is_spoken:
-            return await self._transcribe(media, budget)
-        if media.about is not None:
-            return await self._describe(media, budget)
-        if kind is MediaKind.PHOTO:
-            return _AttachmentResult(media, media.model_label, await self.image(media, model))
-        content = await self.sources.fetch(media)
-        if detect_image_type(content) is not None:
-            await _require_sight(model, media)
-            return _AttachmentResult(media, media.model_label, to_model_image(media, content))
-        for reader in self.readers:
-            if (offer := await reader.read(attachment, content)) is not None:
-                return _AttachmentResult(media, offer.text, question=offer.question)
-        document = await self._documents.read(media.name, content)
-        return await self._describe(await self.store.store_text(media, document.about, document.parts), budget)
+    async def _process(self, attachment: Attachment, model: ChatModel, budget: Budget) -> FileContent:
+        media, contents = attachment.media, list[bytes]()
 
-    async def _describe(self, media: Media, budget: Budget) -> _AttachmentResult:
-        """Return the text of a document or recording: all of it, or its beginning and how to read the rest."""
-        parts = await self.store.read_parts(media)
-        whole = "".join(part.text for part in parts).rstrip("\n")
-        head = f"{media.model_label}, {media.about}"
-        has_tool = any(tool.name == READ_TOOL for tool in budget.tools)
-        if len(parts) == 1 or not has_tool or budget.text(whole) <= min(MAX_WHOLE_TOKENS, budget.message):
-            whole = budget.cut(whole, budget.message)
-            return _AttachmentResult(media, f"{head}]\n{whole}\n[end of {media.file.kind} {media.id}")
-        return _AttachmentResult(
-            media,
-            f"{head}, in {len(parts)} parts from {parts[0].label} to {parts[-1].label}; it is too long to be shown "
-            f"whole: find what is asked for with document_search, and read it with {READ_TOOL}. It begins:]\n"
-            f"{whole[:BEGINNING_CHARS]}\n[... {media.file.kind} {media.id} goes on",
+        async def fetch() -> bytes:
+            if not contents:
+                contents.append(await self.sources.fetch(media))
+            return contents[0]
+
+        async def find_offer() -> FileContent | None:
+            for reader in self.readers:
+                if (offer := await reader.read(attachment, await fetch())) is not None:
+                    return FileContent(offer.text, question=offer.question)
+            return None
+
+        if media.file.kind is not MediaKind.OTHER:
+            reading = Reading(model, budget, fetch, find_offer)
+            for reader in self.content_readers:
+                if (content := await reader.read(attachment, reading)) is not None:
+                    return content
+            if media.file.kind is MediaKind.DOCUMENT and (offered := await find_offer()) is not None:
+                return offered
+        raise MediaUnreadable(
+            _("I can't watch or open {name}: send a photo of it, or say what is in it.", name=media.name)
         )
-
-    async def _transcribe(self, media: Media, budget: Budget) -> _AttachmentResult:
-        parts = await self.store.read_parts(media)
-        if not parts:
-            if not self.transcriber.is_enabled:
-                raise MediaUnreadable(
-                    _(
-                        "I can't listen to {name}, because no speech recognition is set up: write it, or have"
-                        " LLM_TRANSCRIPTION_MODEL set.",
-                        name=media.name,
-                    )
-                )
-            text = await self.transcriber.transcribe(media, await self.sources.fetch(media))
-            parts = [Part(f"part {number}", piece) for number, piece in enumerate(split_text(text), 1)]
-            media = await self.store.store_text(media, "written down", parts)
-        if not media.file.kind.is_own_voice and len(parts) > 1:
-            return await self._describe(media, budget)
-        return _AttachmentResult(media, "".join(part.text for part in parts), is_transcribed=True)
-
-
-async def _require_sight(model: ChatModel, media: Media) -> None:
-    if not await model.can(RequestPart.IMAGES):
-        raise MediaUnreadable(explain_no_vision(model.name, media.name))
 
 
 def _create_message(arrival: Arrival, results: Sequence[_AttachmentResult], text: str) -> Message:
@@ -289,10 +261,10 @@ def _create_message(arrival: Arrival, results: Sequence[_AttachmentResult], text
     provenance = arrival.provenance if spoken else find_least_trusted([arrival.provenance, Provenance.FILE])
     if files[0].quoted:
         text = f"(From the message that the user answers.) {text}"
-    if results[0].is_transcribed and provenance is not Provenance.TYPED:
+    if results[0].content.is_transcribed and provenance is not Provenance.TYPED:
         text = f"[{results[0].media.model_label}] {text}"
     text = arrival.origin_mark + text
-    images = tuple(result.image for result in results if result.image is not None)
+    images = tuple(result.content.image for result in results if result.content.image is not None)
     numbers = tuple(result.media.id for result in results if result.media.id)
     message = Message(Role.USER, text, arrival.received_at, speaker=arrival.speaker, provenance=provenance)
     return replace(message, media=numbers, images=images)

@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 
 from memory.log.sessions import Session, Transcript
 from memory.messages import Message, Passage
-from memory.reminders.delivery import TaskRun
 from memory.search.activation_candidates import ActivatedMemory
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.query_splitting import asks, find_questions
 from pipeline.prompt.budget import Budget
+from pipeline.scheduled import ScheduledRun
 
 
 class PartOrder(IntEnum):
@@ -82,7 +82,7 @@ class Draft:
     question: str = ""
     new_messages: Sequence[Message] = ()
     quoted: Sequence[Passage] = ()
-    task: TaskRun | None = None
+    task: ScheduledRun | None = None
     stable: list[Section] = field(default_factory=list)
     volatile: list[Section] = field(default_factory=list)
     shown: AlreadyInPrompt = NOTHING_IN_PROMPT

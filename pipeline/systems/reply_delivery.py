@@ -1,6 +1,6 @@
 """ReplyDelivery (40) commits the turn with its reply in one transaction, then sends the reply.
 
-MemoryPersist (50) and Indexing (55) run after it.
+MemoryPersist (50) runs after it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from memory.buttons import THIS_TURN, Button, Keyboard, Notice, collect_rows
 from memory.clock import Clock
 from memory.consolidation.capture_review import MessageCaptures
 from memory.log.daily_notes import DailyNotes
-from memory.log.turn_log import FinishedTurn, Outcome, TaskResult, TurnLog
+from memory.log.turn_log import CommitWrite, FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Role, join_messages
-from memory.reminders.delivery import MAX_TASK_FAILURES
 from memory.search.uses import MemoryUses
 from memory.store.notices import PendingNotices
 from pipeline.arrival import collect_inbox_ids
+from pipeline.scheduled import RunResult
 from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
@@ -50,7 +50,7 @@ class ReplyDelivery:
         turn.notices = [*(notice.line for notice in waiting), *turn.notices]
         if turn.session.private and await self._turns.has_lost_private_talk(turn.session.id):
             turn.notices.append(Notice(_(_INTERRUPTED)))
-        task = _settle_task(turn)
+        writes = _settle_task(turn)
         alone = [notice for notice in turn.notices if notice.alone]
         aside = await turn.channel.prepare_private_reply(_lines(alone), collect_rows(alone)) if alone else None
         if aside is not None:
@@ -72,7 +72,7 @@ class ReplyDelivery:
             reply=await turn.channel.prepare_reply(turn.reply, _keyboard(turn)),
             extra_reply=aside,
             has_daily_note=self._notes,
-            task=task,
+            writes=writes,
         )
         turn.committed_as = await self._turns.commit(turn.finished)
         if turn.is_silent and not turn.reply:
@@ -86,36 +86,18 @@ class ReplyDelivery:
             await turn.channel.on_delivered(turn.produced[-1].content)
 
 
-def _settle_task(turn: Turn) -> TaskResult | None:
-    """Return the result of a scheduled task and add a notice about it. None if the turn isn't a task."""
+def _settle_task(turn: Turn) -> tuple[CommitWrite, ...]:
+    """Add a notice about a scheduled task and return what to write about it. Other turns have neither."""
     if turn.task is None:
-        return None
-    reminder = turn.task.reminder
-    has_failed = turn.given_up or (turn.outcome is Outcome.FAILED and not turn.is_over_limit)
-    failures = reminder.failures + 1 if has_failed else 0
-    # Neither the daily limit nor a /stop counts as a failure of the task.
-    if turn.is_over_limit or turn.outcome is Outcome.STOPPED:
-        failures = reminder.failures
-    if turn.is_silent and not turn.notices:
-        return TaskResult(reminder.id, failures, False)
-    is_off = reminder.is_recurring and failures >= MAX_TASK_FAILURES
-    command = f"/cancel_{reminder.id}"
-    buttons = [Button(_("No more"), command)] if reminder.is_recurring else []
-    if is_off:
-        text = _(
-            "This task failed {n} times in a row, so I turned it off. /snooze_{id} tries it again in an hour, and then"
-            " continues as before: {text}",
-            n=failures,
-            id=reminder.id,
-            text=reminder.text,
-        )
-        buttons.insert(0, Button(_("In an hour"), f"/snooze_{reminder.id}"))
-    elif reminder.is_recurring:
-        text = _("Task of {hour}: {text} ({command} ends it)", hour=turn.task.hour, text=reminder.text, command=command)
-    else:
-        text = _("Task of {hour}: {text}", hour=turn.task.hour, text=reminder.text)
-    turn.notices.insert(0, Notice(text, (tuple(buttons),) if buttons else ()))
-    return TaskResult(reminder.id, failures, is_off)
+        return ()
+    result = RunResult(
+        has_failed=turn.given_up or (turn.outcome is Outcome.FAILED and not turn.is_over_limit),
+        is_inconclusive=turn.is_over_limit or turn.outcome is Outcome.STOPPED,
+        is_silent=turn.is_silent and not turn.notices,
+    )
+    settled = turn.task.settle(result)
+    turn.notices[:0] = [settled.notice] if settled.notice is not None else []
+    return (settled.write,)
 
 
 def _reply(turn: Turn) -> str:
@@ -169,20 +151,3 @@ class MemoryPersist:
             lines = turn.context[0].content.splitlines() if turn.context else []
             question = join_messages(turn.user_messages).text
             await self._uses.count(turn.session.owner, question, turn.produced[-1].content, shown, lines)
-
-
-class Indexing:
-    """Starts the background embedding. The search index needs no update here, since the commit wrote it.
-
-    Args:
-        on_change: Called after each answered turn, so that new vectors are computed.
-    """
-
-    name = "Indexing"
-
-    def __init__(self, on_change: Callable[[], None] | None) -> None:
-        self._on_change = on_change
-
-    async def process(self, turn: Turn) -> None:
-        if self._on_change is not None:
-            self._on_change()

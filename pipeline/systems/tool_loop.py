@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 import structlog
-from pydantic import ValidationError
 
-from config.texts import _, get_language, ngettext
+from config.texts import _, ngettext
 from memory.buttons import Notice
 from memory.clock import Clock
 from memory.errors import MnemeError
-from memory.messages import Message, Provenance, Role, ToolCall
+from memory.messages import Message, Role, ToolCall
 from memory.search.recall import Recall
+from pipeline.answering import AnswerAid, AnswerCheck, Review
 from pipeline.arrival import collect_inbox_ids
 from pipeline.media.files import explain_no_vision
 from pipeline.models.capabilities import Part
@@ -35,7 +35,6 @@ from pipeline.models.model import (
 from pipeline.models.routing import ModelChoice
 from pipeline.prompt.prompts import NOTHING_TO_TELL
 from pipeline.recalled import AnsweredFromMemory, answer_from_memory
-from pipeline.tools.reminders import PlainReminders, ReminderWish, could_ask_for_reminder
 from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
 from pipeline.tools.turn_limits import TurnLimits, TurnUsage
 from pipeline.turn import Turn
@@ -44,7 +43,6 @@ log = structlog.get_logger(__name__)
 
 STARTUP_SECONDS = 300
 """How long after the bot's start the model server may still be starting."""
-REMINDER_TOOL = "reminder_set"
 MAX_IDENTICAL_CALLS = 3
 
 
@@ -54,7 +52,7 @@ class ToolLoop:
 
     Attributes:
         recall: Finds memories to show if no model can be reached. None if memory is off.
-        reminders: Offers a reminder if the model can't set one with a tool.
+        aids: Help models that don't call the tools that a message asks for.
     """
 
     name = "ToolLoop"
@@ -62,7 +60,7 @@ class ToolLoop:
     toolbox: Toolbox
     limits: TurnLimits
     recall: Recall | None
-    reminders: PlainReminders | None
+    aids: Sequence[AnswerAid]
     models: ModelChoice
     clock: Clock
 
@@ -73,8 +71,9 @@ class ToolLoop:
         """Append the answer and the tool calls before it to `turn.produced`. Raises ModelError or LimitReached."""
         try:
             async with asyncio.timeout(self.limits.seconds) as limit:
-                if not await self._offer_reminder(turn):
-                    await self._loop(turn, limit)
+                checks = [await aid.begin(turn) for aid in self.aids]
+                if not await _answer_instead(checks):
+                    await self._loop(turn, limit, checks)
         except ModelError as error:
             if self.recall is None or not error.elsewhere or turn.produced:
                 raise
@@ -88,20 +87,17 @@ class ToolLoop:
                 )
             ) from None
 
-    async def _loop(self, turn: Turn, limit: asyncio.Timeout) -> None:
+    async def _loop(self, turn: Turn, limit: asyncio.Timeout, checks: Sequence[AnswerCheck]) -> None:
         # Without a budget ContextBuilding fails, which aborts the turn.
         assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101
         used = TurnUsage(turn.budget, limit)
-        can_set = await _can_set_reminders(turn)
         while True:
             answer = await self._query(turn, used)
             if not answer.tool_calls:
-                # If the server has just refused the tools, the model may promise a reminder that it can't set.
-                if can_set and await self._offer_reminder(turn):
-                    return
-                if can_set and (kept := await self._keep_promise(turn, used)) is not None:
-                    if kept:
-                        continue
+                review = await self._review(turn, used, checks)
+                if review is Review.CONTINUED:
+                    continue
+                if review is Review.REPLACED:
                     return
                 chat = turn.session.address.owner
                 if answer.without_tools and await self.models.should_notify(chat, turn.chat_model.name):
@@ -113,55 +109,21 @@ class ToolLoop:
             self._check_calls(answer.tool_calls, used)
             await self._execute(turn, used, answer)
 
-    async def _offer_reminder(self, turn: Turn) -> bool:
-        """Offer the reminder that the message asks for, if the model has no tool to set it. Return True if it did."""
-        typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
-        is_one = len(typed) == len(turn.user_messages) == 1
-        if self.reminders is None or not is_one or turn.session.private or await _can_set_reminders(turn):
+    async def _review(self, turn: Turn, used: TurnUsage, checks: Sequence[AnswerCheck]) -> Review:
+        async def require_tool(name: str) -> bool:
+            with contextlib.suppress(ModelError, LimitReached):
+                messages = used.budget.fit([*turn.context, *turn.produced])
+                again = await self._ask(turn, messages, used, required_tool=name)
+                if any(call.name == name for call in again.tool_calls):
+                    self._check_calls(again.tool_calls, used)
+                    await self._execute(turn, used, again)
+                    return not turn.produced[-1].content.startswith("error")
             return False
-        answer = await self.reminders.answer(turn.session, typed[0], turn.chat_model, get_language())
-        if answer is not None:
-            turn.produced.append(Message(Role.ASSISTANT, answer, self.clock()))
-        return answer is not None
 
-    async def _keep_promise(self, turn: Turn, used: TurnUsage) -> bool | None:
-        """Set or offer the requested reminder if the model has answered without setting it.
-
-        Returns:
-            True if the model has called the tool when asked again, False if the turn is answered with an offer, and
-            None if the model's answer is final.
-        """
-        typed = [message.content for message in turn.user_messages if message.provenance is Provenance.TYPED]
-        called = any(call.name == REMINDER_TOOL for message in turn.produced for call in message.tool_calls)
-        is_one = len(typed) == len(turn.user_messages) == 1
-        if (
-            self.reminders is None
-            or called
-            or not is_one
-            or turn.session.private
-            or not could_ask_for_reminder(typed[0])
-        ):
-            return None
-        try:
-            wish = await self.reminders.read(turn.session, typed[0], turn.chat_model)
-        except (ModelError, LimitReached, ValidationError):
-            wish = ReminderWish(typed[0], None)
-        if wish is not None and wish.when is None:
-            unset = _("No reminder is set yet: tell me the day and time, such as “tomorrow at 9”.")
-            turn.notices.append(Notice(unset))
-        if wish is None or wish.when is None:
-            return None
-        with contextlib.suppress(ModelError, LimitReached):
-            messages = used.budget.fit([*turn.context, *turn.produced])
-            again = await self._ask(turn, messages, used, required_tool=REMINDER_TOOL)
-            if any(call.name == REMINDER_TOOL for call in again.tool_calls):
-                self._check_calls(again.tool_calls, used)
-                await self._execute(turn, used, again)
-                if not turn.produced[-1].content.startswith("error"):
-                    return True
-        offered = await self.reminders.offer(turn.session, wish, get_language())
-        turn.produced.append(Message(Role.ASSISTANT, offered, self.clock()))
-        return False
+        for check in checks:
+            if (review := await check.review(require_tool)) is not Review.FINAL:
+                return review
+        return Review.FINAL
 
     async def _query(self, turn: Turn, used: TurnUsage) -> ModelAnswer:
         """Return an answer with text or tool calls. Ask again, once, if the answer is unusable."""
@@ -357,10 +319,11 @@ class ToolLoop:
         turn.partial = ""
 
 
-async def _can_set_reminders(turn: Turn) -> bool:
-    # Without a budget ContextBuilding fails, which aborts the turn.
-    assert turn.budget is not None, "ContextBuilding gives it"  # noqa: S101
-    return any(tool.name == REMINDER_TOOL for tool in turn.budget.tools) and await turn.chat_model.can(Part.TOOLS)
+async def _answer_instead(checks: Sequence[AnswerCheck]) -> bool:
+    for check in checks:
+        if await check.answer():
+            return True
+    return False
 
 
 def _explain_no_tools(model: str) -> str:

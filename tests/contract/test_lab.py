@@ -16,6 +16,7 @@ from memory.clock import system_clock
 from pipeline.models.providers import get_provider
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Says
 from tests.support.servers.personalities import PERSONALITIES, DeepSeek, NativeClaude, Personality
@@ -44,7 +45,7 @@ def assert_complete(request: ChatRequest, *texts: str) -> None:
     written = json.dumps(request.body, ensure_ascii=False)
     assert "# Memory" in written
     assert "Keeps bees in Poltava" in written
-    assert {tool["function"]["name"] for tool in request.body["tools"]} >= {"memory_recall", "reminder_set"}
+    assert {tool["function"]["name"] for tool in request.body["tools"]} >= {"memory_recall", "note_add"}
     for text in texts:
         assert text in written
 
@@ -103,6 +104,7 @@ async def test_memory_work_succeeds(
     assert "think" not in history
 
 
+@needs_feature("reminders")
 async def test_reminder_is_set_by_the_tool(start: OpenApp, model: ModelServer, personality: Personality) -> None:
     at = {"text": "feed the bees", "when": "2026-02-08T08:00"}
     model.script(Calls((("reminder_set", at),)), Says("Done."))
@@ -150,6 +152,7 @@ async def test_reasoning_goes_back_to_its_own_model_alone(start: OpenApp, model:
     assert "reasoning_content" not in model.requests[-1].raw.decode()
 
 
+@needs_feature("reminders")
 async def test_live_benchmark_finds_that_everything_works(model: ModelServer, tmp_path: Path) -> None:
     model.personality = DeepSeek("deepseek-v4-pro")
     model.sees = True

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from pipeline.local.local_servers import LocalServer, find_local_servers
+from pipeline.models.local_servers import LocalServer, find_local_servers
 from tests.support.servers.web import Answer, Request, WebServer
 
 
@@ -69,7 +69,7 @@ async def test_other_server_is_not_taken_for_a_model_server(status: int, body: b
 
 
 async def test_silent_server_does_not_delay_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.local.local_servers._ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("pipeline.models.local_servers._ANSWER_SECONDS", 0.2)
     async with serving(listing("a"), wait=asyncio.Event()) as port, serving(listing("b")) as quick:
         begun = time.monotonic()
         found = await find_local_servers({"LM Studio": port, "Ollama": quick})

@@ -92,6 +92,7 @@ def test_example_comment_states_what_happens_without_a_setting(setting: Document
     assert has_value or "Default: " in setting.comment or "needed with" in setting.comment
 
 
+@whole_program
 def test_every_setting_is_used() -> None:
     folders = (EXAMPLE.parent / room for room in ("bot", "pipeline", "config"))
     text = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))

@@ -72,4 +72,4 @@ def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
 @pytest.fixture
 def reminded_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for due reminders often, because the test clock is moved by hand."""
-    monkeypatch.setattr("bot.jobs.scheduled.REMINDERS_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr("bot.jobs.due.DUE_INTERVAL_SECONDS", 0.05)

@@ -11,6 +11,7 @@ from bot.telegram import calls
 from config.waiting import Backoff
 from tests.support.bot_api.files import SentFile, create_document, create_photo
 from tests.support.bot_api.server import DOWNLOAD, BotApiServer
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
@@ -189,6 +190,7 @@ async def test_forwarded_message_names_its_origin(
     assert model.requests[0].said == [f"[forwarded] (from {name}) Buy milk"]
 
 
+@needs_feature("media")
 async def test_download_that_failed_is_retried(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +203,7 @@ async def test_download_that_failed_is_retried(
     assert "The key is under the mat" in model.requests[0].said[0]
 
 
+@needs_feature("media")
 async def test_download_that_fails_permanently_is_explained(
     serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +223,7 @@ async def test_download_that_fails_permanently_is_explained(
     assert list_texts(telegram)[2] == "Telegram no longer has this document: send it again."
 
 
+@needs_feature("media")
 async def test_download_that_hangs_delays_nothing_and_can_be_stopped(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -244,6 +248,7 @@ async def test_download_that_hangs_delays_nothing_and_can_be_stopped(
     assert "The key is under the mat" in model.requests[-1].said[0]
 
 
+@needs_feature("media")
 async def test_files_of_many_chats_are_fetched_concurrently(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

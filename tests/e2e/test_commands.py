@@ -19,6 +19,7 @@ from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import INSTALLED, needs_feature
 from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says, Streams
@@ -64,7 +65,7 @@ async def test_help_lists_every_command(app: App, person: Person, model: ModelSe
     assert [line for line in said.splitlines() if line.startswith("**")] == [
         "**Memory**",
         "**Conversation**",
-        "**Reminders**",
+        *(["**Reminders**"] if "reminders" in INSTALLED else []),
         "**Settings**",
         "**People**",
     ]
@@ -410,6 +411,7 @@ async def test_status_shows_that_memory_and_compaction_are_off(start: OpenApp) -
         assert "Memory is off" in await person.says("/new")
 
 
+@needs_feature("voice")
 async def test_help_lists_every_command_of_the_menu(start: OpenApp) -> None:
     async with start(llm_speech_model="a-voice", memory_scope="family") as app:
         said = await Person(app).says("/help")

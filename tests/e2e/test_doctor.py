@@ -30,7 +30,6 @@ from memory.store.database import Database
 from memory.store.entry import Kind, NewEntry
 from memory.text.tokens import TokenCounter
 from memory.transfer.backup import Backup
-from memory.transfer.replica import Replica, ReplicaPlace
 from tests.support.bot_api.server import BotApiServer
 from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
@@ -251,6 +250,8 @@ async def old_backup(broken: Installation) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def replica_taken(broken: Installation) -> AsyncIterator[None]:
+    from bot.features.replica.replica import Replica, ReplicaPlace
+
     place, elsewhere = broken.data.parent / "replica", broken.data.parent / "elsewhere"
     elsewhere.mkdir()
     await Replica(ReplicaPlace(str(place)), elsewhere, system_clock).take(None)
@@ -323,6 +324,7 @@ def test_troubleshooting_page_lists_each_broken_installation() -> None:
 
 OF_FEATURES = {
     "LightRAG is down": "lightrag",
+    "the bot does not start: another machine holds its replica": "replica",
     "the bot has lost a tool: its server does not start": "mcp_tools",
     "the bot gets no messages: another program has set the webhook": "metrics",
     "the bot gets no messages: Telegram can't reach its webhook": "metrics",

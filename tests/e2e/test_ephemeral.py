@@ -76,7 +76,7 @@ async def test_ephemeral_command_is_answered_ephemerally_without_admin_rights(
         await remember_tea(app, telegram)
         public = list_texts(telegram, GROUP)
         send_to_group(telegram, "/memory", alone=True)
-        send_to_group(telegram, "/reminders", alone=True)  # Any command.
+        send_to_group(telegram, "/settings", alone=True)  # Any command.
         await telegram.wait_for(lambda: len(list_private_texts(telegram)) == 2)
     assert list_texts(telegram, GROUP) == public
     assert "blue tin" in list_private_texts(telegram)[0]

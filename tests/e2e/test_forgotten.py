@@ -211,6 +211,7 @@ async def test_undo_after_thirty_days_says_what_is_possible(
     assert "/memory" in await person.says(f"/undo_{change}")
 
 
+@needs_feature("imports")
 async def test_forgotten_fact_of_an_import_is_not_learned_again(
     app: App, person: Person, model: ModelServer, tmp_path: Path
 ) -> None:
@@ -236,6 +237,7 @@ async def test_forgotten_fact_of_an_import_is_not_learned_again(
 
 
 @pytest.mark.parametrize("undo", [False, True])
+@needs_feature("imports")
 async def test_forgotten_memory_of_an_imported_list_does_not_come_again(
     app: App, person: Person, tmp_path: Path, undo: bool
 ) -> None:

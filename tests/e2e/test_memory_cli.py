@@ -19,6 +19,7 @@ from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support import exports
 from tests.support.fakes import FakeClock
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.starter import run_mneme
 from tests.support.talk import Store
@@ -298,7 +299,16 @@ def test_every_argument_and_option_is_explained(command: str) -> None:
     assert unexplained == [] or command == "import"
 
 
-@pytest.mark.parametrize("command", ["memory list", "web", "backup copy.zip", "restore missing.zip", "mcp list"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "memory list",
+        pytest.param("web", marks=needs_feature("page")),
+        "backup copy.zip",
+        "restore missing.zip",
+        pytest.param("mcp list", marks=needs_feature("mcp_tools")),
+    ],
+)
 def test_file_as_data_directory_is_one_sentence(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
@@ -311,6 +321,7 @@ def test_file_as_data_directory_is_one_sentence(
         assert err.count("\n") == 1
 
 
+@needs_feature("imports")
 def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:
     file = str(exports.write_chatgpt(tmp_path, 20))
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
@@ -330,6 +341,7 @@ def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Pat
     assert "leave out --dry-run" in refusal
 
 
+@needs_feature("imports")
 def test_import_of_a_chat_lists_speakers_and_takes_me(shell: Shell, data: Path, tmp_path: Path) -> None:
     file = str(exports.write_whatsapp(tmp_path, 10))
     refusal = re.sub(r"[│\s]+", " ", shell.run("import", file)[2])

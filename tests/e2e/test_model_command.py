@@ -9,6 +9,7 @@ from tests.conftest import OpenApp
 from tests.support.bot_api.files import create_photo
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
+from tests.support.features import needs_feature
 from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Reply, Says
@@ -131,6 +132,7 @@ async def test_chosen_model_missing_from_settings_is_reported_once(start: OpenAp
     assert list_requested_models(model) == ["scripted"] * 3
 
 
+@needs_feature("media")
 async def test_photos_follow_the_vision_of_the_chosen_model(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

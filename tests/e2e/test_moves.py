@@ -12,6 +12,7 @@ from memory.access import AccessList
 from memory.log.sessions import Address, Session
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
+from tests.support.features import needs_feature
 from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
@@ -52,6 +53,7 @@ async def count_rows_naming(app: App, address: Address) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("told", [("former", "present"), ("present", "former"), ("former",), ("present",)])
+@needs_feature("reminders")
 async def test_29_group_migration_keeps_everything_stored(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path, told: tuple[str, ...]
 ) -> None:

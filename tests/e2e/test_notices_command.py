@@ -9,7 +9,7 @@ from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_near_dates, needs_feature
+from tests.support.features import find_reminders, needs_feature
 from tests.support.reminding import CHAT, add_reminder, get_memory
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
 
@@ -55,7 +55,7 @@ async def test_notices_setting_applies_without_a_choice(start: OpenApp) -> None:
         assert "Notices are **on**" in await Person(app).says("/notices")
 
 
-@needs_feature("near_dates")
+@needs_feature("reminders")
 async def test_notices_off_prevents_offers_but_not_requested_messages(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, reminded_often: None
 ) -> None:
@@ -65,7 +65,7 @@ async def test_notices_off_prevents_offers_but_not_requested_messages(
         memory = get_memory(app)
         await memory.preferences.load()
         await memory.entries.add(CHAT, NewEntry("Ann's birthday is 14 February", kind=Kind.FACT))
-        assert await find_near_dates(app).offer(memory.notices_of.is_enabled) == 0
+        assert await find_reminders(app).near.offer(memory.notices_of.is_enabled) == 0
         await add_reminder(app, "tea", "2026-02-07T13:00")
         clock.forward(hours=1)
         await telegram.wait_for(lambda: any("tea" in text for text in list_texts(telegram)))

@@ -13,6 +13,7 @@ from tests.conftest import OpenApp
 from tests.support.bot_api.files import create_document
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
@@ -72,6 +73,7 @@ async def snapshot_memory(app: App) -> tuple[object, ...]:
     return entries, files, counts
 
 
+@needs_feature("media", "reminders")
 async def test_private_talk_reads_memory_and_writes_no_file(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:
@@ -250,6 +252,7 @@ async def test_group_topic_is_private_alone_and_for_managers_only(
         assert find_files_containing(tmp_path, "coco") != []
 
 
+@needs_feature("media")
 async def test_document_is_searched_in_its_private_talk_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer, tmp_path: Path
 ) -> None:

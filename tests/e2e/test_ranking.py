@@ -21,6 +21,7 @@ from memory.store.entry import NewEntry
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock
+from tests.support.features import needs_feature
 from tests.support.servers.embedder import MeaningEmbedder
 from tests.support.talk import Store, assistant, in_utc, user
 
@@ -101,6 +102,7 @@ async def test_group_message_of_the_named_speaker_is_ranked_first(
 
 
 @pytest.mark.parametrize("question", ["How is the household hound addressed?", "Что с нашей собакой?"])
+@needs_feature("vectors")
 async def test_near_meaning_precedes_a_single_matching_word(
     store: Store, database: Database, session: Session, question: str
 ) -> None:

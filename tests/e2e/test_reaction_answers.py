@@ -8,6 +8,7 @@ from bot.kernel import App
 from memory.store.entry import Kind, NewEntry
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
+from tests.support.features import needs_feature
 from tests.support.reminding import add_reminder
 from tests.support.serving import ANN, STRANGER, Serve, list_texts
 from tests.support.talk import Store
@@ -38,6 +39,7 @@ async def test_thumb_confirms_or_forgets(
 
 
 @pytest.mark.usefixtures("reminded_often")
+@needs_feature("reminders")
 async def test_thumb_under_a_reminder_means_done(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     telegram.register_chat(ANN)
     async with serve() as app:

@@ -13,6 +13,7 @@ from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails
 
@@ -33,12 +34,14 @@ def parse_recalled(said: str) -> str:
     return lines
 
 
+@needs_feature("local_model")
 async def test_empty_memory_leaves_only_the_reason(person: Person) -> None:
     said = await person.says("Where do I live?")
     assert said.startswith("The weights of qwen2.5-coder-1.5b are not at ")
     assert "remember" not in said
 
 
+@needs_feature("local_model")
 async def test_only_statements_are_recalled_as_answers(person: Person) -> None:
     await person.says("What is the capital of France?")
     await person.says("My aunt lives in Lyon, in France")
@@ -60,6 +63,7 @@ async def test_unreachable_endpoint_leaves_recall(start: OpenApp, model: ModelSe
     assert "My cat is called Murka" in lines
 
 
+@needs_feature("local_model")
 async def test_answer_includes_conversations_and_notes(person: Person) -> None:
     await person.says("My cat is called Murka")
     await person.says("/remember The bicycle is green")
@@ -69,6 +73,7 @@ async def test_answer_includes_conversations_and_notes(person: Person) -> None:
     assert "The bicycle is green" in parse_recalled(await person.says("What colour is the bicycle?"))
 
 
+@needs_feature("local_model")
 async def test_recalled_answers_and_questions_are_not_recalled_again(person: Person) -> None:
     await person.says("There was Murka, the cat")
     for _ in range(3):
@@ -79,6 +84,7 @@ async def test_recalled_answers_and_questions_are_not_recalled_again(person: Per
     assert "What I remember" not in parse_recalled(said)
 
 
+@needs_feature("local_model")
 async def test_recalled_answers_enter_no_note_or_later_prompt(
     person: Person, start: OpenApp, model: ModelServer, tmp_path: Path
 ) -> None:
@@ -97,6 +103,7 @@ async def test_recalled_answers_enter_no_note_or_later_prompt(
         assert "No model is available" not in file.read_text()
 
 
+@needs_feature("local_model")
 async def test_retry_answers_the_message_once_a_model_is_back(
     person: Person, start: OpenApp, model: ModelServer
 ) -> None:
@@ -105,12 +112,14 @@ async def test_retry_answers_the_message_once_a_model_is_back(
         assert await Person(app).says("/retry") == "You said: What is the capital of France?"
 
 
+@needs_feature("local_model")
 async def test_shell_message_without_a_model_exits_with_1(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
     async with open_app(Settings(), clock) as app:
         assert await chat_once(app, create_console_address("local"), "Where do I live?") == 1
     assert capsys.readouterr().err.startswith("The weights of qwen2.5-coder-1.5b are not at ")
 
 
+@needs_feature("local_model")
 async def test_long_conversation_is_compacted_without_a_model(person: Person) -> None:
     await person.says("My cat is called Murka")
     for n in range(60):
@@ -120,6 +129,7 @@ async def test_long_conversation_is_compacted_without_a_model(person: Person) ->
     assert "My cat is called Murka" in parse_recalled(await person.says("What is the cat called?"))
 
 
+@needs_feature("local_model")
 async def test_unknown_local_model_is_a_wrong_setting(clock: FakeClock) -> None:
     with pytest.raises(ConfigurationError, match=r"LLM_MODEL .* no local model called 'gpt-4o': choose one of"):
         async with open_app(Settings(llm_model="gpt-4o"), clock):

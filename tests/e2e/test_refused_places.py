@@ -7,6 +7,7 @@ import pytest
 from memory.log.sessions import Address
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
+from tests.support.features import needs_feature
 from tests.support.reminding import add_reminder
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
@@ -37,6 +38,7 @@ async def test_reply_for_a_deleted_topic_goes_to_the_group(
 
 
 @pytest.mark.usefixtures("reminded_often")
+@needs_feature("reminders")
 async def test_reminders_of_a_deleted_topic_go_to_the_group_from_then_on(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:

@@ -31,7 +31,6 @@ ORDERED = [
     "ToolLoop",
     "ReplyDelivery",
     "MemoryPersist",
-    "Indexing",
 ]
 
 
@@ -78,13 +77,12 @@ async def fail_with_a_sentence(turn: Turn) -> None:
 
 def test_order_equals_the_design() -> None:
     assert [(place.order, place.system) for place in ORDER] == list(
-        zip([10, 15, 18, 20, 30, 40, 50, 55], ORDERED, strict=True)
+        zip([10, 15, 18, 20, 30, 40, 50], ORDERED, strict=True)
     )
     assert [place.system for place in ORDER if place.on_failure is OnFailure.CONTINUE] == [
         "AutoCapture",
         "AutoCompaction",
         "MemoryPersist",
-        "Indexing",
     ]
 
 
@@ -93,7 +91,7 @@ def test_order_is_logged_at_start() -> None:
         Pipeline([FakeSystem(name, []) for name in reversed(ORDERED)])
     assert logs[0]["systems"] == (
         "10 InputSanitizing -> 15 AutoCapture -> 18 AutoCompaction -> 20 ContextBuilding -> 30 ToolLoop"
-        " -> 40 ReplyDelivery -> 50 MemoryPersist -> 55 Indexing"
+        " -> 40 ReplyDelivery -> 50 MemoryPersist"
     )
 
 
@@ -103,7 +101,7 @@ def test_systems_with_equal_order_are_refused() -> None:
         Pipeline([FakeSystem(name, []) for name in [*ORDERED, "Second"]], order)
 
 
-@pytest.mark.parametrize("names", [ORDERED[:-1], [*ORDERED, "Indexing"], [*ORDERED, "Stranger"]])
+@pytest.mark.parametrize("names", [ORDERED[:-1], [*ORDERED, "MemoryPersist"], [*ORDERED, "Stranger"]])
 def test_missing_duplicate_or_unknown_system_is_refused(names: list[str]) -> None:
     with pytest.raises(PipelineError, match="needs each of"):
         Pipeline([FakeSystem(name, []) for name in names])
@@ -152,11 +150,10 @@ async def test_unexpected_failure_names_the_turn_and_hides_the_exception() -> No
     assert turn.failure == "Something went wrong: send /retry, or look for turn t1 in the log."
 
 
-@pytest.mark.parametrize("system", ["MemoryPersist", "Indexing"])
-async def test_failure_after_the_reply_does_not_change_it(system: str) -> None:
+async def test_failure_after_the_reply_does_not_change_it() -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fail_with_a_sentence}).run(turn)
+    await line.pipeline(MemoryPersist=fail_with_a_sentence).run(turn)
     assert line.ran == ORDERED
     assert turn.outcome is Outcome.ANSWERED
     assert line.channel.said == []

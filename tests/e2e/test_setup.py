@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import bot
+from bot.features.registry import installed_features
 from bot.setup.habits import set_up_time_zone
 from bot.setup.model import set_up_model
 from bot.setup.program import find_program
@@ -142,8 +143,10 @@ async def test_setup_offers_local_model_server_first_and_explains_choices(
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "qwen"}, {"id": "nomic-embed-text"}]}
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))  # The first offer, and its only model.
     for patience in ("_CONNECT_SECONDS", "_ANSWER_SECONDS"):  # The machine may be busy.
-        monkeypatch.setattr(f"pipeline.local.local_servers.{patience}", 20)
-    await asyncio.to_thread(set_up_model, ENV, {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0})
+        monkeypatch.setattr(f"pipeline.models.local_servers.{patience}", 20)
+    await asyncio.to_thread(
+        set_up_model, ENV, installed_features(), {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0}
+    )
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("    tools: no; reminders in plain words and commands still work") for line in lines)
     offered = [line.split("  ", 2)[-1] for line in lines if line.startswith("  ") and line[2] != " "]
@@ -284,16 +287,16 @@ async def test_setup_with_unpriced_model_says_what_limits_it(
     model: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_settings(ENV, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted", CHAT_DAILY_COST="0.5")
-    await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
+    await asyncio.to_thread(set_up_model, ENV, installed_features(), {"Ollama": 9})
     assert "set CHAT_DAILY_TOKENS, which limits every model." in " ".join(capsys.readouterr().out.split())
 
 
 async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.model.get_memory_bytes", lambda: 2_000_000_000)
+    monkeypatch.setattr("bot.features.local_model.setup.get_memory_bytes", lambda: 2_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
-    await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
+    await asyncio.to_thread(set_up_model, ENV, installed_features(), {"Ollama": 9})
     assert "qwen2.5-coder-0.5b was chosen" in capsys.readouterr().out
     assert load_settings(ENV).llm_model == "qwen2.5-coder-0.5b"
 
@@ -301,9 +304,9 @@ async def test_setup_can_choose_a_smaller_embedded_model(
 async def test_setup_offers_models_of_hub_as_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bot.setup.model.get_memory_bytes", lambda: 16_000_000_000)
+    monkeypatch.setattr("bot.features.local_model.setup.get_memory_bytes", lambda: 16_000_000_000)
     monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
-    await asyncio.to_thread(set_up_model, ENV, {"Ollama": 9})
+    await asyncio.to_thread(set_up_model, ENV, installed_features(), {"Ollama": 9})
     said = " ".join(capsys.readouterr().out.split())
     assert "The embedded model qwen3-4b, not measured here, from the hub, free and private; 2.5 GB to download" in said
     assert f"qwen3-4b was chosen: download it with `{sys.prefix}/bin/mneme model pull qwen3-4b`." in said

@@ -16,7 +16,7 @@ from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.consolidating import create_answer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import find_near_dates, find_weekly_schedule, needs_feature
+from tests.support.features import find_reminders, find_weekly_schedule, needs_feature
 from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
@@ -57,6 +57,7 @@ async def person(app: App, german: None) -> Person:
     return Person(app)
 
 
+@needs_feature("reminders")
 async def test_tool_answers_in_english_and_its_offer_is_translated(person: Person, model: ModelServer) -> None:
     await person.says("Party on Sunday at 6 pm!", Provenance.FORWARDED)
     arguments = {"text": "party", "when": "2026-02-08T17:00"}
@@ -95,17 +96,17 @@ async def test_background_learning_is_announced_in_the_chats_language(person: Pe
     assert "_Gelernt: The user lives in Kyiv_" in await person.says("And now?")
 
 
-@needs_feature("near_dates")
+@needs_feature("reminders")
 async def test_reminder_and_offer_are_in_the_chats_language(app: App, person: Person, clock: FakeClock) -> None:
     await person.says("hello")
     ends = datetime(2026, 3, 1, tzinfo=UTC)
     passport = NewEntry("The passport ends", name="passport", kind=Kind.FACT, valid_until=ends)
     await get_memory(app).entries.add(OWNER, passport)
-    await find_near_dates(app).offer()
+    await find_reminders(app).near.offer()
     assert "_Das endet am Sonntag, 1. März 2026. Am Sonntag, 22. Februar 2026, 09:00" in await person.says("And?")
     await add_reminder(app, "tea", "2026-02-07T13:00", session=OWNER)
     clock.forward(hours=1)
-    ((_due, told),) = await app.memory.telling.list_due(OWNER)
+    ((_due, told),) = await find_reminders(app).delivery.list_due(OWNER)
     assert told.startswith("**Erinnerung**: tea\n\nSamstag, 7. Februar 2026, 13:00")
 
 

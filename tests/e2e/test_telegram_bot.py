@@ -15,6 +15,7 @@ from config.errors import ConfigurationError
 from memory.access import AccessList
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
@@ -331,6 +332,7 @@ async def test_edit_before_the_turn_replaces_the_message(
     assert model.requests[-1].last == "second"
 
 
+@needs_feature("media")
 async def test_photo_without_caption_is_explained_and_captions_are_read(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

@@ -17,8 +17,8 @@ from rich.markdown import Markdown
 import bot
 from bot.console.terminal_channel import MarkdownStream
 from config.texts import _, use_language
-from memory.reminders.reminders import Reminders
 from memory.store.database import Database
+from tests.support.features import needs_feature
 from tests.support.mcp_servers import Servers
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
@@ -58,7 +58,10 @@ async def terminal(environment: dict[str, str]) -> AsyncIterator[Terminal]:
         yield opened
 
 
+@needs_feature("reminders")
 async def test_due_reminder_is_shown_once_at_the_start(environment: dict[str, str], tmp_path: Path) -> None:
+    from bot.features.reminders.reminders import Reminders
+
     database = await Database.open(tmp_path / "data" / "mneme.db")
     reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), in_utc)
     wish = reminders.read("console:local", "water the fern", "2026-01-02T09:00")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bot.commands.settings import find_zones
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_reminders, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press
@@ -28,8 +29,8 @@ async def test_city_sets_the_zone_of_this_chat_only(person: Person) -> None:
     assert "Europe/Kyiv" in answer
     assert "14:15" in answer
     assert "14:15" in await person.says("/timezone")
-    assert person.app.memory.reminders.zone_of("console:local").key == "Europe/Kyiv"
-    assert person.app.memory.reminders.zone_of("console:other").key == "UTC"
+    assert person.app.memory.zone_of("console:local").key == "Europe/Kyiv"
+    assert person.app.memory.zone_of("console:other").key == "UTC"
 
 
 async def test_zone_survives_a_restart_and_covers_all_topics(serve: Serve, telegram: BotApiServer) -> None:
@@ -37,7 +38,7 @@ async def test_zone_survives_a_restart_and_covers_all_topics(serve: Serve, teleg
         telegram.user_says("/timezone Europe/Kyiv", chat_id=ANN)
         await wait_for_text(telegram, "are now in")
     async with serve() as app:
-        assert app.memory.reminders.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
+        assert app.memory.zone_of(f"telegram:{ANN}:7").key == "Europe/Kyiv"
 
 
 async def test_prompt_shows_the_time_in_the_chats_zone(person: Person, model: ModelServer) -> None:
@@ -46,19 +47,21 @@ async def test_prompt_shows_the_time_in_the_chats_zone(person: Person, model: Mo
     assert "Saturday 2026-02-07 21:15" in model.requests[-1].added
 
 
+@needs_feature("reminders")
 async def test_reminder_keeps_the_zone_of_its_creation(person: Person, model: ModelServer, clock: FakeClock) -> None:
     await person.says("/timezone kyiv")
     wish = {"text": "tea", "when": "2026-02-08T09:00", "repeat": "daily"}
     (answer,) = await call_tools(person, model, ("reminder_set", wish))
     assert "09:00 (Europe/Kyiv)" in answer
     await person.says("/timezone tokyo")
-    (reminder,) = await person.app.memory.reminders.list("console:local")
+    (reminder,) = await find_reminders(person.app).reminders.list("console:local")
     assert reminder.rule.zone.key == "Europe/Kyiv"
     assert reminder.next_at is not None
     assert reminder.next_at.hour == 7
     assert "09:00" in await person.says("/reminders")
 
 
+@needs_feature("reminders")
 async def test_first_reminder_explains_how_to_change_the_zone(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -74,6 +77,7 @@ async def test_first_reminder_explains_how_to_change_the_zone(
         await telegram.wait_for(lambda: "All settings" in list_labels(telegram))
 
 
+@needs_feature("reminders")
 async def test_chat_with_a_chosen_zone_gets_no_explanation(person: Person, model: ModelServer) -> None:
     await person.says("/timezone kyiv")
     model.script(Calls((("reminder_set", {"text": "tea", "when": "2026-02-08T11:00"}),)), Says("Set."))
@@ -96,7 +100,7 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
         press(telegram, "Europe/Berlin")
         await wait_for_text(telegram, "Times here are now in Europe/Berlin")
         assert len(list_texts(telegram)) == 1
-        assert app.memory.reminders.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
+        assert app.memory.zone_of(f"telegram:{ANN}").key == "Europe/Berlin"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,7 @@ async def test_several_zones_of_one_name_are_shown_as_buttons(serve: Serve, tele
 )
 async def test_unknown_place_is_answered_with_a_hint(person: Person, name: str, answer: str) -> None:
     assert answer in await person.says(f"/timezone {name}")
-    assert person.app.memory.reminders.zone_of("console:local").key == "UTC"
+    assert person.app.memory.zone_of("console:local").key == "UTC"
 
 
 async def test_group_zone_is_set_by_managers_only(serve: Serve, telegram: BotApiServer) -> None:
@@ -118,7 +122,7 @@ async def test_group_zone_is_set_by_managers_only(serve: Serve, telegram: BotApi
         await wait_for_text(telegram, "It is", GROUP)
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=4004, chat_type="supergroup")
         await wait_for_text(telegram, "only administrators", GROUP)
-        assert app.memory.reminders.zone_of(f"telegram:{GROUP}").key == "UTC"
+        assert app.memory.zone_of(f"telegram:{GROUP}").key == "UTC"
         telegram.user_says("/timezone kyiv", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
         await wait_for_text(telegram, "Times here are now in Europe/Kyiv", GROUP)
 

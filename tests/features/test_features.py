@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import subprocess
@@ -15,8 +16,12 @@ from bot.app import open_app
 from bot.feature import Contributions, Feature
 from bot.features.registry import FEATURES, installed_features
 from bot.kernel import App, Kernel
+from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
 from config.settings import Settings
+from memory.mail.inbox import put_scheduled
+from tests.conftest import OpenApp
+from tests.support.bot_api.files import create_photo
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import INSTALLED, OWN, needs_feature
@@ -134,17 +139,23 @@ async def test_kernel_without_features_answers_and_remembers(
         assert "spare key is at Ann's" in await person.says("/recall spare key")
 
 
+def start_with(*features: Feature, clock: FakeClock, model: ModelServer, folder: Path) -> OpenApp:
+    """Return a function that starts a bot with these features only."""
+
+    @contextlib.asynccontextmanager
+    async def start(window: int | None = None, **settings: object) -> AsyncIterator[App]:
+        values = {"mneme_data_dir": folder, "openai_base_url": model.url, "llm_model": "scripted"} | settings
+        async with open_app(Settings.model_validate(values), clock, features=features) as app:
+            yield app
+
+    return start
+
+
 async def test_telegram_without_features_answers_in_text(
     tmp_path: Path, clock: FakeClock, model: ModelServer, telegram: BotApiServer
 ) -> None:
-    @contextlib.asynccontextmanager
-    async def start(window: int | None = None, **settings: object) -> AsyncIterator[App]:
-        values = {"mneme_data_dir": tmp_path, "openai_base_url": model.url, "llm_model": "scripted"} | settings
-        async with open_app(Settings.model_validate(values), clock, features=()) as app:
-            yield app
-
     model.script(Says("# Tea\n\nIt is warm."))
-    async with serving(start, telegram)():
+    async with serving(start_with(clock=clock, model=model, folder=tmp_path), telegram)():
         telegram.user_calls_guest("@mneme_test_bot hello", chat_id=GROUP, user_id=ANN)
         telegram.user_says("Which tea?", chat_id=ANN)
         await wait_for_text(telegram, "It is warm.")
@@ -153,3 +164,66 @@ async def test_telegram_without_features_answers_in_text(
     assert not {"/rich", "/voice"} & {word for text in list_texts(telegram) for word in text.split()}
     assert len(model.requests) == 1
     assert telegram.list_calls("answerGuestQuery") == []
+
+
+async def test_kernel_without_features_refuses_files_and_drops_tasks(
+    tmp_path: Path, clock: FakeClock, model: ModelServer, telegram: BotApiServer
+) -> None:
+    async with serving(start_with(clock=clock, model=model, folder=tmp_path), telegram)() as app:
+        telegram.user_says(chat_id=ANN, sends=create_photo("sea"))
+        await wait_for_text(telegram, "I can't watch or open this photo")
+        async with app.database.transaction() as connection:
+            await put_scheduled(connection, f"telegram:{ANN}", 1, clock(), clock())
+        telegram.user_says("hello", chat_id=ANN)
+        await wait_for_text(telegram, "You said: hello")
+        assert await app.database.value("SELECT count(*) FROM inbox WHERE state <> 'done'") == 0
+    assert len(model.requests) == 1
+
+
+async def test_bot_without_endpoint_and_model_says_what_to_do(tmp_path: Path, clock: FakeClock) -> None:
+    with pytest.raises(ConfigurationError, match="No model is configured: run `mneme setup`"):
+        async with open_app(Settings(mneme_data_dir=tmp_path), clock, features=()):
+            pass
+
+
+class Copying(Feature):
+    """Copies commits to another machine, as far as the kernel can tell. `replies_at` counts the sent replies."""
+
+    name = "copying"
+
+    def __init__(self, telegram: BotApiServer) -> None:
+        self._telegram = telegram
+        self.replies_at: list[int] = []
+        self.is_taken = False
+
+    async def open(self, kernel: Kernel) -> Contributions:
+        return Contributions(safeguards=[self])
+
+    async def wait_until_safe(self) -> None:
+        self.replies_at.append(len(self._telegram.list_calls("sendMessage")))
+
+    async def require_place(self) -> None:
+        if self.is_taken:
+            raise ConfigurationError("Another machine has taken over.")
+
+
+async def test_safeguard_protects_updates_and_replies(
+    tmp_path: Path, clock: FakeClock, model: ModelServer, telegram: BotApiServer
+) -> None:
+    copying = Copying(telegram)
+    async with serving(start_with(copying, clock=clock, model=model, folder=tmp_path), telegram)():
+        telegram.user_says("hello", chat_id=ANN)
+        await wait_for_text(telegram, "You said: hello")
+    assert copying.replies_at == [0, 0, 1]  # After the update, before the reply and after it
+
+
+async def test_bot_whose_place_was_taken_ends(
+    tmp_path: Path, clock: FakeClock, model: ModelServer, telegram: BotApiServer
+) -> None:
+    copying = Copying(telegram)
+    copying.is_taken = True
+    telegram.fault("getUpdates", error_code=409, description="Conflict: terminated by other getUpdates request")
+    start = start_with(copying, clock=clock, model=model, folder=tmp_path)
+    async with start(telegram_bot_token=BotApiServer.TOKEN, telegram_api_url=telegram.url) as app:
+        with pytest.raises(ConfigurationError, match="has taken over"):
+            await asyncio.wait_for(run_telegram(app), 20)

@@ -13,15 +13,17 @@ if TYPE_CHECKING:  # A test must be able to import this module if a feature is d
     from bot.features.imports.importing import ForeignImport
     from bot.features.imports.job import BackgroundImportLearning
     from bot.features.mcp_tools.tools import McpTools
-    from bot.features.near_dates.dates import NearDates
+    from bot.features.reminders.feature import RemindersFeature
     from bot.features.tidying.job import WeeklySchedule
     from bot.features.tidying.tidying import WeeklyConsolidation
+    from bot.features.vectors.job import BackgroundEmbedding
 
 Opened = TypeVar("Opened")
 INSTALLED = frozenset(feature.name for feature in FEATURES)
 OWN = (
     *("guest", "voice", "rich", "persona", "imports", "skills", "mcp_tools", "web_tools"),
-    *("near_dates", "tidying", "lightrag", "mcp_server", "page", "metrics"),
+    *("tidying", "lightrag", "mcp_server", "page", "metrics"),
+    *("local_model", "vectors", "reminders", "media", "replica"),
 )
 """The features of this repository, of which a copy may have deleted some."""
 
@@ -61,16 +63,24 @@ def find_mcp_tools(app: App) -> McpTools:
     return tools
 
 
-def find_near_dates(app: App) -> NearDates:
-    from bot.features.near_dates.feature import NearDatesFeature
+def find_reminders(app: App) -> RemindersFeature:
+    from bot.features.reminders.feature import RemindersFeature
 
-    return find_feature(app, NearDatesFeature).near
+    return find_feature(app, RemindersFeature)
 
 
 def find_tidying(app: App) -> WeeklyConsolidation:
     from bot.features.tidying.feature import TidyingFeature
 
     return find_feature(app, TidyingFeature).weekly
+
+
+def find_embedding(app: App) -> BackgroundEmbedding:
+    from bot.features.vectors.feature import VectorsFeature
+
+    job = find_feature(app, VectorsFeature).job
+    assert job is not None
+    return job
 
 
 def find_weekly_schedule(app: App) -> WeeklySchedule:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from bot.kernel import App
 from bot.services import MemoryServices
 from memory.log.sessions import Address
-from memory.reminders.reminder import Repeat
-from memory.reminders.request import Rhythm
+from memory.recurrence import Repeat
 from memory.text.tokens import TokenCounter
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_reminders
 from tests.support.serving import ANN
 
 CHAT = f"telegram:{ANN}"
@@ -29,8 +29,11 @@ def get_memory(app: App) -> MemoryServices:
 async def add_reminder(
     app: App, text: str, when: str, repeat: str = "once", session: str = CHAT, owner: str | None = None
 ) -> int:
-    wish = app.memory.reminders.read(session, text, when, Rhythm(Repeat(repeat)))
-    return (await app.memory.reminders.set(owner or session, session, wish)).id
+    from bot.features.reminders.request import Rhythm
+
+    reminders = find_reminders(app).reminders
+    wish = reminders.read(session, text, when, Rhythm(Repeat(repeat)))
+    return (await reminders.set(owner or session, session, wish)).id
 
 
 async def format_reminders(app: App, chat: int = ANN) -> str:

@@ -34,7 +34,6 @@ _IMPORTED = (
     "bot.doctor.examination",
     "bot.telegram.service",
     "openai.resources.chat.completions",
-    "pipeline.local.model_files",
 )
 
 

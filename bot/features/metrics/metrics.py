@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.applications import Starlette
@@ -15,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.kernel import App
-from bot.monitoring import Health
+from bot.monitoring import Health, Measurement
 from bot.sessions import SessionQueues
 from bot.web import InboundRoute
 from bot.web.limits import admit, allow_body
@@ -25,9 +24,6 @@ from memory.mail.pruning import count_tables
 from memory.runtime.usage import TokenUse
 from memory.store.database import Database
 from pipeline.turn import Turn
-
-if TYPE_CHECKING:
-    from bot.jobs.replication import Replication
 
 CostOf = Callable[["TokenUse"], "float | None"]
 """Returns the cost of a model call in US dollars, or None if it is unknown."""
@@ -67,7 +63,7 @@ class Metrics:
         self._outbox = Gauge("mneme_outbox_length", "Replies that are not sent yet.", registry=registry)
         self._memories = Gauge("mneme_memories", "Live memories by kind.", ["kind"], registry=registry)
         self._healthy = Gauge("mneme_healthy", "1 while polling and the database live.", registry=registry)
-        self._replica: Gauge | None = None
+        self._measurements: dict[str, Gauge] = {}
         for outcome in ("answered", "stopped", "failed"):
             self._turns.labels(outcome)  # So that a rate can be computed from the first turn on
 
@@ -89,7 +85,7 @@ class Metrics:
         self._errors.labels(logger).inc()
 
     async def render(
-        self, database: Database, health: Health, queues: SessionQueues, replication: Replication | None = None
+        self, database: Database, health: Health, queues: SessionQueues, measurements: Sequence[Measurement] = ()
     ) -> bytes:
         running, waiting = queues.measure_load()
         self._running.set(running)
@@ -102,11 +98,16 @@ class Metrics:
         for kind, number in result.memories.items():
             self._memories.labels(kind).set(number)
         self._healthy.set(await health.find_trouble() is None)
-        if replication is not None and (age := replication.sync_age) is not None:
-            if self._replica is None:  # Without a replica there is no gauge, instead of an age of 0
-                self._replica = Gauge("mneme_replica_age_seconds", "Since it was whole.", registry=self._registry)
-            self._replica.set(age.total_seconds())
+        for measurement in measurements:
+            if (value := measurement.read()) is not None:  # An unknown value has no gauge, instead of a gauge of 0
+                self._get_gauge(measurement).set(value)
         return generate_latest(self._registry)
+
+    def _get_gauge(self, measurement: Measurement) -> Gauge:
+        if (gauge := self._measurements.get(measurement.name)) is None:
+            gauge = Gauge(measurement.name, measurement.description, registry=self._registry)
+            self._measurements[measurement.name] = gauge
+        return gauge
 
 
 class ErrorCounter(logging.Handler):
@@ -128,7 +129,7 @@ async def serve_metrics(app: App, metrics: Metrics, port: int) -> AsyncIterator[
 
     async def show_metrics(request: Request) -> Response:
         try:
-            text = await metrics.render(app.database, app.health, app.runner.queues, app.replication)
+            text = await metrics.render(app.database, app.health, app.runner.queues, app.measurements)
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", 503)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

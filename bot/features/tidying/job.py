@@ -15,7 +15,7 @@ from bot.tasks import BackgroundTasks
 from config.texts import N_, _, use_language
 from memory.buttons import Notice
 from memory.clock import Clock
-from memory.reminders.reminder import Repeat, Rule
+from memory.recurrence import Repeat, Rule
 from memory.runtime.jobs import JobLog
 from memory.store.notices import PendingNotices
 

@@ -25,6 +25,7 @@ from tests.conftest import OpenApp
 from tests.support.bot_api.files import create_document
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.serving import ANN, STRANGER, Serve, list_labels, list_texts, press
@@ -83,6 +84,7 @@ async def test_skill_zip_of_the_owner_is_installed_after_confirmation(
     assert "Save the skill trains?" in again
 
 
+@needs_feature("media")
 async def test_skill_zip_of_a_guest_is_an_unreadable_file(serve: Serve, telegram: BotApiServer, tmp_path: Path) -> None:
     async with serve(telegram_allowed_ids=str(ANN)) as app:
         await app.database.write(
@@ -105,6 +107,7 @@ async def test_skill_zip_of_a_guest_is_an_unreadable_file(serve: Serve, telegram
         (create_zip(a_md="x"), "I can't read trains.zip"),
     ],
 )
+@needs_feature("media")
 async def test_harmful_skill_zip_is_explained_and_changes_nothing(
     serve: Serve, telegram: BotApiServer, tmp_path: Path, content: bytes, why: str
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.bot_api.files import create_voice
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.serving import ANN, HEARS, Serve, list_texts, send_recording
@@ -18,6 +19,7 @@ def list_spoken_texts(telegram: BotApiServer) -> list[str]:
     return [recording.decode().removeprefix("OggS ") for recording in telegram.documents]
 
 
+@needs_feature("media")
 async def test_voice_message_is_answered_by_voice_and_text_by_text(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
@@ -58,6 +60,7 @@ async def test_voice_mode_is_chosen_by_chat(serve: Serve, telegram: BotApiServer
 
 
 @pytest.mark.parametrize("refusing", ["the model", "the reader"])
+@needs_feature("media")
 async def test_failed_speech_leaves_the_text_answer(
     serve: Serve, telegram: BotApiServer, model: ModelServer, refusing: str
 ) -> None:

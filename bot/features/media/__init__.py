@@ -1,0 +1,1 @@
+"""Media: reading documents, looking at pictures, and recognising speech."""

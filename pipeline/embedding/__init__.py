@@ -1,1 +1,0 @@
-"""Embedders: a small model on this machine, or a model behind an OpenAI-compatible endpoint."""

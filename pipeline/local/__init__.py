@@ -1,1 +1,0 @@
-"""Models that run on this machine."""
