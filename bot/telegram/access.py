@@ -1,13 +1,10 @@
-"""Access control: admission of users and groups, answers to strangers, and groups that change their id."""
+"""Access control: admission of users and groups, answers to strangers, and notices to the owner."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import time
-from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -18,20 +15,20 @@ from telegram.error import TelegramError
 from bot.commands.command import parse_command
 from bot.commands.people import admission_buttons
 from bot.languages import Languages
-from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.calls import PollingBot, get_chat_id, send_part
-from bot.telegram.failures import SendFailed, describe_error, parsing_answer
+from bot.telegram.chat_migrations import ChatMigrations, parse_migration
+from bot.telegram.failures import describe_error, parsing_answer
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
+from bot.telegram.strangers import Strangers
 from bot.telegram.updates import IncomingMessage
 from config.texts import N_, _, use_language
 from memory.access import CODE_ATTEMPTS, AccessList, Tally
 from memory.buttons import Button, Keyboard
-from memory.errors import MnemeError, StoreError
+from memory.errors import MnemeError
 from memory.log.sessions import Address
-from memory.mail.chat_migration import ChatMigration
 from memory.messages import Provenance
 from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival
@@ -64,91 +61,11 @@ def parse_addition(update: Update) -> tuple[int, User] | None:
     return change.chat.id, change.from_user
 
 
-def parse_migration(update: Update) -> tuple[int, int] | None:
-    """Return the former and the new id of a group that became a supergroup, or None for other updates.
-
-    Telegram reports it in the last message of the group and the first one of the supergroup.
-    """
-    message = update.message
-    if message is None:
-        return None
-    if message.migrate_to_chat_id is not None and message.chat.type == ChatType.GROUP:
-        return message.chat.id, message.migrate_to_chat_id
-    if message.migrate_from_chat_id is not None and message.chat.type == ChatType.SUPERGROUP:
-        return message.migrate_from_chat_id, message.chat.id
-    return None
-
-
 def _is_member(member: ChatMember) -> bool:
     if isinstance(member, ChatMemberRestricted):
         return member.is_member
     return member.status not in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED)
 
-
-class ChatMigrations:
-    """Tracks groups that have a new id, and moves their data."""
-
-    def __init__(self, moving: ChatMigration, runner: SessionRunner) -> None:
-        self._moving = moving
-        self._runner = runner
-        self._present: dict[int, int] = {}
-        self._moving_ids: set[int] = set()
-        self._one_at_a_time = asyncio.Lock()
-
-    async def start(self) -> None:
-        migrations = await self._moving.read_new_ids(CHANNEL)
-        self._present = {int(former): int(present) for former, present in migrations.items()}
-
-    def find_former_ids(self, chat: int) -> set[int]:
-        return {former for former, present in self._present.items() if present == chat}
-
-    def is_known(self, former: int, present: int) -> bool:
-        return self._present.get(former) == present
-
-    def is_moving(self, chat: int) -> bool:
-        """Return True if a group is being moved from or to that id. Its updates wait in the inbox."""
-        return chat in self._moving_ids
-
-    def redirect(self, message: IncomingMessage) -> IncomingMessage:
-        """Address a message to the new id of its chat, if the chat has moved.
-
-        Message numbers start again in the new chat, so the message loses its number.
-        """
-        present = self._present.get(get_chat_id(message.arrival.address))
-        if present is None:
-            return message
-        address = replace(message.arrival.address, chat_id=str(present))
-        return replace(message, arrival=replace(message.arrival, address=address, message_id=None))
-
-    async def follow(self, former: int, present: int) -> bool:
-        """Move the data of a group. Return True if that worked. Raises StoreError.
-
-        Running turns are cancelled without a commit and start again from the inbox under the new id.
-        """
-        old, new = Address(CHANNEL, str(former)), Address(CHANNEL, str(present))
-        async with self._one_at_a_time:
-            if self.is_known(former, present):
-                return True
-            self._moving_ids |= {former, present}
-            has_moved = False
-            try:
-                await self._runner.suspend_chat(old.owner)
-                has_moved = await self._moving.move(old, new)
-            finally:
-                if has_moved:
-                    self._present[former] = present
-                else:
-                    self._runner.resume_chat(old.owner)
-                self._moving_ids.clear()
-            return has_moved
-
-
-MAX_PER_MINUTE = 10
-"""Messages to strangers per minute. The rest of Telegram's rate limit is for users."""
-MINUTE_SECONDS = 60.0
-MAX_WAITING = 100
-"""Maximum number of strangers in the queue. While it is full, others get an answer when they write again."""
-SEND_TIMEOUT_SECONDS = 5.0
 
 MAX_ASKED_OWNERS = 3
 """Maximum number of users in TELEGRAM_ALLOWED_IDS who are asked about a stranger if the bot has no owner."""
@@ -179,49 +96,6 @@ _GROUP_WAITS = N_(
 )
 _OWNER_ASKED = N_("This bot is private, so I've asked its owner whether you may use it. Please write again later.")
 _OWNERLESS = N_("This bot is private. If it's yours, send /start followed by the code that `mneme setup` shows.")
-
-
-class Strangers:
-    """Sends messages to strangers at a limited rate, by default one to each."""
-
-    def __init__(self, tasks: BackgroundTasks, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._counts = Tally()
-        self._waiting: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(MAX_WAITING)
-        self._moments: deque[float] = deque(maxlen=MAX_PER_MINUTE)
-        tasks.start(self._work(), "strangers")
-
-    def tell(self, user_id: int, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
-        """Queue a message to a stranger who got fewer than `max_times` before. Return True if it will be sent."""
-        if self._waiting.full() or self._counts.get(user_id) >= max_times:
-            return False
-        self._counts.add(user_id)
-        self._waiting.put_nowait(say)
-        return True
-
-    def pause(self) -> float:
-        if len(self._moments) < MAX_PER_MINUTE:
-            return 0
-        return max(0.0, self._moments[0] + MINUTE_SECONDS - self._now())
-
-    async def _work(self) -> None:
-        while True:
-            say = await self._waiting.get()
-            await asyncio.sleep(self.pause())
-            self._moments.append(self._now())
-            await self._say(say)
-
-    async def _say(self, say: Callable[[], Awaitable[None]]) -> None:
-        try:
-            async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-                await say()
-        except SendFailed as failure:
-            log.info("stranger_not_told", reason=failure.reason)
-            await asyncio.sleep(min(failure.pause, MINUTE_SECONDS))  # At a rate limit, users take precedence
-        except (StoreError, TimeoutError) as error:
-            log.info("stranger_not_told", reason=type(error).__name__)
-        except Exception:
-            log.exception("stranger_not_told")
 
 
 class GroupUnknown(MnemeError):

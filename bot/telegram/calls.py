@@ -30,8 +30,9 @@ from telegram.request import HTTPXRequest
 
 from bot.telegram.failures import SendFailed, Trouble, Unreadable, parsing_answer, to_send_failure
 from bot.telegram.features import build_ephemeral_parameters, edit_ephemeral, is_ephemeral, make_message_key
+from bot.telegram.raw_updates import RawUpdate
 from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
-from bot.telegram.updates import STOPPED, RawUpdate
+from bot.telegram.updates import STOPPED
 from config.texts import _
 from config.waiting import Backoff
 from memory.buttons import PlacedButton, PlacedKeyboard

@@ -20,7 +20,7 @@ from telegram.error import (
     TelegramError,
 )
 
-from bot.telegram.updates import RawUpdate
+from bot.telegram.raw_updates import RawUpdate
 from config.texts import shorten_to_line
 
 

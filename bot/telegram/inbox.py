@@ -20,8 +20,9 @@ from bot.telegram.bursts import choose_wait
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import get_chat_id
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.raw_updates import convert_edit
 from bot.telegram.receiving import Albums
-from bot.telegram.updates import IncomingMessage, UpdateParser, convert_edit
+from bot.telegram.updates import IncomingMessage, UpdateParser
 from config.texts import N_, _, use_language
 from config.waiting import wait_at_most
 from memory.buttons import Button, Keyboard

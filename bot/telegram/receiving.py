@@ -21,7 +21,8 @@ from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.features import is_ephemeral
 from bot.telegram.part import UpdateHandler
-from bot.telegram.updates import MAX_INTEGER, IncomingMessage, RawUpdate, UpdateParser, identify_sender
+from bot.telegram.raw_updates import MAX_INTEGER, RawUpdate
+from bot.telegram.updates import IncomingMessage, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
 from memory.clock import Clock
 from memory.mail.inbox import ReceivedUpdate

@@ -18,10 +18,11 @@ from bot.jobs.scheduled import start_reminders
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.access import AccessControl, ChatMigrations
+from bot.telegram.access import AccessControl
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import UPDATE_KINDS, BotApiRequest, PollingBot, TelegramFiles
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.chat_migrations import ChatMigrations
 from bot.telegram.failures import parsing_answer
 from bot.telegram.features import ServerFeatures
 from bot.telegram.inbox import InboxWorker

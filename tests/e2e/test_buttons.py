@@ -387,7 +387,7 @@ async def test_declined_stranger_is_not_asked_about_again(serve: Serve, telegram
 async def test_owner_is_asked_about_each_stranger_once_and_few_hourly(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.access.MAX_PER_MINUTE", 100)
+    monkeypatch.setattr("bot.telegram.strangers.MAX_PER_MINUTE", 100)
 
     async def strangers(first: int) -> list[str]:
         for number in range(first, first + 2 * MAX_QUESTIONS_PER_HOUR):
