@@ -166,7 +166,9 @@ def _assemble(
         ReminderCommands(memory.reminders),
         SettingsCommands(memory, models, kernel.usage.find_price, clock, added.chat_settings),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
-        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage),
+        AccessCommands(
+            AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage, settings.telegram_allowed_ids
+        ),
         *added.commands,
     ]
     commands = command_table(

@@ -56,6 +56,7 @@ class Arrival:
     language: str | None = None  # The language tag of the sender's app.
     attempts: int = 0  # How often the program was killed while it worked on this.
     task: TaskRun | None = None
+    hides_keyboard: bool = False  # The reply removes the keyboard with which people were chosen.
     corrects: str | None = None  # The former text of a message that was edited after it had been answered.
 
     @property
@@ -138,6 +139,18 @@ class Channel(Protocol):
 
     async def is_owner(self, arrival: Arrival) -> bool:
         """Return True if the sender owns the bot."""
+
+    async def take_offer(self, arrival: Arrival, name: str, argument: str) -> str | None:
+        """Return the newest command with that name that was offered to the sender by a button, and use the button up.
+
+        Args:
+            argument: The argument that the command must have, or an empty string for any.
+        """
+        return None
+
+    async def can_choose_people(self, arrival: Arrival) -> bool:
+        """Return True if the sender can choose people by a button there, see `PEOPLE`."""
+        return False
 
     def on_queued(self, arrival: Arrival) -> None:
         """Called when an arrival has to wait for a running turn."""

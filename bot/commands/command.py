@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
 from typing import ClassVar, TypeVar
 
 import structlog
@@ -61,6 +62,10 @@ HELP_ORDER = (MEMORY, FAMILY, CONVERSATION, REMINDERS, SETTINGS, PEOPLE)
 """The first headings of /help. Those of features follow."""
 
 
+async def _no() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
     session: Session
@@ -68,6 +73,7 @@ class CommandCall:
     argument: str
     asker: str | None = None
     sender: str | None = None
+    can_choose_people: Callable[[], Awaitable[bool]] = _no
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ class Command:
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
-    offered: bool = False  # The person who is offered its button may press it, also without `access`
+    offered: bool = False  # The person who is offered its button may press it or type it, also without `access`
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
     heading: str = ""  # Not translated yet. The `heading` of its class. Without one, /help doesn't list it
 
@@ -250,8 +256,12 @@ class CommandRunner:
                 async with arrival.channel.busy(arrival):
                     refused = await _refusal(arrival, command)
                     if refused is not None:
-                        return refused
-                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender)
+                        offer = await arrival.channel.take_offer(arrival, name, argument) if command.offered else None
+                        if offer is None:
+                            return refused
+                        argument = parse_command(offer)[1]
+                    can_choose = partial(arrival.channel.can_choose_people, arrival)
+                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender, can_choose)
                     return await self._run_once(arrival, command, call)
             except MnemeError as error:
                 return str(error)

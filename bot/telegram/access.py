@@ -72,11 +72,11 @@ MAX_ASKED_OWNERS = 3
 _WELCOME = N_("Welcome! This bot is yours now, and the code can't be used again. Write to me!")
 _WRONG_CODE = N_(
     "This bot is private, and that code isn't valid. If the bot is yours, run `mneme setup` for a new code; otherwise"
-    " ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+    " ask its owner to let you in."
 )
 _MOVED = N_(
-    "Telegram gave the group {former} a new id, {present}. I still work there and know everything about it. Please"
-    " update the settings too: replace {former} with {present} in TELEGRAM_ALLOWED_IDS."
+    "Telegram gave the group “{group}” a new id. I still work there and know everything about it. Please update the"
+    " settings too: replace {former} with {present} in TELEGRAM_ALLOWED_IDS."
 )
 _REFUSED = N_(
     "Telegram rejected my token for {duration} (hours, minutes, seconds), as happens while a self-hosted server starts"
@@ -181,7 +181,7 @@ class AccessControl:
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
                 times = CODE_ATTEMPTS if await self.access.awaits_claim() else 1
-                self.strangers.tell(user, lambda: self._tell(message.arrival, _WRONG_CODE, user_id=user), times)
+                self.strangers.tell(user, lambda: self._tell(message.arrival, _WRONG_CODE), times)
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
         if message.private and not code:
@@ -193,11 +193,17 @@ class AccessControl:
         await self._tell(message.arrival, _OWNER_ASKED if owners else _OWNERLESS)
         if not owners or not await self.access.should_ask_about(user):
             return
+        for contact in message.contacts:
+            await self.access.contacts.store(contact.number, contact.name, contact.username)
+        name = await self.access.contacts.describe(user)
         for owner in owners:
             address = Address(CHANNEL, str(owner))
             with use_language(await self.languages.get_for_chat(address.owner)):
-                row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
-                text = _("{name} would like to use this bot.", name=message.name)
+                row = (
+                    *admission_buttons((user,), asks_for_role=self.asks_for_role),
+                    Button(_("No"), f"/keepout_{user}"),
+                )
+                text = _("{name} would like to use this bot.", name=name)
             await self._answer(address, text, (row,), unasked=True)
 
     async def _list_owners(self) -> list[int]:
@@ -238,7 +244,10 @@ class AccessControl:
             if not await self.migrations.follow(former, present):
                 return False
             if present not in self.allowed:
-                await self._notify_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+                title = await self._read_title(present)
+                await self._notify_owners(
+                    lambda: _(_MOVED, group=title, former=former, present=present), or_else=present
+                )
             self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
 

@@ -14,7 +14,11 @@ from telegram import (
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     InputFile,
+    KeyboardButton,
+    KeyboardButtonRequestUsers,
     LinkPreviewOptions,
+    ReplyKeyboardMarkup,
+    ReplyKeyboardRemove,
     ReplyParameters,
     Update,
     WebAppInfo,
@@ -35,9 +39,10 @@ from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED
 from config.texts import _
 from config.waiting import Backoff
-from memory.buttons import PlacedButton, PlacedKeyboard
+from memory.buttons import PEOPLE, PlacedButton, PlacedKeyboard
 from memory.log.sessions import Address
 from memory.media.media import Media
+from memory.store.button_rows import compute_request
 from pipeline.media.files import MediaUnreadable
 
 log = structlog.get_logger(__name__)
@@ -106,7 +111,10 @@ MAX_FETCH_ATTEMPTS = 3
 MAX_FETCH_PAUSE_SECONDS = 10.0
 MAX_CONCURRENT_FILES = 4
 
-Markup = InlineKeyboardMarkup | ForceReply | None
+MAX_CHOSEN_PEOPLE = 10
+"""Maximum number of people whom a user can choose at once (Bot API)."""
+
+Markup = InlineKeyboardMarkup | ReplyKeyboardMarkup | ReplyKeyboardRemove | ForceReply | None
 """Markup of a new message. An edited message accepts only InlineKeyboardMarkup."""
 
 
@@ -229,14 +237,37 @@ async def call_with_entities(call: Callable[[Chunk], Awaitable[str]], chunk: Chu
 
 
 def build_markup(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
-    rows = [[_build_button(button) for button in row] for row in keyboard]
+    rows = [[_build_button(button) for button in row if not is_for_people(button)] for row in keyboard]
+    rows = [row for row in rows if row]
     return InlineKeyboardMarkup(rows) if rows else None
 
 
 def _build_button(button: PlacedButton) -> InlineKeyboardButton:
-    if button.page is not None:
-        return InlineKeyboardButton(button.label, web_app=WebAppInfo(button.page))
+    if button.opens is not None:
+        return InlineKeyboardButton(button.label, web_app=WebAppInfo(button.opens))
     return InlineKeyboardButton(button.label, callback_data=button.id)
+
+
+def build_people_keyboard(keyboard: PlacedKeyboard) -> ReplyKeyboardMarkup | None:
+    """Return a keyboard with which a user chooses people, or None if no button is for that."""
+    rows = [[_build_people_button(button) for button in row if is_for_people(button)] for row in keyboard]
+    rows = [row for row in rows if row]
+    return ReplyKeyboardMarkup(rows, resize_keyboard=True, one_time_keyboard=True) if rows else None
+
+
+def is_for_people(button: PlacedButton) -> bool:
+    return button.opens is not None and button.opens.startswith(PEOPLE)
+
+
+def _build_people_button(button: PlacedButton) -> KeyboardButton:
+    request = KeyboardButtonRequestUsers(
+        compute_request(button.id),
+        user_is_bot=False,
+        max_quantity=MAX_CHOSEN_PEOPLE,
+        request_name=True,
+        request_username=True,
+    )
+    return KeyboardButton(button.label, request_users=request)
 
 
 def build_force_reply(label: str) -> ForceReply:

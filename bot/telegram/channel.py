@@ -13,12 +13,13 @@ from telegram import Bot
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
+from bot.commands.command import parse_command
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl
 from bot.telegram.calls import edit_chunk, get_chat_id, get_thread_id, send_part
 from bot.telegram.failures import SendFailed
-from bot.telegram.features import ServerFeatures, is_ephemeral
+from bot.telegram.features import PEOPLE, PEOPLE_METHOD, ServerFeatures, is_ephemeral
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.part import AnswerAttachment
 from bot.telegram.preview import Pace, Preview, Reactions
@@ -28,7 +29,7 @@ from memory.buttons import Keyboard
 from memory.errors import StoreError
 from memory.mail.mailbox import Mailbox
 from memory.messages import Document
-from memory.store.button_rows import OutgoingReply
+from memory.store.button_rows import ClaimResult, OutgoingReply
 from pipeline.arrival import Arrival, ReplyChannel, collect_inbox_ids
 
 log = structlog.get_logger(__name__)
@@ -115,6 +116,7 @@ class TelegramChannel:
                 keyboard,
                 arrival.asker,
                 receiver=find_receiver(arrival),
+                hides_keyboard=arrival.hides_keyboard,
             )
             await self.mailbox.outbox.answer(session_id, reply, inbox_ids, document=document)
         except StoreError as error:
@@ -128,6 +130,22 @@ class TelegramChannel:
 
     async def is_owner(self, arrival: Arrival) -> bool:
         return await self._access.is_owner(int(arrival.speaker_id or 0))
+
+    async def take_offer(self, arrival: Arrival, name: str, argument: str) -> str | None:
+        buttons, session_id = self.mailbox.buttons, arrival.address.session_id
+        if arrival.asker is None or arrival.inbox_id is None:
+            return None
+        for button in await buttons.list_offers(session_id, arrival.asker, name, arrival.inbox_id):
+            offered, of = parse_command(button.said)
+            if offered != name or argument not in ("", of):
+                continue
+            if await buttons.press(button, arrival.inbox_id) is ClaimResult.NOW:
+                return button.said
+        return None
+
+    async def can_choose_people(self, arrival: Arrival) -> bool:
+        """Return True in a private chat, if the server supports it."""
+        return arrival.speaker is None and await self.features.has_method(self._bot, PEOPLE, PEOPLE_METHOD)
 
     def on_queued(self, arrival: Arrival) -> None:
         self._reactions.show_waiting(arrival)

@@ -27,6 +27,12 @@ class Feature(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
+PEOPLE = "people"
+"""The feature of choosing people by name, from Bot API 7.2."""
+PEOPLE_METHOD = "getBusinessConnection"
+"""A method of the same version, which shows if the server knows the feature."""
+
+
 class ServerFeatures:
     """Remembers which features the server supports. Missing ones are tried again every week, in case of an upgrade."""
 
@@ -74,7 +80,8 @@ class ServerFeatures:
             await self._load(feature)
         if feature not in self._known:
             try:
-                await bot.do_api_request(method)
+                # Telegram ignores case, and the library warns of methods for which it has its own
+                await bot.do_api_request(method.lower())
             except EndPointNotFound:
                 await self.record_missing(bot, feature)
             except BadRequest:

@@ -8,11 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
-from telegram import Bot
+from telegram import Bot, InlineKeyboardMarkup, ReplyKeyboardRemove
 from telegram.error import TelegramError
 
 from bot.languages import Languages
-from bot.telegram.calls import Markup, build_force_reply, build_markup, edit_chunk, get_chat_id, send_part
+from bot.telegram.calls import (
+    Markup,
+    build_force_reply,
+    build_markup,
+    build_people_keyboard,
+    edit_chunk,
+    get_chat_id,
+    send_part,
+)
 from bot.telegram.failures import SendFailed, Trouble, parsing_answer, to_send_failure
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
 from bot.telegram.part import AnswerFormat
@@ -226,7 +234,7 @@ class OutboxSender:
 
     async def _send_formatted(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
         """Send a reply in another format if there is one for it. Return False if it has to be sent as text."""
-        if item.has_document or item.receiver is not None or item.asks is not None:
+        if item.has_document or item.receiver is not None or _choose_markup(item, None) is not None:
             return False
         for answer_format in self._formats:
             if (answer := await answer_format.convert(address, item.text)) is None:
@@ -309,7 +317,7 @@ class OutboxSender:
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        part_markup: Markup = build_force_reply(item.asks) if is_last and item.asks is not None else markup
+        part_markup = _choose_markup(item, markup) if is_last else None
         reply_to = item.reply_to if number == 0 else None
         if item.receiver is not None:
             sent = await self._send_ephemeral(item, item.receiver, address, part, part_markup)
@@ -359,3 +367,12 @@ class OutboxSender:
         if item.reply_to is not None:
             with use_language(await self._languages.get_for_chat(address.owner)):
                 await send_part(self._bot, address, Chunk(_(_FOR_NOBODY_ELSE)))
+
+
+def _choose_markup(item: OutboxItem, buttons: InlineKeyboardMarkup | None) -> Markup:
+    """Return the markup of the last message of a reply, which may have only one."""
+    if item.asks is not None:
+        return build_force_reply(item.asks)
+    if item.hides_keyboard and buttons is None:
+        return ReplyKeyboardRemove()
+    return build_people_keyboard(item.keyboard) or buttons

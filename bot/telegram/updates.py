@@ -23,7 +23,7 @@ from telegram.constants import ChatType
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.features import is_ephemeral, make_message_key
-from bot.telegram.media import clean_name, format_rich_text, get_files, get_origin, get_text, parse_content
+from bot.telegram.media import Content, clean_name, format_rich_text, get_files, get_origin, get_text, parse_content
 from bot.telegram.raw_updates import RawUpdate, get_number, parse_int, read_update
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
@@ -57,6 +57,23 @@ class Press:
 
 
 @dataclass(frozen=True, slots=True)
+class Contact:
+    """A user or group, with the name to show to the owner. The name may be empty."""
+
+    number: int
+    name: str
+    username: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPeople:
+    """The people whom a user has chosen with the button of a request."""
+
+    request: int
+    people: tuple[Contact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """A user's message, with the data that decides whether it is admitted.
 
@@ -65,6 +82,8 @@ class IncomingMessage:
         quoted_reply: the id of the bot's message that it replies to.
         press: the button that was pressed instead of writing. The store knows the button's command.
         anonymous: whether it was written in the name of a group or channel, which hides the sender.
+        contacts: the sender, and the group in which it was written.
+        chosen: the people who were chosen instead of writing.
     """
 
     arrival: Arrival
@@ -75,6 +94,8 @@ class IncomingMessage:
     quoted_reply: str | None = None
     press: Press | None = None
     anonymous: bool = False
+    contacts: tuple[Contact, ...] = ()
+    chosen: ChosenPeople | None = None
 
 
 def identify_sender(update: RawUpdate, channel: Channel) -> IncomingMessage | None:
@@ -170,6 +191,33 @@ def _parse_reaction(changed: MessageReactionUpdated, channel: Channel) -> Incomi
     )
     press = Press(None, "", reaction=answers.pop())
     return IncomingMessage(arrival, changed.user.id, private, edited=False, press=press)
+
+
+def _parse_chosen(message: Message) -> ChosenPeople | None:
+    shared = message.users_shared
+    if shared is None or message.chat.type != ChatType.PRIVATE:
+        return None
+    people = [
+        Contact(user.user_id, _join_names(user.first_name, user.last_name), user.username) for user in shared.users
+    ]
+    return ChosenPeople(shared.request_id, tuple(people))
+
+
+def _join_names(first: str | None, last: str | None) -> str:
+    name = f"{first or ''} {last or ''}".strip()
+    return clean_name(name) if name else ""
+
+
+def _list_contacts(message: Message) -> tuple[Contact, ...]:
+    sender, chat = message.from_user, message.chat
+    found = [] if sender is None or sender.is_bot else [get_contact(sender)]
+    if chat.title is not None:
+        found.append(Contact(chat.id, clean_name(chat.title)))
+    return tuple(found)
+
+
+def get_contact(user: User) -> Contact:
+    return Contact(user.id, clean_name(user.full_name), user.username)
 
 
 def _parse_quote(message: Message, me: User) -> Passage | None:
@@ -289,7 +337,8 @@ class UpdateParser:
         anonymous = message.sender_chat is not None
         if message.from_user.is_bot and not anonymous:
             return None
-        content = parse_content(update)
+        chosen = _parse_chosen(message) if update.message is not None else None
+        content = parse_content(update) if chosen is None else Content("")
         if content is None:
             return None
         private = message.chat.type == ChatType.PRIVATE
@@ -329,5 +378,13 @@ class UpdateParser:
         name, edited = clean_name(message.from_user.full_name), update.edited_message is not None
         user = message.from_user.id
         return IncomingMessage(
-            arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous
+            arrival,
+            user,
+            private,
+            edited=edited,
+            name=name,
+            quoted_reply=answers,
+            anonymous=anonymous,
+            contacts=_list_contacts(message),
+            chosen=chosen,
         )

@@ -36,12 +36,14 @@ class Sharing:
                 [(owner,) for owner in owners],
             )
 
-    async def admit(self, owner: str) -> None:
-        await self._database.write("INSERT INTO family (owner) VALUES (?) ON CONFLICT DO NOTHING", (owner,))
+    async def admit(self, owner: str) -> bool:
+        """Add a chat to the family. Return False if it belonged to it."""
+        query = "INSERT INTO family (owner) VALUES (?) ON CONFLICT DO NOTHING"
+        return bool(await self._database.write(query, (owner,)))
 
-    async def expel(self, owner: str) -> None:
-        """Remove a chat from the family."""
-        await self._database.write("DELETE FROM family WHERE owner = ?", (owner,))
+    async def expel(self, owner: str) -> bool:
+        """Remove a chat from the family. Return False if it didn't belong to it."""
+        return bool(await self._database.write("DELETE FROM family WHERE owner = ?", (owner,)))
 
     async def includes(self, owner: str) -> bool:
         query = "SELECT 1 FROM family WHERE owner = ?"

@@ -27,6 +27,7 @@ class OutboxItem:
         silent: Send without a sound.
         asks: The placeholder of the answer's input field, if it is a question to be answered by a reply.
         receiver: The only user who may see it, or None for all.
+        hides_keyboard: Remove the keyboard with which people were chosen.
     """
 
     id: int
@@ -40,6 +41,7 @@ class OutboxItem:
     silent: bool = False
     asks: str | None = None
     receiver: str | None = None
+    hides_keyboard: bool = False
 
 
 class Outbox:
@@ -175,4 +177,5 @@ def _outbox_item_from_row(row: Row) -> OutboxItem:
         silent=bool(row["silent"]),
         asks=row["asks"],
         receiver=row["receiver"],
+        hides_keyboard=bool(row["hides_keyboard"]),
     )

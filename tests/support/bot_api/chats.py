@@ -49,6 +49,8 @@ class Chat:
     ephemeral: dict[int, JsonObject] = field(default_factory=dict)
     bot_is_administrator: bool = False
     forbids: str | None = None  # the refusal of what the bot sends
+    keyboard: list[JsonObject] = field(default_factory=list)
+    is_keyboard_one_time: bool = False
 
     def as_json(self) -> JsonObject:
         """Return the chat in Bot API format."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.support.bot_api.chats import Chat, Chats, check_markup, fill_markup, fill_rich, fill_text
 from tests.support.bot_api.files import Files
+from tests.support.bot_api.keyboards import show_keyboard
 from tests.support.bot_api.params import ApiError, JsonObject, Upload, create_bad_request, read_integer
 from tests.support.bot_api.text import check_text, formatted_text, parse_entities, trimmed, utf16_length
 from tests.support.bot_api.updates import UpdateQueue
@@ -73,6 +74,7 @@ class Methods:
         self.documents: dict[str, bytes] = {}
         self.files = Files()
         self.drafts_supported = True
+        self.people_supported = True
         self.newer = Version10(self.chats)
         self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
@@ -82,6 +84,7 @@ class Methods:
             "deleteWebhook": self._delete_webhook,
             "editMessageReplyMarkup": self._edit_message_reply_markup,
             "editMessageText": self._edit_message_text,
+            "getBusinessConnection": self._get_business_connection,
             "getChatMember": self._get_chat_member,
             "getFile": self.files.get_file,
             "getMe": lambda _params: self.bot,
@@ -134,7 +137,10 @@ class Methods:
         markup = check_markup(params.get("reply_markup"))
         chat = self.chats.get_named(params)
         message = self._new_message(chat, params)
-        return self.newer.put(chat, fill_text(message, check_text(formatted), markup), params)
+        filled = fill_text(message, check_text(formatted), markup)
+        if self.people_supported:
+            show_keyboard(chat, markup)
+        return self.newer.put(chat, filled, params)
 
     def _send_rich_message(self, params: JsonObject) -> JsonObject:
         chat = self.chats.get_named(params)
@@ -265,6 +271,11 @@ class Methods:
             raise create_bad_request("MESSAGE_TOO_LONG")
         self.callback_queries[query] = True
         return True
+
+    def _get_business_connection(self, _params: JsonObject) -> JsonObject:
+        if not self.people_supported:
+            raise ApiError(404, "Not Found")
+        raise create_bad_request("BUSINESS_CONNECTION_INVALID")
 
     def _get_chat_member(self, params: JsonObject) -> JsonObject:
         chat, user = self.chats.get_named(params), read_integer(params, "user_id")

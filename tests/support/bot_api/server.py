@@ -17,6 +17,7 @@ from tests.support.bot_api.chats import BotMessage, ChatType
 from tests.support.bot_api.faults import Fault, Faults
 from tests.support.bot_api.files import Files, SentFile
 from tests.support.bot_api.files import create_photo as a_photo
+from tests.support.bot_api.keyboards import choose_people
 from tests.support.bot_api.methods import Command, Methods
 from tests.support.bot_api.params import ApiError, JsonObject, read_params
 from tests.support.bot_api.people import (
@@ -278,6 +279,18 @@ class BotApiServer:
         self._notify()
         return update_id
 
+    def user_chooses(self, label: str, people: dict[int, JsonObject], *, chat_id: int) -> int:
+        """Choose people with a button of the chat's keyboard and return the update id.
+
+        `people` are the fields of their names by user id.
+        """
+        chosen = choose_people(self._methods.chats.get_known(chat_id), label, people)
+        return self.user_says(chat_id=chat_id, fields={"users_shared": chosen})
+
+    def list_keyboard(self, chat_id: int) -> list[str]:
+        """Return the labels of the reply keyboard in a chat."""
+        return [button["text"] for button in self._methods.chats.get_known(chat_id).keyboard]
+
     def adds_bot(self, chat_id: int, user_id: int, *, again: bool = False) -> int:
         """Add the bot to a group, or make it an administrator, and return the update id."""
         update_id = self._methods.updates.add("my_chat_member", add_bot(self._methods, chat_id, user_id, again=again))
@@ -383,6 +396,15 @@ class BotApiServer:
     @is_of_version_10.setter
     def is_of_version_10(self, served: bool) -> None:
         self._methods.newer.served = served
+
+    @property
+    def people_supported(self) -> bool:
+        """Whether people can be chosen by name, as since Bot API 7.2."""
+        return self._methods.people_supported
+
+    @people_supported.setter
+    def people_supported(self, supported: bool) -> None:
+        self._methods.people_supported = supported
 
     @property
     def drafts_supported(self) -> bool:
