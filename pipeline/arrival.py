@@ -13,6 +13,7 @@ from typing import Protocol
 
 from config.texts import N_, _
 from memory.buttons import Keyboard
+from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
 from memory.messages import Document, Passage, Provenance, make_storable
@@ -77,6 +78,14 @@ class Arrival:
     def asker(self) -> str | None:
         """The ID of the only person who may press the buttons below the reply. None in private chats."""
         return self.speaker_id if self.speaker is not None else None
+
+
+async def is_read_by_owner(arrival: Arrival) -> bool:
+    """Return True if only the bot's owner reads the answer. The members of a group read each other's answers."""
+    try:
+        return arrival.speaker is None and await arrival.channel.is_owner(arrival)
+    except MnemeError:
+        return False
 
 
 def collect_inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:

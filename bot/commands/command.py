@@ -15,13 +15,13 @@ import structlog
 from bot.languages import Languages
 from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
-from config.texts import N_, _, shorten_to_line, use_language
+from config.texts import N_, _, shorten_to_line, use_language, use_reader
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 from memory.log.sessions import Session, SessionService, SessionState
 from memory.messages import Document, Message, Provenance
 from memory.store.effects import Effects
-from pipeline.arrival import Arrival
+from pipeline.arrival import Arrival, is_read_by_owner
 
 log = structlog.get_logger(__name__)
 
@@ -51,8 +51,7 @@ _EXAMPLES = N_(
 )
 _FORGETS = N_(
     "I'm Mneme. Just write to me.\n"
-    "I know what was said in this conversation. I don't remember anything beyond it, because memory is off"
-    " (MEMORY_ENABLED).\n"
+    "I know what was said in this conversation. I don't remember anything beyond it, because memory is off.\n"
     "It stays on the computer that runs me and is not used in any other chat."
 )
 HELP = "help"
@@ -248,7 +247,8 @@ class CommandRunner:
 
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
         name, argument = parse_command(arrival.text)
-        with use_language(await self.languages.choose(arrival)):
+        is_owner = await is_read_by_owner(arrival)
+        with use_language(await self.languages.choose(arrival)), use_reader(is_owner=is_owner):
             try:
                 session = await self.sessions.get_or_create(arrival.address)
                 if session.state is SessionState.TERMINATED:  # The user had blocked the bot and is back

@@ -21,7 +21,7 @@ from bot.commands.memory_browser import hint_at_entry, parse_quoted_name
 from bot.commands.memory_keyboards import forget_keyboard
 from bot.services import MemoryServices
 from config.numbers import NUMBER
-from config.texts import N_, _, ngettext, shorten_to_line
+from config.texts import N_, _, name_setting, ngettext, shorten_to_line
 from memory.buttons import Button, create_edit_button, create_undo_button
 from memory.clock import Clock
 from memory.errors import MemoryRefused
@@ -67,7 +67,7 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/remember needs a text, such as: /remember The spare key is at Ann's."))
         if not self.enabled:
-            raise WrongArgument(_("Memory is off, so nothing was saved: set MEMORY_ENABLED=true to turn it on."))
+            raise WrongArgument(name_setting(_("Memory is off, so nothing was saved."), "MEMORY_ENABLED"))
         if call.session.private:
             raise WrongArgument(
                 _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")

@@ -14,7 +14,17 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from bot.commands.command import SETTINGS, Access, Answer, CommandCall, CommandResult, WrongArgument, command
 from bot.services import MemoryServices
-from config.texts import LANGUAGES, N_, _, find_language, format_dollars, format_number, get_language, use_language
+from config.texts import (
+    LANGUAGES,
+    N_,
+    _,
+    find_language,
+    format_dollars,
+    format_number,
+    get_language,
+    name_setting,
+    use_language,
+)
 from memory.buttons import Button, Keyboard, arrange_in_rows
 from memory.clock import Clock
 from memory.log.sessions import Session
@@ -232,7 +242,7 @@ class SettingsCommands:
 
     def _other_models(self) -> str:
         if len(self.models.models) == 1:
-            return _("There is no other model to choose: LLM_MODELS in the settings can list more.")
+            return name_setting(_("There is no other model to choose."), "LLM_MODELS")
         return _(
             "`/model NAME` chooses another one for this chat, and `/model default` goes back to {usual}.",
             usual=self.models.usual.name,

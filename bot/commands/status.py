@@ -12,7 +12,7 @@ from bot.commands.figures import Group, StatusReport
 from bot.jobs.background import BackgroundEmbedding
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
-from config.texts import _, format_number, ngettext, shorten_to_line, strip_full_stop
+from config.texts import N_, _, for_owner, format_number, name_setting, ngettext, shorten_to_line, strip_full_stop
 from config.texts import format_dollars as in_dollars
 from memory.clock import Clock
 from memory.condition import Condition
@@ -80,7 +80,7 @@ class Status:
             _("Until the next summary"),
         )
         if progress is None:
-            until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
+            until = Group(next_summary, notes=(name_setting(_("It is off."), "COMPACTION_ENABLED"),))
         else:
             tokens_of = _format_estimate(progress.tokens, progress.threshold)
             messages_of = _format_part(progress.messages, progress.window)
@@ -105,10 +105,10 @@ class Status:
         """Report the progress of an owner's vectors, or why a configured embedder is missing."""
         title, meaning = _("Search by meaning"), self.services.meaning
         if self.embedding is None or meaning.embedder is None:
-            return [Group(title, notes=(meaning.trouble,))] if meaning.trouble is not None else []
+            return [Group(title, notes=(_hide_trouble(meaning.trouble),))] if meaning.trouble is not None else []
         progress = await self.embedding.measure_progress(owner)
         rows = ((_("model"), meaning.embedder.name), (_("texts"), _format_part(progress.done, progress.total)))
-        return [Group(title, rows, notes=(self.embedding.trouble,) if self.embedding.trouble else ())]
+        return [Group(title, rows, notes=(_hide_trouble(self.embedding.trouble),) if self.embedding.trouble else ())]
 
     def _replica(self) -> list[Group]:
         if self.replication is None:
@@ -120,7 +120,7 @@ class Status:
 
     async def _memory(self, session: Session) -> list[Group]:
         if not self.enabled:
-            return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
+            return [Group(_("Memory"), notes=(name_setting(_("It is off."), "MEMORY_ENABLED"),))]
         today, recent = await self.services.files.count_notes(session.owner, self.clock())
         counts = await self.services.entries.count_by_kind(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
@@ -137,7 +137,7 @@ class Status:
         return [Group(_("Memory"), tuple(rows), notes=_worth_knowing(condition)), await self._activation(session)]
 
     def retention_note(self) -> str:
-        return _("My memory stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
+        return _("My memory stays.") if self.enabled else name_setting(_("Memory is off."), "MEMORY_ENABLED")
 
     async def _activation(self, session: Session) -> Group:
         """Report the number of memories in the last request by layer, and their tokens."""
@@ -238,3 +238,9 @@ def _format_duration(seconds: int) -> str:
         (remaining, ngettext("{n} s", "{n} s", remaining)),
     )
     return " ".join([text for amount, text in parts if amount][:2]) or ngettext("{n} s", "{n} s", 0)
+
+
+def _hide_trouble(trouble: str) -> str:
+    """Return why a model of embeddings fails. The reason names settings, so it is for the owner only."""
+    text = "{trouble}"
+    return for_owner(text, N_("It doesn't work at the moment, and only my owner can change that."), trouble=trouble)

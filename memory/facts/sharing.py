@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from config.texts import _
+from config.texts import _, name_setting
 from memory.errors import MemoryRefused
 from memory.ledger.ledger import Ledger
 from memory.ledger.undo import Undo
@@ -105,6 +105,6 @@ class Sharing:
 
     async def _require_family(self, owner: str) -> None:
         if not self.enabled:
-            raise MemoryRefused(_("Sharing is off: the bot's owner can turn it on with MEMORY_SCOPE=family."))
+            raise MemoryRefused(name_setting(_("Sharing is off: the bot's owner can turn it on."), "MEMORY_SCOPE"))
         if not await self.includes(owner):
             raise MemoryRefused(_("This chat isn't part of the family: the bot's owner can change that with /letin."))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import N_, _
+from config.texts import N_, _, for_owner, name_setting
 from memory.errors import MnemeError
 from memory.media.media import Media
 from memory.messages import Image
@@ -68,17 +68,10 @@ def is_other_image(content: bytes) -> bool:
 
 def explain_no_vision(model: str, name: str | None = None) -> str:
     if name is None:
-        return _(
-            "The model {model} can't see pictures, so I couldn't look at the picture: say what is in it, or have"
-            " LLM_MODEL set to a model that can.",
-            model=model,
-        )
-    return _(
-        "The model {model} can't see pictures, so I couldn't look at {name}: say what is in it, or have LLM_MODEL set"
-        " to a model that can.",
-        model=model,
-        name=name,
-    )
+        text = N_("The model {model} can't see pictures, so I couldn't look at the picture: say what is in it.")
+        return name_setting(_(text, model=model), "LLM_MODEL")
+    text = N_("The model {model} can't see pictures, so I couldn't look at {name}: say what is in it.")
+    return name_setting(_(text, model=model, name=name), "LLM_MODEL")
 
 
 def to_model_image(media: Media, content: bytes) -> Image:
@@ -175,9 +168,14 @@ def _explain(error: Exception, media: Media, model: str) -> str:
     elif isinstance(error, openai.APIConnectionError):
         text = N_("I couldn't listen to {name}: the speech recognition can't be reached; send /retry, or write it.")
     elif isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError | openai.NotFoundError):
-        text = N_(
-            "I couldn't listen to {name}: the server rejected {model}; check LLM_TRANSCRIPTION_MODEL,"
-            " LLM_TRANSCRIPTION_BASE_URL and the key."
+        return for_owner(
+            N_(
+                "I couldn't listen to {name}: the server rejected {model}; check LLM_TRANSCRIPTION_MODEL,"
+                " LLM_TRANSCRIPTION_BASE_URL and the key."
+            ),
+            N_("I couldn't listen to {name}, because my speech recognition isn't set up correctly: write it instead."),
+            name=media.name,
+            model=model,
         )
     else:
         text = N_("I couldn't listen to {name}: {model} didn't accept it; send /retry, or write it.")

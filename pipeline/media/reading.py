@@ -10,7 +10,7 @@ from typing import Protocol
 
 import structlog
 
-from config.texts import _, ngettext
+from config.texts import _, name_setting, ngettext
 from memory.buttons import Notice
 from memory.log.sessions import Session
 from memory.media.media import Media, MediaKind, MediaStore, Part
@@ -263,10 +263,12 @@ class MediaReader:
         if not parts:
             if not self.transcriber.is_enabled:
                 raise MediaUnreadable(
-                    _(
-                        "I can't listen to {name}, because no speech recognition is set up: write it, or have"
-                        " LLM_TRANSCRIPTION_MODEL set.",
-                        name=media.name,
+                    name_setting(
+                        _(
+                            "I can't listen to {name}, because no speech recognition is set up: write it.",
+                            name=media.name,
+                        ),
+                        "LLM_TRANSCRIPTION_MODEL",
                     )
                 )
             text = await self.transcriber.transcribe(media, await self.sources.fetch(media))
