@@ -31,8 +31,9 @@ def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelErro
             )
         )
     if status in (401, 403):
-        text = N_("The model at {where} rejected the key: check OPENAI_API_KEY.")
-        return ModelError(for_owner(text, _NOT_SET_UP, where=where))
+        return ModelError(
+            for_owner(N_("The model at {where} rejected the key: check OPENAI_API_KEY."), _NOT_SET_UP, where=where)
+        )
     if status == 404:
         return ModelError(
             for_owner(
@@ -104,8 +105,11 @@ def explain_error(error: Exception, model: str, where: str, seconds: float) -> M
     import openai
 
     if isinstance(error, NotAModel):
-        text = N_("There is a web page at {where}, but no model: check OPENAI_BASE_URL.")
-        return ModelError(for_owner(text, _NOT_SET_UP, where=where))
+        return ModelError(
+            for_owner(
+                N_("There is a web page at {where}, but no model: check OPENAI_BASE_URL."), _NOT_SET_UP, where=where
+            )
+        )
     if isinstance(error, openai.APITimeoutError | TimeoutError):
         return ModelError(
             _(
