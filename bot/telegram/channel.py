@@ -24,6 +24,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.part import AnswerAttachment
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, Part, render, split_reply, with_caption
+from bot.telegram.topics import TopicNames
 from config.texts import N_, _, use_language
 from memory.buttons import Keyboard
 from memory.errors import StoreError
@@ -53,10 +54,12 @@ class TelegramChannel:
         access: AccessControl,
         features: ServerFeatures,
         attachments: Sequence[AnswerAttachment],
+        topics: TopicNames,
         tasks: BackgroundTasks,
     ) -> None:
         self._bot = bot
         self._attachments = attachments
+        self._topics = topics
         self._tasks = tasks
         self._access = access
         self.features = features
@@ -155,7 +158,9 @@ class TelegramChannel:
         self._reactions.hide_waiting(arrival)
 
     def attach(self, arrivals: list[Arrival], answer: str) -> None:
-        """Send the attachments of a delivered answer, in the background."""
+        """Send the attachments of a delivered answer and name its topic, in the background."""
+        if arrivals[0].speaker is None and arrivals[0].address.thread_id is not None:
+            self._tasks.start(self._topics.name(arrivals, answer), "topic")
         for attachment in self._attachments:
             self._tasks.start(self._attach(attachment, arrivals, answer), "attachment")
 

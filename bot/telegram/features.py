@@ -21,10 +21,11 @@ _EPHEMERAL_PREFIX = "alone"
 
 
 class Feature(StrEnum):
-    """Features that older servers lack: ephemeral messages came with Bot API 10.3."""
+    """Features that older servers lack: ephemeral messages came with Bot API 10.3, topics of private chats with 9.3."""
 
     DRAFTS = "drafts"
     EPHEMERAL = "ephemeral"
+    TOPICS = "topics"
 
 
 PEOPLE = "people"

@@ -31,6 +31,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.part import Connection
 from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.sources import Contact, Poller, TokenWatch, Webhook
+from bot.telegram.topics import TopicNames
 from bot.telegram.updates import UpdateParser
 from bot.web import get_page_address
 from config.errors import ConfigurationError
@@ -153,11 +154,12 @@ async def run_telegram(app: App) -> None:
         parts = [create(connection) for create in app.telegram]
         handlers = [handler for part in parts for handler in part.handlers]
         attachments = [attachment for part in parts for attachment in part.attachments]
-        channel = TelegramChannel(bot, mailbox, outbox, access, features, attachments, tasks)
+        topics = TopicNames(bot, published, features)
+        channel = TelegramChannel(bot, mailbox, outbox, access, features, attachments, topics, tasks)
         albums, callbacks = Albums(app.clock), CallbackHandler(bot, mailbox, access, app.runner, tasks)
         parser = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(
-            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, app.replication
+            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, topics, app.replication
         )
         speakers = Speakers(app.database)
         inbox = InboxWorker(

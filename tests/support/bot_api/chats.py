@@ -38,6 +38,7 @@ class Chat:
     chat_type: ChatType
     name: str
     threads: set[int] = field(default_factory=set)
+    topic_names: dict[int, str] = field(default_factory=dict)
     messages: dict[int, JsonObject] = field(default_factory=dict)
     drafts: list[str] = field(default_factory=list)
     stoppable: int | None = None

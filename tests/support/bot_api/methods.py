@@ -18,6 +18,7 @@ from tests.support.bot_api.updates import UpdateQueue
 from tests.support.bot_api.version_10 import Version10, read_rich_content
 
 MAX_CAPTION_CHARS = 1024
+MAX_TOPIC_CHARS = 128
 _ACTIONS = frozenset(
     [
         "typing",
@@ -75,6 +76,7 @@ class Methods:
         self.files = Files()
         self.drafts_supported = True
         self.people_supported = True
+        self.topics_supported = True
         self.newer = Version10(self.chats)
         self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
@@ -82,6 +84,7 @@ class Methods:
             "deleteMessage": self._delete_message,
             "deleteMyCommands": self._delete_my_commands,
             "deleteWebhook": self._delete_webhook,
+            "editForumTopic": self._edit_forum_topic,
             "editMessageReplyMarkup": self._edit_message_reply_markup,
             "editMessageText": self._edit_message_text,
             "getBusinessConnection": self._get_business_connection,
@@ -215,6 +218,22 @@ class Methods:
         markup = check_markup(params.get("reply_markup"))
         chat, message = self._own_message(params)
         return self._edit(chat, message, fill_markup(message, markup))
+
+    def _edit_forum_topic(self, params: JsonObject) -> bool:
+        if not self.topics_supported:
+            raise ApiError(404, "Not Found")
+        chat, name = self.chats.get_named(params), str(params.get("name", ""))
+        thread = params.get("message_thread_id")
+        if thread not in chat.threads:
+            raise create_bad_request("TOPIC_ID_INVALID")
+        if chat.chat_type != "private":  # the bot is an administrator nowhere
+            raise create_bad_request("not enough rights to edit the topic")
+        if utf16_length(name) > MAX_TOPIC_CHARS:
+            raise create_bad_request("TOPIC_TITLE_TOO_LONG")
+        if not name or chat.topic_names.get(thread) == name:
+            raise create_bad_request("TOPIC_NOT_MODIFIED")
+        chat.topic_names[thread] = name
+        return True
 
     def _own_message(self, params: JsonObject) -> tuple[Chat, JsonObject]:
         chat = self.chats.get_named(params)

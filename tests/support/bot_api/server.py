@@ -204,6 +204,24 @@ class BotApiServer:
             raise KeyError(chat_id)
         chat.threads.add(thread_id)
 
+    def user_opens_topic(self, chat_id: int, thread_id: int, name: str | None = None) -> int:
+        """Open a topic in a private chat, with a name or with the one of Telegram, and return the update id."""
+        chat = self._methods.chats.get_known(chat_id)
+        chat.topic_names[thread_id] = name or "New Chat"
+        created: JsonObject = {"name": chat.topic_names[thread_id], "icon_color": 7_322_096}
+        if name is None:
+            created["is_name_implicit"] = True
+        return self.user_says(chat_id=chat_id, thread_id=thread_id, fields={"forum_topic_created": created})
+
+    def user_renames_topic(self, chat_id: int, thread_id: int, name: str) -> int:
+        """Rename a topic in a private chat and return the update id."""
+        self._methods.chats.get_known(chat_id).topic_names[thread_id] = name
+        return self.user_says(chat_id=chat_id, thread_id=thread_id, fields={"forum_topic_edited": {"name": name}})
+
+    def get_topic_name(self, chat_id: int, thread_id: int) -> str:
+        """Return the name of a topic."""
+        return self._methods.chats.get_known(chat_id).topic_names[thread_id]
+
     def delete_thread(self, chat_id: int, thread_id: int) -> None:
         """Delete a thread of a chat, so that nothing can be sent there."""
         self._methods.chats.get_known(chat_id).threads.discard(thread_id)
@@ -405,6 +423,15 @@ class BotApiServer:
     @people_supported.setter
     def people_supported(self, supported: bool) -> None:
         self._methods.people_supported = supported
+
+    @property
+    def topics_supported(self) -> bool:
+        """Whether this server knows editForumTopic."""
+        return self._methods.topics_supported
+
+    @topics_supported.setter
+    def topics_supported(self, supported: bool) -> None:
+        self._methods.topics_supported = supported
 
     @property
     def drafts_supported(self) -> bool:
