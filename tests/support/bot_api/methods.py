@@ -45,6 +45,15 @@ _NOT_MODIFIED = (
     "current content and reply markup of the message"
 )
 
+_BOT_SETTINGS = frozenset(
+    (
+        "can_read_all_group_messages",
+        "supports_guest_queries",
+        "has_topics_enabled",
+        "allows_users_to_create_topics",
+    )
+)
+"""The parameters of setMySettings that Mneme uses, all of type Boolean."""
 _SCOPES = frozenset(
     ("default", "all_private_chats", "all_group_chats", "all_chat_administrators", "chat", "chat_administrators")
 )
@@ -77,6 +86,7 @@ class Methods:
         self.drafts_supported = True
         self.people_supported = True
         self.topics_supported = True
+        self.settings_supported = True
         self.newer = Version10(self.chats)
         self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
@@ -106,6 +116,7 @@ class Methods:
             "setMyCommands": self._set_my_commands,
             "setMyDescription": lambda params: self._set_about("description", 512, params),
             "setMyShortDescription": lambda params: self._set_about("short_description", 120, params),
+            "setMySettings": self._set_my_settings,
             "setWebhook": self._set_webhook,
             **self.newer.methods,
         }
@@ -344,6 +355,14 @@ class Methods:
 
     def _delete_my_commands(self, params: JsonObject) -> bool:
         self.commands.pop(_parse_audience(params), None)
+        return True
+
+    def _set_my_settings(self, params: JsonObject) -> bool:
+        if not self.settings_supported:
+            raise ApiError(404, "Not Found")
+        if unknown := params.keys() - _BOT_SETTINGS:
+            raise create_bad_request(f"unknown parameters: {', '.join(sorted(unknown))}")
+        self.bot |= params
         return True
 
     def _set_about(self, what: str, longest: int, params: JsonObject) -> bool:

@@ -416,6 +416,20 @@ class BotApiServer:
         self._methods.newer.served = served
 
     @property
+    def bot(self) -> JsonObject:
+        """Return the bot as getMe shows it. Tests may change its fields."""
+        return self._methods.bot
+
+    @property
+    def settings_supported(self) -> bool:
+        """Whether this server knows setMySettings, as since Bot API 10.5."""
+        return self._methods.settings_supported
+
+    @settings_supported.setter
+    def settings_supported(self, supported: bool) -> None:
+        self._methods.settings_supported = supported
+
+    @property
     def people_supported(self) -> bool:
         """Whether people can be chosen by name, as since Bot API 7.2."""
         return self._methods.people_supported
