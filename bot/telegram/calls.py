@@ -35,12 +35,14 @@ from telegram.request import HTTPXRequest
 from bot.telegram.failures import SendFailed, Trouble, Unreadable, parsing_answer, to_send_failure
 from bot.telegram.features import build_ephemeral_parameters, edit_ephemeral, is_ephemeral, make_message_key
 from bot.telegram.raw_updates import RawUpdate
+from bot.telegram.reminder_times import has_times
 from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
 from bot.telegram.updates import STOPPED
 from config.texts import _
 from config.waiting import Backoff
 from memory.buttons import PEOPLE, PlacedButton, PlacedKeyboard
 from memory.log.sessions import Address
+from memory.mail.outbox import OutboxItem
 from memory.media.media import Media
 from memory.store.button_rows import compute_request
 from pipeline.media.files import MediaUnreadable
@@ -222,13 +224,13 @@ async def edit_markup(bot: Bot, address: Address, message_id: str, markup: Inlin
 
 
 async def call_with_entities(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
-    """Run a call, with plain text if Telegram rejects the entities. Raises SendFailed."""
+    """Run a call, with plain text if Telegram rejects the entities. Raises SendFailed, also if it rejects times."""
     try:
         with parsing_answer():
             try:
                 return await call(chunk)
             except BadRequest as error:
-                if not chunk.entities or "entit" not in error.message.lower():
+                if not chunk.entities or has_times(chunk) or "entit" not in error.message.lower():
                     raise
                 log.warning("entities_refused", reason=error.message)
                 return await call(Chunk(chunk.text))
@@ -253,6 +255,15 @@ def build_people_keyboard(keyboard: PlacedKeyboard) -> ReplyKeyboardMarkup | Non
     rows = [[_build_people_button(button) for button in row if is_for_people(button)] for row in keyboard]
     rows = [row for row in rows if row]
     return ReplyKeyboardMarkup(rows, resize_keyboard=True, one_time_keyboard=True) if rows else None
+
+
+def choose_markup(item: OutboxItem, buttons: InlineKeyboardMarkup | None) -> Markup:
+    """Return the markup of the last message of a reply, which may have only one."""
+    if item.asks is not None:
+        return build_force_reply(item.asks)
+    if item.hides_keyboard and buttons is None:
+        return ReplyKeyboardRemove()
+    return build_people_keyboard(item.keyboard) or buttons
 
 
 def is_for_people(button: PlacedButton) -> bool:

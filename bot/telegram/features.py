@@ -25,6 +25,7 @@ class Feature(StrEnum):
 
     DRAFTS = "drafts"
     EPHEMERAL = "ephemeral"
+    TIMES = "times"
     TOPICS = "topics"
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from memory.buttons import PlacedKeyboard
-from memory.clock import Clock, now_text
+from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
 from memory.mail.inbox import Inbox
 from memory.messages import Document, Provenance
@@ -15,6 +17,9 @@ from memory.runtime.preferences import get_chat
 from memory.store.button_rows import ASKED, PLACED_BUTTONS, OutgoingReply, parse_placed_buttons, put_reply
 from memory.store.database import Database, Row
 from memory.store.private import EMPTY
+
+MAX_REMINDERS = 50
+"""Maximum number of reminders of a session that are searched for the times in a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,14 @@ class OutboxItem:
     asks: str | None = None
     receiver: str | None = None
     hides_keyboard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReminderTime:
+    """A time at which a reminder comes or came, with the zone in which it is shown."""
+
+    at: datetime
+    zone: ZoneInfo
 
 
 class Outbox:
@@ -107,6 +120,19 @@ class Outbox:
         database = self._database.private.get_database_with_row(item.id)
         row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))
         return None if row is None else Document(row["name"], row["content"], bool(row["is_voice"]))
+
+    async def list_reminder_times(self, session_id: str) -> list[ReminderTime]:
+        """Return the last and next times of a session's newest reminders."""
+        rows = await self._database.rows(
+            "SELECT told_for, next_at, zone FROM reminders WHERE session_id = ? ORDER BY id DESC LIMIT ?",
+            (session_id, MAX_REMINDERS),
+        )
+        return [
+            ReminderTime(from_text(moment), ZoneInfo(row["zone"]))
+            for row in rows
+            for moment in (row["told_for"], row["next_at"])
+            if moment is not None
+        ]
 
     async def find_provenance(self, session_id: str, message_id: str) -> Provenance:
         """Return the provenance of the answer that was sent as the given message. FOREIGN if it is unknown."""

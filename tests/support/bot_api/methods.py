@@ -13,7 +13,7 @@ from tests.support.bot_api.chats import Chat, Chats, check_markup, fill_markup, 
 from tests.support.bot_api.files import Files
 from tests.support.bot_api.keyboards import show_keyboard
 from tests.support.bot_api.params import ApiError, JsonObject, Upload, create_bad_request, read_integer
-from tests.support.bot_api.text import check_text, formatted_text, parse_entities, trimmed, utf16_length
+from tests.support.bot_api.text import check_text, formatted_text, parse_entities, refuse_times, trimmed, utf16_length
 from tests.support.bot_api.updates import UpdateQueue
 from tests.support.bot_api.version_10 import Version10, read_rich_content
 
@@ -86,6 +86,7 @@ class Methods:
         self.drafts_supported = True
         self.people_supported = True
         self.topics_supported = True
+        self.times_supported = True
         self.settings_supported = True
         self.newer = Version10(self.chats)
         self.owners: set[tuple[int, int]] = set()
@@ -134,6 +135,8 @@ class Methods:
         if handler is None or (method == "sendMessageDraft" and not self.drafts_supported):
             raise ApiError(404, "Not Found")
         self.newer.check(method, params)
+        if not self.times_supported:
+            refuse_times(params.get("entities"))
         return handler(params)
 
     # -- messages ------------------------------------------------------------------------------------------

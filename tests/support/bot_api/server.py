@@ -430,6 +430,15 @@ class BotApiServer:
         self._methods.settings_supported = supported
 
     @property
+    def times_supported(self) -> bool:
+        """Whether this server knows date_time entities, as since Bot API 9.5."""
+        return self._methods.times_supported
+
+    @times_supported.setter
+    def times_supported(self, supported: bool) -> None:
+        self._methods.times_supported = supported
+
+    @property
     def people_supported(self) -> bool:
         """Whether people can be chosen by name, as since Bot API 7.2."""
         return self._methods.people_supported
