@@ -40,7 +40,7 @@ async def test_delivered_and_snoozed_reminders_carry_their_times(
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
         delivered = telegram.list_sent(ANN)[1]
         assert list_times(delivered) == [("Samstag, 7. Februar 2026, 15:00 Uhr", clock())]
-        press(telegram, "In einer Stunde")
+        press(telegram, "In 1 Stunde")
         await telegram.wait_for(lambda: "16:00" in list_texts(telegram)[1])
         snoozed = telegram.list_sent(ANN)[1]
         assert [time for _text, time in list_times(snoozed)] == [datetime(2026, 2, 7, 14, 0, tzinfo=UTC)]
