@@ -205,6 +205,13 @@ class ReplyChannel(Protocol):
         """Send a question with the answers as buttons. Return False if people can't answer in this channel."""
         return False
 
+    def can_send_files(self) -> bool:
+        return False
+
+    def prepare_file(self, caption: str) -> OutgoingReply | None:
+        """Return a message for the outbox that carries a file. None if the channel sends no files."""
+        return None
+
     async def prepare_private_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """Return a message for the outbox that only the sender can see. None if the channel has no such messages."""
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -168,6 +169,14 @@ async def send_part(
             message = await bot.send_voice(
                 voice=part.content, filename="answer.ogg", read_timeout=UPLOAD_TIMEOUT_SECONDS, **parameters
             )
+        elif part.is_photo:
+            message = await bot.send_photo(
+                photo=InputFile(part.content, filename=part.name),
+                caption=what.text or None,
+                caption_entities=what.entities,
+                read_timeout=UPLOAD_TIMEOUT_SECONDS,
+                **parameters,
+            )
         else:
             message = await bot.send_document(
                 document=InputFile(part.content, filename=part.name),
@@ -183,6 +192,10 @@ async def send_part(
     except SendFailed as failure:
         if not isinstance(part, File) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
+        if part.is_photo:  # For example, its proportions are extreme
+            log.info("photo_refused", reason=failure.reason)
+            document = replace(part, is_photo=False)
+            return await send_part(bot, address, document, reply_to, markup, silent=silent, receiver=receiver)
         # The group may forbid files, so send the beginning as messages
         log.warning("file_refused", reason=failure.reason)
         chunks = split_plain(part.instead)[:MAX_REPLACEMENT_MESSAGES]

@@ -276,6 +276,13 @@ class _TelegramReply(ReplyChannel):
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         return await self._channel.ask(self._arrivals[-1], question, keyboard)
 
+    def can_send_files(self) -> bool:
+        return True
+
+    def prepare_file(self, caption: str) -> OutgoingReply:
+        last = self._arrivals[-1]
+        return OutgoingReply(CHANNEL, caption, last.reply_to, silent=True, receiver=find_receiver(last))
+
     async def prepare_private_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """Return a message that only the asking user will see, or None if the group accepts no such messages."""
         last = self._arrivals[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from bot.telegram.failures import SendFailed, Trouble, parsing_answer, to_send_f
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
 from bot.telegram.part import AnswerFormat
 from bot.telegram.reminder_times import HOUR, mark_times, send_with_times
-from bot.telegram.rendering import Chunk, Part, split_reply, with_caption
+from bot.telegram.rendering import Chunk, File, Part, split_reply, with_caption
 from config.texts import N_, _, use_language
 from config.waiting import Backoff, wait_at_most
 from memory.errors import StoreError
@@ -252,7 +253,9 @@ class OutboxSender:
     async def _split_into_parts(self, item: OutboxItem) -> list[Part]:
         document = await self.mailbox.outbox.read_document(item) if item.has_document else None
         if document is not None:
-            return await with_caption(item.text, document)
+            (part,) = await with_caption(item.text, document)
+            # Only documents can be shown to a single person
+            return [replace(part, is_photo=False) if isinstance(part, File) and item.receiver is not None else part]
         parts = await split_reply(item.text)
         if item.receiver is not None or HOUR.search(item.text) is None or not self._features.can_use(Feature.TIMES):
             return parts

@@ -14,7 +14,7 @@ from memory.log.sessions import SessionState
 from memory.mail.inbox import Inbox
 from memory.messages import Document, Provenance
 from memory.runtime.preferences import get_chat
-from memory.store.button_rows import ASKED, PLACED_BUTTONS, OutgoingReply, parse_placed_buttons, put_reply
+from memory.store.button_rows import ASKED, PLACED_BUTTONS, OutgoingReply, parse_placed_buttons, put_document, put_reply
 from memory.store.database import Database, Row
 from memory.store.private import EMPTY
 
@@ -99,10 +99,7 @@ class Outbox:
             await connection.executemany(done, answered)
             number = await put_reply(connection, session_id, reply, self._clock())
             if document is not None:
-                await connection.execute(
-                    "INSERT INTO documents (outbox_id, name, content, is_voice) VALUES (?, ?, ?, ?)",
-                    (number, document.name, document.content, document.is_voice),
-                )
+                await put_document(connection, number, document)
 
     async def move_to_chat(self, session_id: str, chat: str) -> None:
         """Move what waits in a deleted topic to its chat: replies, and reminders of all later times."""

@@ -16,7 +16,7 @@ import aiosqlite
 
 from memory.buttons import CHOSEN, PAGE, PEOPLE, THIS_TURN, Keyboard, PlacedButton, PlacedKeyboard
 from memory.clock import to_text
-from memory.messages import make_storable
+from memory.messages import Document, make_storable
 from memory.store.database import Database, Row
 
 # Ids are random, so that they can't be guessed and a database restored from a backup doesn't issue one twice.
@@ -49,6 +49,22 @@ class OutgoingReply:
     silent: bool = False  # delivered without a notification sound
     receiver: str | None = None  # the channel's id of the only user who sees it, if restricted to one
     hides_keyboard: bool = False  # removes the keyboard with which people were chosen
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingFile:
+    """A reply that carries a file."""
+
+    reply: OutgoingReply
+    document: Document
+
+
+async def put_document(connection: aiosqlite.Connection, number: int, document: Document) -> None:
+    """Insert the file of a reply in the outbox."""
+    await connection.execute(
+        "INSERT INTO documents (outbox_id, name, content, is_voice) VALUES (?, ?, ?, ?)",
+        (number, document.name, document.content, document.is_voice),
+    )
 
 
 async def put_reply(

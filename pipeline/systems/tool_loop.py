@@ -301,6 +301,7 @@ class ToolLoop:
     async def _execute(self, turn: Turn, used: TurnUsage, answer: ModelAnswer) -> None:
         """Run the calls. Append calls and results together, since providers refuse one without the other."""
         budget = used.budget
+        turn.files.can_send = turn.channel.can_send_files()
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
@@ -313,6 +314,7 @@ class ToolLoop:
             inbox_ids=tuple(collect_inbox_ids(turn.arrivals)),
             private=turn.session.private,
             is_task=turn.task is not None,
+            files=turn.files,
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )
         calls = answer.tool_calls
@@ -332,6 +334,7 @@ class ToolLoop:
             result = await self.toolbox.run(context, call, earlier)
             earlier.append(call)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
+            bounded = "\n".join([bounded, *turn.files.add(call.name, result.files)])
             group.append(
                 Message(
                     Role.TOOL,

@@ -19,6 +19,8 @@ from tests.support.bot_api.version_10 import Version10, read_rich_content
 
 MAX_CAPTION_CHARS = 1024
 MAX_TOPIC_CHARS = 128
+MAX_PHOTO_BYTES = 10 * 1024 * 1024
+_PHOTOS = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"RIFF")
 _ACTIONS = frozenset(
     [
         "typing",
@@ -109,6 +111,7 @@ class Methods:
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
+            "sendPhoto": self._send_photo,
             "sendRichMessage": self._send_rich_message,
             "sendMessageDraft": self._send_message_draft,
             "sendVoice": self._send_voice,
@@ -183,6 +186,28 @@ class Methods:
         self.documents[file_id] = document.content
         filled = fill_markup(message | {"document": shown | {"file_size": len(document.content)}}, markup)
         return self.newer.put(chat, filled, params)
+
+    def _send_photo(self, params: JsonObject) -> JsonObject:
+        photo = params.get("photo")
+        if not isinstance(photo, Upload) or not photo.content:
+            raise create_bad_request("file must be non-empty")
+        if len(photo.content) > MAX_PHOTO_BYTES:
+            raise create_bad_request("file is too big for a photo")
+        if not photo.content.startswith(_PHOTOS):
+            raise create_bad_request("IMAGE_PROCESS_FAILED")
+        caption = trimmed(parse_entities(params.get("caption", ""), params.get("caption_entities", [])))
+        if utf16_length(caption.text) > MAX_CAPTION_CHARS:
+            raise create_bad_request("message caption is too long")
+        markup = check_markup(params.get("reply_markup"))
+        chat = self.chats.get_named(params)
+        message = self._new_message(chat, params)
+        if caption.text:
+            message["caption"] = caption.text
+            message["caption_entities"] = [entity.as_json() for entity in caption.entities]
+        file_id = f"AgACAgIAAx-{message['message_id']}"
+        self.documents[file_id] = photo.content
+        size = {"file_id": file_id, "file_unique_id": file_id, "width": 640, "height": 480}
+        return chat.put(fill_markup(message | {"photo": [size | {"file_size": len(photo.content)}]}, markup))
 
     def _send_voice(self, params: JsonObject) -> JsonObject:
         voice = params.get("voice")
