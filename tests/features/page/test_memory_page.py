@@ -307,7 +307,8 @@ async def test_export_is_downloaded_as_a_file(app: App, person: Person, clock: F
         clock.forward(minutes=5)
         assert (await client.get(f"/{again['url']}")).status_code == 404
         assert (await client.get("/export/made-up")).status_code == 404
-        assert (await httpx.AsyncClient().get(f"{client.base_url}/{again['url']}")).status_code == 403
+        async with httpx.AsyncClient(base_url=client.base_url) as other:
+            assert (await other.get(f"/{again['url']}")).status_code == 403
 
 
 @in_browser
