@@ -88,14 +88,14 @@ async def test_member_can_choose_nobody(serve: Serve, telegram: BotApiServer) ->
 
 
 async def test_letin_asks_for_an_id_where_nobody_can_be_chosen(serve: Serve, telegram: BotApiServer) -> None:
-    telegram.people_supported = False
+    telegram.supports.people = False
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         telegram.user_says("/letin", chat_id=ANN)
         await wait_for_text(telegram, "/letin needs a Telegram id")
         telegram.user_says("/letin", chat_id=ANN)
         await telegram.wait_for(lambda: len(list_texts(telegram)) == 2)
         assert len(telegram.list_calls("getBusinessConnection")) == 1
-        telegram.people_supported = True
+        telegram.supports.people = True
         telegram.user_says("/letin@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=ANN)
         await wait_for_text(telegram, "/letin needs a Telegram id", GROUP)
 

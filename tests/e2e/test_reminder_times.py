@@ -50,7 +50,7 @@ async def test_server_that_refuses_times_gets_the_same_text(
     serve: Serve, telegram: BotApiServer, clock: FakeClock
 ) -> None:
     telegram.register_chat(ANN)
-    telegram.times_supported = False
+    telegram.supports.times = False
     async with serve() as app:
         for hour in (13, 14):
             await add_reminder(app, f"call {hour}", f"2026-02-07T{hour}:00")

@@ -329,7 +329,7 @@ async def test_setup_switches_on_the_settings_at_telegram(
     environment: dict[str, str], telegram: BotApiServer, model: ModelServer, answer: str, supported: bool
 ) -> None:
     telegram.bot.update(SWITCHES)
-    telegram.settings_supported = supported
+    telegram.supports.settings = supported
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
     async with on_terminal("setup", environment=environment, columns=100, rows=60) as setup:

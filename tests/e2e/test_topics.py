@@ -71,7 +71,7 @@ async def test_refused_name_is_not_tried_again(serve: Serve, telegram: BotApiSer
 
 async def test_server_without_the_method_is_remembered(serve: Serve, telegram: BotApiServer) -> None:
     telegram.register_chat(ANN)
-    telegram.topics_supported = False
+    telegram.supports.topics = False
     async with serve():
         telegram.user_opens_topic(ANN, TOPIC)
         await exchange(telegram, "Roses")

@@ -18,7 +18,7 @@ from tests.support.bot_api.faults import Fault, Faults
 from tests.support.bot_api.files import Files, SentFile
 from tests.support.bot_api.files import create_photo as a_photo
 from tests.support.bot_api.keyboards import choose_people
-from tests.support.bot_api.methods import Command, Methods
+from tests.support.bot_api.methods import Methods
 from tests.support.bot_api.params import ApiError, JsonObject, read_params
 from tests.support.bot_api.people import (
     Utterance,
@@ -30,6 +30,8 @@ from tests.support.bot_api.people import (
     say,
     stop,
 )
+from tests.support.bot_api.profile import Command
+from tests.support.bot_api.supported import Supported
 from tests.support.bot_api.webhook import Courier
 from tests.support.servers.web import Answer, Request, WebServer
 
@@ -320,7 +322,7 @@ class BotApiServer:
     @property
     def menu_button(self) -> JsonObject:
         """Return the action of the menu button."""
-        return self._methods.menu_button
+        return self._methods.profile.menu_button
 
     def list_sent(self, chat_id: int) -> list[BotMessage]:
         """Return the bot's messages in the chat in their latest version, without deleted ones."""
@@ -370,16 +372,16 @@ class BotApiServer:
 
     def list_commands(self, scope: str = "default", language_code: str = "") -> list[Command]:
         """Return the commands of a scope type and a language."""
-        return list(self._methods.commands.get((json.dumps({"type": scope}), language_code), []))
+        return list(self._methods.profile.commands.get((json.dumps({"type": scope}), language_code), []))
 
     @property
     def about(self) -> dict[str, str]:
         """Return the bot's description and short description."""
-        return self._methods.about
+        return self._methods.profile.about
 
     def get_about(self, language_code: str) -> dict[str, str]:
         """Return the description and short description in a language."""
-        return self._methods.about_in.get(language_code, {})
+        return self._methods.profile.about_in.get(language_code, {})
 
     @property
     def pending_update_ids(self) -> list[int]:
@@ -407,6 +409,11 @@ class BotApiServer:
     # -- trouble -------------------------------------------------------------------------------------------
 
     @property
+    def supports(self) -> Supported:
+        """Return the features of this server, which tests can switch off."""
+        return self._methods.supported
+
+    @property
     def is_of_version_10(self) -> bool:
         """Whether this server supports the Bot API newer than version 9."""
         return self._methods.newer.served
@@ -419,51 +426,6 @@ class BotApiServer:
     def bot(self) -> JsonObject:
         """Return the bot as getMe shows it. Tests may change its fields."""
         return self._methods.bot
-
-    @property
-    def settings_supported(self) -> bool:
-        """Whether this server knows setMySettings, as since Bot API 10.5."""
-        return self._methods.settings_supported
-
-    @settings_supported.setter
-    def settings_supported(self, supported: bool) -> None:
-        self._methods.settings_supported = supported
-
-    @property
-    def times_supported(self) -> bool:
-        """Whether this server knows date_time entities, as since Bot API 9.5."""
-        return self._methods.times_supported
-
-    @times_supported.setter
-    def times_supported(self, supported: bool) -> None:
-        self._methods.times_supported = supported
-
-    @property
-    def people_supported(self) -> bool:
-        """Whether people can be chosen by name, as since Bot API 7.2."""
-        return self._methods.people_supported
-
-    @people_supported.setter
-    def people_supported(self, supported: bool) -> None:
-        self._methods.people_supported = supported
-
-    @property
-    def topics_supported(self) -> bool:
-        """Whether this server knows editForumTopic."""
-        return self._methods.topics_supported
-
-    @topics_supported.setter
-    def topics_supported(self, supported: bool) -> None:
-        self._methods.topics_supported = supported
-
-    @property
-    def drafts_supported(self) -> bool:
-        """Whether this server supports sendMessageDraft."""
-        return self._methods.drafts_supported
-
-    @drafts_supported.setter
-    def drafts_supported(self, supported: bool) -> None:
-        self._methods.drafts_supported = supported
 
     def fault(
         self,

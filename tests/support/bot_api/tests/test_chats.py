@@ -79,7 +79,7 @@ async def test_invalid_requests_for_people_are_refused(
 
 
 async def test_server_before_7_2_shows_no_request(server: BotApiServer, bot: ExtBot[None]) -> None:
-    server.people_supported = False
+    server.supports.people = False
     await bot.send_message(ANN, "Who?", reply_markup=create_keyboard(KeyboardButtonRequestUsers(1)))
     assert server.list_keyboard(ANN) == []
     with pytest.raises(EndPointNotFound):
@@ -114,6 +114,6 @@ async def test_settings_of_the_bot_are_changed(server: BotApiServer, bot: ExtBot
 async def test_time_needs_a_moment_and_a_newer_server(server: BotApiServer, bot: ExtBot[None]) -> None:
     with pytest.raises(BadRequest, match="unix_time"):
         await bot.send_message(ANN, "at nine", entities=[MessageEntity("date_time", 0, 7)])
-    server.times_supported = False
+    server.supports.times = False
     with pytest.raises(BadRequest, match="unsupported type"):
         await bot.send_message(ANN, "at nine", entities=[MessageEntity("date_time", 0, 7)])
