@@ -69,7 +69,7 @@ SWITCHES = (
 
 
 def set_up_switches(env_file: Path) -> None:
-    """Offer to switch on what is off. Where Telegram doesn't allow that, say which switches to set."""
+    """Offer to change the settings that are off. If Telegram doesn't allow that, say which switches to set."""
     settings = load_settings(env_file)
     off = asyncio.run(_list_off(settings))
     if not off:
@@ -95,7 +95,7 @@ async def _list_off(settings: Settings) -> list[Switch]:
 
 
 async def _switch_on(settings: Settings, off: Sequence[Switch]) -> list[Switch]:
-    """Switch on and return what is still off."""
+    """Switch on the settings. Return those that are still off."""
     changes = {name: value for switch in off for name, value in switch.changes.items()}
     try:
         async with create_bot(settings) as bot:

@@ -163,7 +163,7 @@ async def test_28_button_grants_asker_only_the_undo_that_was_offered(serve: Serv
         await wait_for_text(telegram, "only administrators and the bot's owner can use /undo", GROUP)
 
 
-async def test_member_of_a_group_may_type_the_undo_that_was_offered(serve: Serve, telegram: BotApiServer) -> None:
+async def test_group_member_may_type_the_offered_undo(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
         for drink in ("tea", "coffee"):
             telegram.user_says(

@@ -97,8 +97,8 @@ NAMES_SETTING = re.compile(r"\b(?!MEMORY\.md)[A-Z]{2,}(?:_[A-Z]+)+\b|\.env\b|htt
 TO_OWNERS = (
     "Telegram gave the group",  # Notices to the owner
     "{name} added me to the group",
-    "To answer, I send what it takes",  # Everybody may know where their words go
-    "{host} can't be reached.",  # A Trouble with another text for everybody
+    "To answer, I send what it takes",  # All users may know where their words go
+    "{host} can't be reached.",  # A Trouble with another text for other users
     "{host} returned error",
 )
 

@@ -1,4 +1,4 @@
-"""Downloads of exports from the memory page, each at an address of its own that is valid for some minutes."""
+"""Downloads of exports from the memory page. Each has a secret address that is valid for some minutes."""
 
 from __future__ import annotations
 

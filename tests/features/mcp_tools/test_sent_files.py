@@ -85,7 +85,7 @@ async def test_made_up_id_sends_nothing(
     assert telegram.documents == []
 
 
-async def test_file_is_sent_once_after_the_bot_was_stopped_before_it(
+async def test_file_is_sent_once_after_a_stop_before_it(
     serve: Serve, telegram: BotApiServer, model: ModelServer, servers: Servers
 ) -> None:
     config = servers(trial=servers.trial())
@@ -106,7 +106,7 @@ async def test_file_is_sent_once_after_the_bot_was_stopped_before_it(
     assert sum(text.startswith("Here it is.") for text in list_texts(telegram)) == 1
 
 
-async def test_refused_photo_is_sent_as_a_document_and_failed_turns_send_nothing(
+async def test_refused_photo_becomes_a_document_and_failed_turns_send_nothing(
     serve: Serve, telegram: BotApiServer, model: ModelServer, servers: Servers
 ) -> None:
     async with serve(mcp_config=servers(trial=servers.trial())):

@@ -1,4 +1,4 @@
-"""Reply keyboards of the local Telegram: the conditions on their buttons, and the one that a chat shows."""
+"""Reply keyboards of the local Telegram: the conditions on their buttons, and the keyboard that a chat shows."""
 
 from __future__ import annotations
 

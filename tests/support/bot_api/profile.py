@@ -37,7 +37,7 @@ class Command:
 
 
 class Profile:
-    """What the bot's menu, description and settings are, and the methods that change them."""
+    """The bot's menu, description and settings, and the methods that change them."""
 
     def __init__(self, bot: JsonObject, newer: Version10) -> None:
         self.bot = bot
