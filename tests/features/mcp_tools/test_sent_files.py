@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.mcp_servers import Servers, call_tools
+from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.mcp_tools import PICTURE
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
@@ -104,6 +106,28 @@ async def test_file_is_sent_once_after_a_stop_before_it(
         await wait_for_text(telegram, "/export")
     assert telegram.documents == [PICTURE]
     assert sum(text.startswith("Here it is.") for text in list_texts(telegram)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["sendMessage", "sendPhoto"])
+async def test_kill_before_the_answer_or_its_file_loses_neither(
+    telegram: BotApiServer, model: ModelServer, servers: Servers, tmp_path: Path, method: str
+) -> None:
+    environment = bot_environment(telegram, model, ANN) | {"MCP_CONFIG": servers(trial=servers.trial())}
+    telegram.fault(method, stall=True, times=None)
+    async with forked_bot(environment, tmp_path):
+        send(telegram, model, ("trial__picture", {}), ("send_file", {"file": "f1"}))
+        await telegram.wait_for(lambda: telegram.list_calls(method))
+    asked = len(model.requests)
+    telegram.clear_faults()
+    for _run in range(2):
+        async with forked_bot(environment, tmp_path) as process:
+            await telegram.wait_for(lambda: telegram.documents and telegram.polled)
+            process.send_signal(signal.SIGTERM)
+            await process.wait()
+    assert telegram.documents == [PICTURE]
+    assert [bool(text) for text in list_texts(telegram)] == [True, False]
+    assert len(model.requests) == asked
 
 
 async def test_refused_photo_becomes_a_document_and_failed_turns_send_nothing(
