@@ -92,14 +92,15 @@ class CallbackHandler:
 
     async def resolve_choice(self, item: InboxItem, chosen: ChosenPeople, arrival: Arrival) -> Arrival | None:
         """Turn a choice of people into the command of its button. Ignore a choice that no button has asked for."""
-        button = await self._buttons.find_request(arrival.address.session_id, chosen.request)
+        button = await self._buttons.find_request(arrival.address.owner, chosen.request)
         if button is None or await self._buttons.press(button, item.id) is not ClaimResult.NOW:
             await self._mailbox.inbox.finish([item.id])
             return None
         for person in chosen.people:
             await self._access.access.contacts.store(person.number, person.name, person.username)
         text = insert_chosen(button.said, [person.number for person in chosen.people])
-        return replace(arrival, text=text, hides_keyboard=True)
+        # Telegram reports the choice in the chat, also if the button is in a topic
+        return replace(arrival, address=Address.parse(button.session_id), text=text, hides_keyboard=True)
 
     def list_active_inbox_ids(self) -> set[int]:
         return set(self._active)

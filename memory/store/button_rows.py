@@ -171,13 +171,14 @@ class Buttons:
             )
         ]
 
-    async def find_request(self, session_id: str, request: int) -> PressedButton | None:
-        """Return the button with which people can be chosen in a session, by the number of its request."""
+    async def find_request(self, chat: str, request: int) -> PressedButton | None:
+        """Return the button with which people can be chosen in a chat or its topics, by the number of its request."""
         for database in self._database.private.list_databases():
             for row in await database.rows(
                 "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
-                f" WHERE o.channel = ? AND o.session_id = ? AND b.said LIKE '{PEOPLE}%'",
-                (self._channel, session_id),
+                " WHERE o.channel = ? AND (o.session_id = ? OR o.session_id LIKE ? || ':%')"
+                f" AND b.said LIKE '{PEOPLE}%'",
+                (self._channel, chat, chat),
             ):
                 if compute_request(row["id"]) == request:
                     return _pressed_button_from_row(row)

@@ -100,6 +100,15 @@ async def test_letin_asks_for_an_id_where_nobody_can_be_chosen(serve: Serve, tel
         await wait_for_text(telegram, "/letin needs a Telegram id", GROUP)
 
 
+async def test_choice_in_a_topic_is_answered_there(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve():
+        telegram.user_says("/letin", chat_id=ANN, thread_id=7)
+        await telegram.wait_for(lambda: telegram.list_keyboard(ANN))
+        telegram.user_chooses("Choose people", {BOB: {"first_name": "Bob"}}, chat_id=ANN)
+        await wait_for_text(telegram, "Bob can use me now")
+    assert [message.thread_id for message in telegram.list_sent(ANN)] == [7, 7]
+
+
 async def test_choice_survives_a_restart(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         await ask_for_choice(telegram)
