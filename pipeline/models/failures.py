@@ -8,7 +8,7 @@ from pipeline.models.complaints import Complaint
 from pipeline.models.events import NotAModel
 from pipeline.models.model import ContentRefused, ContextOverflow, ModelError, RequestRejected
 
-_NOT_SET_UP = N_("My model isn't set up correctly, and only my owner can change that: please tell them.")
+NOT_SET_UP = N_("My model isn't set up correctly, and only my owner can change that: please tell them.")
 _NOT_REACHED = N_("My model can't be reached at the moment: try /retry later, and tell my owner if it stays like this.")
 
 
@@ -26,19 +26,19 @@ def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelErro
         return ModelError(
             for_owner(
                 N_("The account at {where} has no credit left: top it up, or change OPENAI_API_KEY."),
-                _NOT_SET_UP,
+                NOT_SET_UP,
                 where=where,
             )
         )
     if status in (401, 403):
         return ModelError(
-            for_owner(N_("The model at {where} rejected the key: check OPENAI_API_KEY."), _NOT_SET_UP, where=where)
+            for_owner(N_("The model at {where} rejected the key: check OPENAI_API_KEY."), NOT_SET_UP, where=where)
         )
     if status == 404:
         return ModelError(
             for_owner(
                 N_("The model {model} wasn't found at {where}: check LLM_MODEL and OPENAI_BASE_URL."),
-                _NOT_SET_UP,
+                NOT_SET_UP,
                 model=model,
                 where=where,
             )
@@ -107,7 +107,7 @@ def explain_error(error: Exception, model: str, where: str, seconds: float) -> M
     if isinstance(error, NotAModel):
         return ModelError(
             for_owner(
-                N_("There is a web page at {where}, but no model: check OPENAI_BASE_URL."), _NOT_SET_UP, where=where
+                N_("There is a web page at {where}, but no model: check OPENAI_BASE_URL."), NOT_SET_UP, where=where
             )
         )
     if isinstance(error, openai.APITimeoutError | TimeoutError):
