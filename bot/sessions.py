@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 from collections import deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -17,7 +17,7 @@ from config.texts import _, use_language, use_reader
 from memory.clock import Clock
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Session, SessionService, SessionState
-from memory.log.turn_log import TurnLog
+from memory.log.turn_log import Outcome, TurnLog
 from memory.messages import Provenance
 from pipeline.arrival import Arrival, collect_inbox_ids, is_read_by_owner
 from pipeline.runner import Pipeline, TurnLimiter
@@ -262,6 +262,7 @@ class SessionRunner:
             arrival.channel.on_started(arrival)
         first = merged[0]
         command = self.command_runner.find_command(first)
+        withheld: list[Callable[[], str]] = []
         if command is not None:
             queue.step = asyncio.create_task(self._run_command(first, command, queue))
         else:
@@ -270,10 +271,12 @@ class SessionRunner:
             )  # Only now, since a command before it may have changed it
             is_owner = await is_read_by_owner(merged[-1])
             queue.turn = self._create_turn(session, merged)
-            with use_language(language), use_reader(is_owner=is_owner):
+            with use_language(language), use_reader(is_owner=is_owner) as withheld:
                 queue.step = asyncio.create_task(self._run_turn(queue.turn, merged[-1]))
         try:
             await asyncio.wait([queue.step])
+            if withheld and queue.turn is not None and queue.turn.outcome is Outcome.FAILED:
+                await merged[-1].channel.tell_owner(merged[-1], withheld[-1])
         except asyncio.CancelledError:
             # A cancelled asyncio.wait doesn't cancel its tasks
             queue.step.cancel()

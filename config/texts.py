@@ -10,9 +10,9 @@ import contextlib
 import gettext
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 LANGUAGES = {
@@ -30,6 +30,7 @@ LOCALES = Path(__file__).parent / "locales"
 
 _language: ContextVar[str] = ContextVar("spoken", default=SOURCE)
 _is_for_owner: ContextVar[bool] = ContextVar("for_owner", default=True)
+_withheld: ContextVar[list[Callable[[], str]] | None] = ContextVar("withheld", default=None)
 
 
 def find_language(tag: str | None) -> str | None:
@@ -53,13 +54,18 @@ def use_language(tag: str | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def use_reader(*, is_owner: bool) -> Iterator[None]:
-    """Set whether only the bot's owner reads the texts of a block and of the tasks that it starts."""
-    token = _is_for_owner.set(is_owner)
+def use_reader(*, is_owner: bool) -> Iterator[list[Callable[[], str]]]:
+    """Set whether only the bot's owner reads the texts of a block and of the tasks that it starts.
+
+    Yields the list of the texts that other readers did not get, each translated when it is called.
+    """
+    withheld: list[Callable[[], str]] = []
+    tokens = _is_for_owner.set(is_owner), _withheld.set(withheld)
     try:
-        yield
+        yield withheld
     finally:
-        _is_for_owner.reset(token)
+        _is_for_owner.reset(tokens[0])
+        _withheld.reset(tokens[1])
 
 
 def for_owner(text: str, otherwise: str, /, **values: object) -> str:
@@ -69,6 +75,8 @@ def for_owner(text: str, otherwise: str, /, **values: object) -> str:
     """
     if _is_for_owner.get():
         return _(text, **values)
+    if (withheld := _withheld.get()) is not None:
+        withheld.append(partial(_, text, **values))
     return _Translated(_(otherwise, **values), text.format(**_in_english(values)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -160,6 +160,10 @@ class Channel(Protocol):
     async def can_choose_people(self, arrival: Arrival) -> bool:
         """Return True if the sender can choose people by a button there, see `PEOPLE`."""
         return False
+
+    async def tell_owner(self, arrival: Arrival, text: Callable[[], str]) -> None:
+        """Tell the owner why an arrival of somebody else got no answer. `text` is translated when it is called."""
+        return
 
     def on_queued(self, arrival: Arrival) -> None:
         """Called when an arrival has to wait for a running turn."""

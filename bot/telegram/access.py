@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,7 +26,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from bot.telegram.strangers import Strangers
 from bot.telegram.updates import IncomingMessage
-from config.texts import N_, _, use_language
+from config.texts import N_, _, in_english, use_language
 from memory.access import CODE_ATTEMPTS, AccessList, Tally
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
@@ -69,6 +71,8 @@ def _is_member(member: ChatMember) -> bool:
 
 MAX_ASKED_OWNERS = 3
 """Maximum number of users in TELEGRAM_ALLOWED_IDS who are asked about a stranger if the bot has no owner."""
+TROUBLE_SECONDS = 86_400.0
+"""Seconds until the owner is told the same reason of a failure again."""
 _WELCOME = N_("Welcome! This bot is yours now, and the code can't be used again. Write to me!")
 _WRONG_CODE = N_(
     "This bot is private, and that code isn't valid. If the bot is yours, run `mneme setup` for a new code; otherwise"
@@ -86,6 +90,7 @@ _SILENT = N_(
     "I may not write in “{chat}” at the moment: allow me to send messages there, or open the topic again. What I have"
     " to say there waits until then."
 )
+_NO_ANSWER = N_("I couldn't answer in the chat “{chat}”: {reason}")
 _REPLICA_OLD = N_(
     "The replica of my memory is {duration} old (hours, minutes, seconds): if this machine failed now, everything"
     " since then would be lost. Run `mneme doctor` on the machine to see why."
@@ -122,6 +127,7 @@ class AccessControl:
     tasks: BackgroundTasks
     asks_for_role: bool = False
     _turned_away: Tally = field(default_factory=Tally, init=False)
+    _troubles: dict[str, float] = field(default_factory=dict, init=False)
     _wrong_codes: Tally = field(default_factory=Tally, init=False)
 
     def __post_init__(self) -> None:
@@ -264,6 +270,16 @@ class AccessControl:
         """Tell the owner that the bot may not write in a chat now. Raises StoreError."""
         name = await self._read_title(get_chat_id(address))
         await self._notify_owners(lambda: _(_SILENT, chat=name))
+
+    async def notify_of_trouble(self, address: Address, text: Callable[[], str]) -> None:
+        """Tell the owner why a chat got no answer, each reason once a day. Raises StoreError."""
+        reason, now = text(), time.monotonic()
+        reason = in_english(reason)
+        if now - self._troubles.get(reason, -math.inf) < TROUBLE_SECONDS:
+            return
+        self._troubles[reason] = now
+        name = await self.access.contacts.describe_chat(address.owner)
+        await self._notify_owners(lambda: _(_NO_ANSWER, chat=name, reason=text()))
 
     async def _read_title(self, chat: int) -> str:
         with contextlib.suppress(TelegramError), parsing_answer():

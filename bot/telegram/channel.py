@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -133,6 +133,10 @@ class TelegramChannel:
 
     async def is_owner(self, arrival: Arrival) -> bool:
         return await self._access.is_owner(int(arrival.speaker_id or 0))
+
+    async def tell_owner(self, arrival: Arrival, text: Callable[[], str]) -> None:
+        with contextlib.suppress(StoreError):
+            await self._access.notify_of_trouble(arrival.address, text)
 
     async def take_offer(self, arrival: Arrival, name: str, argument: str) -> str | None:
         buttons, session_id = self.mailbox.buttons, arrival.address.session_id

@@ -43,6 +43,26 @@ async def test_failure_of_the_model_names_settings_to_the_owner_only(
     assert any(model.url in text for text in list_texts(telegram))
 
 
+async def test_owner_is_told_once_why_others_get_no_answer(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.register_chat(ANN)
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        await AccessList(app.database, "telegram", app.clock).let_in(STRANGER)
+        model.script(*[Fails(401)] * 30)
+        telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
+        await telegram.wait_for(lambda: len(telegram.list_sent(STRANGER)) == 1)
+        telegram.user_says("hello?", chat_id=STRANGER, first_name="Bob")
+        await telegram.wait_for(lambda: len(telegram.list_sent(STRANGER)) == 2)
+        telegram.user_says("@mneme_test_bot hello", chat_id=GROUP, chat_type="supergroup", user_id=STRANGER)
+        await wait_for_text(telegram, "My model isn't set up correctly", GROUP)
+        telegram.user_says("/help", chat_id=ANN)
+        await wait_for_text(telegram, "/export")
+    told, _help = list_texts(telegram)
+    assert told.startswith("I couldn't answer in the chat “Bob”: The model at http")
+    assert told.endswith("rejected the key: check OPENAI_API_KEY.")
+
+
 async def test_limits_and_missing_parts_name_settings_to_the_owner_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(memory_enabled=False, daily_token_limit=1) as app:
         await AccessList(app.database, "telegram", app.clock).let_in(STRANGER)
