@@ -144,7 +144,9 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
         MemoryCommands(memory, clock, enabled=settings.memory_enabled),
         SettingsCommands(memory, models, kernel.usage.find_price, clock, added.chat_settings),
         *([SharingCommands(memory)] if memory.sharing.enabled else []),
-        AccessCommands(AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage),
+        AccessCommands(
+            AccessList(memory.database, TELEGRAM, clock), memory.sharing, kernel.usage, settings.telegram_allowed_ids
+        ),
         *added.commands,
     ]
     commands = command_table(

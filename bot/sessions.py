@@ -6,20 +6,20 @@ import asyncio
 import contextlib
 import secrets
 from collections import deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
 
 from bot.commands.command import Answer, Command, CommandRunner, RunAgain, parse_command
 from bot.languages import Languages
-from config.texts import _, use_language
+from config.texts import _, use_language, use_reader
 from memory.clock import Clock
 from memory.errors import MnemeError, StoreError
 from memory.log.sessions import Session, SessionService, SessionState
-from memory.log.turn_log import TurnLog
+from memory.log.turn_log import Outcome, TurnLog
 from memory.messages import Provenance
-from pipeline.arrival import Arrival, collect_inbox_ids
+from pipeline.arrival import Arrival, collect_inbox_ids, is_read_by_owner
 from pipeline.runner import Pipeline, TurnLimiter
 from pipeline.turn import Turn
 
@@ -262,17 +262,21 @@ class SessionRunner:
             arrival.channel.on_started(arrival)
         first = merged[0]
         command = self.command_runner.find_command(first)
+        withheld: list[Callable[[], str]] = []
         if command is not None:
             queue.step = asyncio.create_task(self._run_command(first, command, queue))
         else:
             language = await self.languages.choose(
                 merged[-1]
             )  # Only now, since a command before it may have changed it
+            is_owner = await is_read_by_owner(merged[-1])
             queue.turn = self._create_turn(session, merged)
-            with use_language(language):
+            with use_language(language), use_reader(is_owner=is_owner) as withheld:
                 queue.step = asyncio.create_task(self._run_turn(queue.turn, merged[-1]))
         try:
             await asyncio.wait([queue.step])
+            if withheld and queue.turn is not None and queue.turn.outcome is Outcome.FAILED:
+                await merged[-1].channel.tell_owner(merged[-1], withheld[-1])
         except asyncio.CancelledError:
             # A cancelled asyncio.wait doesn't cancel its tasks
             queue.step.cancel()
@@ -355,11 +359,11 @@ class SessionRunner:
                 )
                 for message in result.messages
             ]
-            language = await self.languages.choose(arrival)
+            language, is_owner = await self.languages.choose(arrival), await is_read_by_owner(arrival)
             turn = self._create_turn(result.session, arrivals, result.turn_id)
             if queue is not None:
                 queue.turn = turn
-            with use_language(language):
+            with use_language(language), use_reader(is_owner=is_owner):
                 await self._run_turn(turn, arrival)
         elif isinstance(result, Answer):
             await arrival.channel.say(arrival, result.text, result.keyboard, result.document)

@@ -143,6 +143,12 @@ def find_secret(text: str) -> str | None:
     return next((secret.kind for secret in _find_secrets(plain)), None)
 
 
+def list_secrets(text: str) -> list[str]:
+    """Return the kinds of all secrets in a text, each once."""
+    plain, _ = _normalize(text)
+    return list(dict.fromkeys(secret.kind for secret in _find_secrets(plain)))
+
+
 def mask_secrets(text: str) -> str:
     plain, places = _normalize(text)
     return _mask(text, places, _find_secrets(plain))

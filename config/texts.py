@@ -10,10 +10,10 @@ import contextlib
 import gettext
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import date, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -31,6 +31,8 @@ SOURCE = "en"
 LOCALES = Path(__file__).parent / "locales"
 
 _language: ContextVar[str] = ContextVar("spoken", default=SOURCE)
+_is_for_owner: ContextVar[bool] = ContextVar("for_owner", default=True)
+_withheld: ContextVar[list[Callable[[], str]] | None] = ContextVar("withheld", default=None)
 
 
 def find_language(tag: str | None) -> str | None:
@@ -51,6 +53,40 @@ def use_language(tag: str | None) -> Iterator[None]:
         yield
     finally:
         _language.reset(token)
+
+
+@contextlib.contextmanager
+def use_reader(*, is_owner: bool) -> Iterator[list[Callable[[], str]]]:
+    """Set whether only the bot's owner reads the texts of a block and of the tasks that it starts.
+
+    Yields the list of the texts that other readers did not get, each translated when it is called.
+    """
+    withheld: list[Callable[[], str]] = []
+    tokens = _is_for_owner.set(is_owner), _withheld.set(withheld)
+    try:
+        yield withheld
+    finally:
+        _is_for_owner.reset(tokens[0])
+        _withheld.reset(tokens[1])
+
+
+def for_owner(text: str, otherwise: str, /, **values: object) -> str:
+    """Translate a text that names settings or addresses. Readers other than the owner get `otherwise`.
+
+    Mark both texts with N_. The log has the owner's text.
+    """
+    if _is_for_owner.get():
+        return _(text, **values)
+    if (withheld := _withheld.get()) is not None:
+        withheld.append(partial(_, text, **values))
+    return _Translated(_(otherwise, **values), text.format(**_in_english(values)))
+
+
+def name_setting(sentence: str, setting: str) -> str:
+    """Add the name of the setting behind a sentence. Readers other than the owner get only the sentence."""
+    hint = _(_SETTING, setting=setting)
+    text = f"{sentence} {hint}" if _is_for_owner.get() else sentence
+    return _Translated(text, f"{in_english(sentence)} {in_english(hint)}")
 
 
 def _(text: str, /, **values: object) -> str:
@@ -104,6 +140,9 @@ def _in_english(values: Mapping[str, object]) -> dict[str, object]:
 def N_(text: str) -> str:  # noqa: N802  # This is gettext's name.
     """Mark a text for translation without translating it."""
     return text
+
+
+_SETTING = N_("The setting for this is {setting}.")
 
 
 def shorten_to_line(text: str, max_chars: int = 100) -> str:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import aiosqlite
 
 from memory.clock import Clock, from_text, now_text, to_text
+from memory.contacts import Contacts
 from memory.errors import MnemeError
 from memory.store.database import Database
 
@@ -67,6 +68,7 @@ class AccessList:
         self._database = database
         self._channel = channel
         self._clock = clock
+        self.contacts = Contacts(database, channel)
         self._tries = Tally()
         self._tried = ""
         self._asked: deque[datetime] = deque(maxlen=MAX_QUESTIONS_PER_HOUR)
@@ -144,11 +146,14 @@ class AccessList:
         self._asked.append(now)
         return True
 
-    async def let_in(self, user_id: int) -> None:
-        """Make a stranger a member, with a separate memory and without administration rights."""
+    async def let_in(self, user_id: int) -> bool:
+        """Make a stranger a member, with a separate memory and without administration rights.
+
+        Return False if the user was a member.
+        """
         async with self._database.transaction() as connection:
             await connection.execute("DELETE FROM refused WHERE channel = ? AND user_id = ?", (self._channel, user_id))
-            await self._begin(connection, user_id, let_in=True)
+            return await self._begin(connection, user_id, let_in=True)
 
     async def refuse(self, user_id: int) -> None:
         """Refuse a user and ask about them no more. Ends a guest's membership, but not that of a claimed owner."""
@@ -167,13 +172,15 @@ class AccessList:
         if not has_ended:
             raise NoMember(f"{user_id} has not claimed the bot: `mneme members list` shows who has.")
 
-    async def _begin(self, connection: aiosqlite.Connection, user_id: int, *, let_in: bool) -> None:
+    async def _begin(self, connection: aiosqlite.Connection, user_id: int, *, let_in: bool) -> bool:
+        """Begin a membership. Return False if the user is a member already."""
         former = _begun.get(self._database, {}).get((self._channel, user_id))
         since = self._clock() if former is None else max(self._clock(), former + _MILLISECOND)
-        await connection.execute(
+        begun = await connection.execute(
             "INSERT INTO members (channel, user_id, since, let_in) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (self._channel, user_id, to_text(since), let_in),
         )
+        return begun.rowcount > 0
 
     async def _end(self, connection: aiosqlite.Connection, user_id: int, condition: str = "") -> bool:
         ended = await connection.execute_fetchall(

@@ -17,7 +17,8 @@ class Button:
 
     Attributes:
         label: The button's label, or the question if `by_reply`.
-        text: The text to send, or an address to open if it starts with PAGE.
+        text: The text to send. If it starts with PAGE, an address to open. If it starts with PEOPLE, a command with the
+            placeholder CHOSEN, which is sent with the ids of the people that the user chooses.
         about: The subject. It is shown if several buttons have the same label.
         in_place: The answer replaces the message above the button. For commands only.
         minutes: How long the button works. None means as long as the channel keeps its mail.
@@ -53,6 +54,10 @@ class Notice:
 
 PAGE = "https://"
 """Prefix of the text of a button that opens a page."""
+PEOPLE = "people:"
+"""Prefix of the text of a button with which the user chooses people."""
+CHOSEN = "{chosen}"
+"""Placeholder in the text of such a button for the ids of the chosen people."""
 THIS_TURN = "{turn}"
 """Placeholder in a button's text for the number of the turn, which is assigned when the reply is committed."""
 
@@ -63,12 +68,12 @@ class PlacedButton:
 
     Attributes:
         id: An opaque id of at most 64 bytes, which comes back when the button is pressed.
-        page: The address to open instead.
+        opens: The address to open instead, or a text that starts with PEOPLE.
     """
 
     id: str
     label: str
-    page: str | None = None
+    opens: str | None = None
 
 
 PlacedKeyboard = tuple[tuple[PlacedButton, ...], ...]

@@ -43,6 +43,10 @@ class MemoryRefused(MnemeError):
     """A change of memory was refused. The text gives the reason."""
 
 
+class SecretRefused(MemoryRefused):
+    """A text with a secret was refused."""
+
+
 class ContentFiltered(MnemeError):
     """The provider's content filter refused the request."""
 

@@ -78,6 +78,7 @@ class Passage:
 
     Attributes:
         images: Images to show with the text.
+        files: Files that the model can send to the user.
         messages: Ids of log messages. It quotes their exchanges.
         entries: Ids of the entries that it quotes.
         parts: Parts with separate provenances. Empty if the text is a single piece.
@@ -86,6 +87,7 @@ class Passage:
     text: str
     provenance: Provenance = Provenance.TYPED
     images: tuple[Image, ...] = ()
+    files: tuple[Document, ...] = ()
     messages: tuple[int, ...] = ()
     entries: tuple[int, ...] = ()
     parts: tuple[Passage, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +13,7 @@ from typing import Protocol
 
 from config.texts import N_, _
 from memory.buttons import Keyboard
+from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
 from memory.messages import Document, Passage, Provenance, make_storable
@@ -55,6 +56,7 @@ class Arrival:
     language: str | None = None  # The language tag of the sender's app.
     attempts: int = 0  # How often the program was killed while it worked on this.
     task: ScheduledRun | None = None
+    hides_keyboard: bool = False  # The reply removes the keyboard with which people were chosen.
     corrects: str | None = None  # The former text of a message that was edited after it had been answered.
 
     @property
@@ -75,6 +77,14 @@ class Arrival:
     def asker(self) -> str | None:
         """The ID of the only person who may press the buttons below the reply. None in private chats."""
         return self.speaker_id if self.speaker is not None else None
+
+
+async def is_read_by_owner(arrival: Arrival) -> bool:
+    """Return True if only the bot's owner reads the answer. The members of a group read each other's answers."""
+    try:
+        return arrival.speaker is None and await arrival.channel.is_owner(arrival)
+    except MnemeError:
+        return False
 
 
 def collect_inbox_ids(arrivals: Iterable[Arrival]) -> list[int]:
@@ -138,6 +148,22 @@ class Channel(Protocol):
     async def is_owner(self, arrival: Arrival) -> bool:
         """Return True if the sender owns the bot."""
 
+    async def take_offer(self, arrival: Arrival, name: str, argument: str) -> str | None:
+        """Return the newest command with that name that was offered to the sender by a button, and use the button up.
+
+        Args:
+            argument: The argument that the command must have, or an empty string for any.
+        """
+        return None
+
+    async def can_choose_people(self, arrival: Arrival) -> bool:
+        """Return True if the sender can choose people by a button there, see `PEOPLE`."""
+        return False
+
+    async def tell_owner(self, arrival: Arrival, text: Callable[[], str]) -> None:
+        """Tell the owner why an arrival of somebody else got no answer. `text` is translated when it is called."""
+        return
+
     def on_queued(self, arrival: Arrival) -> None:
         """Called when an arrival has to wait for a running turn."""
         return
@@ -181,6 +207,13 @@ class ReplyChannel(Protocol):
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         """Send a question with the answers as buttons. Return False if people can't answer in this channel."""
         return False
+
+    def can_send_files(self) -> bool:
+        return False
+
+    def prepare_file(self, caption: str) -> OutgoingReply | None:
+        """Return a message for the outbox that carries a file. None if the channel sends no files."""
+        return None
 
     async def prepare_private_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """Return a message for the outbox that only the sender can see. None if the channel has no such messages."""

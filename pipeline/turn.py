@@ -18,6 +18,7 @@ from pipeline.arrival import Arrival, ReplyChannel
 from pipeline.models.model import ChatModel
 from pipeline.prompt.budget import Budget
 from pipeline.scheduled import ScheduledRun
+from pipeline.tools.turn_files import TurnFiles
 
 
 @dataclass(slots=True)
@@ -51,6 +52,7 @@ class Turn:
     produced: list[Message] = field(default_factory=list)  # ToolLoop
     is_silent: bool = False  # ToolLoop: it is a task that has nothing to tell
     partial: str = ""  # ToolLoop, while the answer streams
+    files: TurnFiles = field(default_factory=TurnFiles)  # ToolLoop: made by tools, and those to send with the answer
     notices: list[Notice] = field(default_factory=list)  # Any system: shown below the reply
     outcome: Outcome | None = None  # The runner
     failure: str | None = None  # The runner

@@ -131,12 +131,15 @@ def list_members() -> None:
 
     async def show() -> None:
         async with _open_access_list() as access:
-            members = await access.list_members()
+            members = [
+                (member, await access.contacts.describe(member.user_id)) for member in await access.list_members()
+            ]
         if not members:
             typer.echo("The bot has no members yet.", err=True)
-        for member in members:
+        for member, name in members:
             how = ", let in by the owner" if member.is_guest else ""
-            typer.echo(f"{member.user_id}  since {member.since:%Y-%m-%d %H:%M} UTC{how}")
+            known = "" if name == str(member.user_id) else f"  {name}"
+            typer.echo(f"{member.user_id}{known}  since {member.since:%Y-%m-%d %H:%M} UTC{how}")
 
     asyncio.run(show())
 

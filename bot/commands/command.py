@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
 from typing import ClassVar, TypeVar
 
 import structlog
@@ -14,13 +15,13 @@ import structlog
 from bot.languages import Languages
 from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
-from config.texts import N_, _, shorten_to_line, use_language
+from config.texts import N_, _, shorten_to_line, use_language, use_reader
 from memory.buttons import Button, Keyboard
 from memory.errors import MnemeError
 from memory.log.sessions import Session, SessionService, SessionState
 from memory.messages import Document, Message, Provenance
 from memory.store.effects import Effects
-from pipeline.arrival import Arrival
+from pipeline.arrival import Arrival, is_read_by_owner
 
 log = structlog.get_logger(__name__)
 
@@ -50,8 +51,7 @@ _EXAMPLES = N_(
 )
 _FORGETS = N_(
     "I'm Mneme. Just write to me.\n"
-    "I know what was said in this conversation. I don't remember anything beyond it, because memory is off"
-    " (MEMORY_ENABLED).\n"
+    "I know what was said in this conversation. I don't remember anything beyond it, because memory is off.\n"
     "It stays on the computer that runs me and is not used in any other chat."
 )
 HELP = "help"
@@ -61,6 +61,10 @@ HELP_ORDER = (MEMORY, FAMILY, CONVERSATION, REMINDERS, SETTINGS, PEOPLE)
 """The first headings of /help. Those of features follow."""
 
 
+async def _no() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
     session: Session
@@ -68,6 +72,7 @@ class CommandCall:
     argument: str
     asker: str | None = None
     sender: str | None = None
+    can_choose_people: Callable[[], Awaitable[bool]] = _no
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class Command:
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
-    offered: bool = False  # The person who is offered its button may press it, also without `access`
+    offered: bool = False  # The person who is offered its button may press it or type it, also without `access`
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
     heading: str = ""  # Not translated yet. The `heading` of its class. Without one, /help doesn't list it
 
@@ -242,7 +247,8 @@ class CommandRunner:
 
     async def run(self, arrival: Arrival, command: Command) -> CommandResult:
         name, argument = parse_command(arrival.text)
-        with use_language(await self.languages.choose(arrival)):
+        is_owner = await is_read_by_owner(arrival)
+        with use_language(await self.languages.choose(arrival)), use_reader(is_owner=is_owner):
             try:
                 session = await self.sessions.get_or_create(arrival.address)
                 if session.state is SessionState.TERMINATED:  # The user had blocked the bot and is back
@@ -250,8 +256,12 @@ class CommandRunner:
                 async with arrival.channel.busy(arrival):
                     refused = await _refusal(arrival, command)
                     if refused is not None:
-                        return refused
-                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender)
+                        offer = await arrival.channel.take_offer(arrival, name, argument) if command.offered else None
+                        if offer is None:
+                            return refused
+                        argument = parse_command(offer)[1]
+                    can_choose = partial(arrival.channel.can_choose_people, arrival)
+                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender, can_choose)
                     return await self._run_once(arrival, command, call)
             except MnemeError as error:
                 return str(error)

@@ -17,21 +17,20 @@ from bot.commands.command import (
     command,
     tapped_number,
 )
+from bot.commands.exporting import describe_export, pack_export
 from bot.commands.memory_browser import hint_at_entry, parse_quoted_name
 from bot.commands.memory_keyboards import forget_keyboard
 from bot.services import MemoryServices
 from config.numbers import NUMBER
-from config.texts import N_, _, ngettext, shorten_to_line
+from config.texts import N_, _, name_setting, ngettext, shorten_to_line
 from memory.buttons import Button, create_edit_button, create_undo_button
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.forgetting import Extent
 from memory.ledger.undo import UNDO_PERIOD
 from memory.ledger.undo_outcomes import UndoResult
-from memory.messages import Document
 from memory.search.named_memories import is_proper_name
 from memory.store.entry import Author, Entry, NewEntry
-from memory.transfer.archive import TooLarge
 
 ALL = "all"
 CONFIRMATION = "confirm"
@@ -50,9 +49,6 @@ _NAME_OF_ENTRY = re.compile(r"[\d\-_:/]")
 MAX_NAMED_LISTED = 20
 MAX_NAMED_BUTTONS = 8
 
-MAX_EXPORT_BYTES = 50_000_000
-"""Maximum size of an export. Telegram accepts 50 MB from bots, and other channels hold it in memory."""
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryCommands:
@@ -67,7 +63,7 @@ class MemoryCommands:
         if not call.argument:
             raise WrongArgument(_("/remember needs a text, such as: /remember The spare key is at Ann's."))
         if not self.enabled:
-            raise WrongArgument(_("Memory is off, so nothing was saved: set MEMORY_ENABLED=true to turn it on."))
+            raise WrongArgument(name_setting(_("Memory is off, so nothing was saved."), "MEMORY_ENABLED"))
         if call.session.private:
             raise WrongArgument(
                 _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")
@@ -283,21 +279,8 @@ class MemoryCommands:
 
     @command("export", N_("Download everything that I remember"), repeatable=True, access=Access.MANAGERS)
     async def export(self, call: CommandCall) -> CommandResult:
-        owner = call.session.owner
-        extent = await self.services.forgetting.measure_extent(owner)
-        if not (extent.messages or extent.entries or extent.files or extent.reminders):
-            return _("There is nothing to export: this chat has no messages and no memories yet.")
-        try:
-            packed = await self.services.portable.export_zip(owner, MAX_EXPORT_BYTES)
-        except TooLarge:
-            return _(
-                "My memory is larger than the {megabytes} MB that I can send: run `mneme export DIR --owner {owner}`"
-                " on the machine that runs me.",
-                megabytes=MAX_EXPORT_BYTES // 1_000_000,
-                owner=owner,
-            )
-        name = f"mneme-export-{self.clock().astimezone(self.services.zone_of(call.session.id)):%Y-%m-%d}.zip"
-        return Answer(_contents(extent, name), document=Document(name, packed))
+        extent, document = await pack_export(self.services, call.session, self.clock)
+        return Answer(describe_export(extent, document.name), document=document)
 
 
 def _ask_for_text(entry: Entry) -> Answer:
@@ -330,20 +313,3 @@ def format_undo(undone: UndoResult) -> str:
         return lines[0] if lines else _("Undone: the changes to {names}.", names=", ".join(undone.names))
     more = [_("and {n} more", n=len(lines) - MAX_UNDO_LINES)] if len(lines) > MAX_UNDO_LINES else []
     return "\n".join(f"- {line}" for line in lines[:MAX_UNDO_LINES] + more)
-
-
-def _contents(extent: Extent, name: str) -> str:
-    """Describe the exported file within the 1,024 characters of a Telegram caption."""
-    amounts = (
-        (extent.messages, ngettext("{n} message", "{n} messages", extent.messages)),
-        (extent.entries, ngettext("{n} memory", "{n} memories", extent.entries)),
-        (extent.files, ngettext("{n} Markdown file", "{n} Markdown files", extent.files)),
-        (extent.reminders, ngettext("{n} reminder", "{n} reminders", extent.reminders)),
-    )
-    lines = (
-        _("**What I remember here:** {what}", what=", ".join(text for amount, text in amounts if amount)),
-        _("The folders `memory` and `entries` are for you to read, and `rows` is for programs."),
-        _("Passwords and keys are left out. Photos and files are included as the text that I read in them."),
-        _("To move it to another machine, run `mneme import {name}` there.", name=name),
-    )
-    return "\n".join(lines)

@@ -23,6 +23,7 @@ from config.texts import (
     format_dollars,
     format_number,
     get_language,
+    name_setting,
     use_language,
 )
 from memory.buttons import Button, Keyboard, arrange_in_rows
@@ -241,7 +242,7 @@ class SettingsCommands:
 
     def _other_models(self) -> str:
         if len(self.models.models) == 1:
-            return _("There is no other model to choose: LLM_MODELS in the settings can list more.")
+            return name_setting(_("There is no other model to choose."), "LLM_MODELS")
         return _(
             "`/model NAME` chooses another one for this chat, and `/model default` goes back to {usual}.",
             usual=self.models.usual.name,

@@ -10,7 +10,7 @@ from datetime import datetime
 from bot.commands.figures import Group, StatusReport, format_duration, format_part
 from bot.services import MemoryServices
 from bot.sessions import SessionQueues
-from config.texts import _, format_number, ngettext, shorten_to_line, strip_full_stop
+from config.texts import _, format_number, name_setting, ngettext, shorten_to_line, strip_full_stop
 from config.texts import format_dollars as in_dollars
 from memory.clock import Clock
 from memory.condition import Condition
@@ -71,7 +71,7 @@ class Status:
             _("Until the next summary"),
         )
         if progress is None:
-            until = Group(next_summary, notes=(_("It is off (COMPACTION_ENABLED)."),))
+            until = Group(next_summary, notes=(name_setting(_("It is off."), "COMPACTION_ENABLED"),))
         else:
             tokens_of = _format_estimate(progress.tokens, progress.threshold)
             messages_of = format_part(progress.messages, progress.window)
@@ -94,7 +94,7 @@ class Status:
 
     async def _memory(self, session: Session) -> list[Group]:
         if not self.enabled:
-            return [Group(_("Memory"), notes=(_("It is off (MEMORY_ENABLED)."),))]
+            return [Group(_("Memory"), notes=(name_setting(_("It is off."), "MEMORY_ENABLED"),))]
         today, recent = await self.services.files.count_notes(session.owner, self.clock())
         counts = await self.services.entries.count_by_kind(session.owner)
         archives = counts.pop(Kind.ARCHIVE, 0)
@@ -111,7 +111,7 @@ class Status:
         return [Group(_("Memory"), tuple(rows), notes=_worth_knowing(condition)), await self._activation(session)]
 
     def retention_note(self) -> str:
-        return _("My memory stays.") if self.enabled else _("Memory is off (MEMORY_ENABLED).")
+        return _("My memory stays.") if self.enabled else name_setting(_("Memory is off."), "MEMORY_ENABLED")
 
     async def _activation(self, session: Session) -> Group:
         """Report the number of memories in the last request by layer, and their tokens."""

@@ -51,6 +51,7 @@ def run_setup(features: Sequence[Feature]) -> None:
     set_up_time_zone(env_file)
     if bot is not None:
         set_up_people(env_file)
+        _set_up_switches(env_file)
     for feature in features:
         feature.set_up(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nThere was nothing to save.")
@@ -89,6 +90,12 @@ def _set_up_telegram(env_file: Path) -> str | None:
                 write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
             say(f"Telegram knows the bot as @{name}.")
             return name
+
+
+def _set_up_switches(env_file: Path) -> None:
+    from bot.setup.switches import set_up_switches  # Loads Telegram's library
+
+    set_up_switches(env_file)
 
 
 async def _fetch_bot_name(settings: Settings, token: str) -> str:

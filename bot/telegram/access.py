@@ -1,13 +1,12 @@
-"""Access control: admission of users and groups, answers to strangers, and groups that change their id."""
+"""Access control: admission of users and groups, answers to strangers, and notices to the owner."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import math
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -18,20 +17,20 @@ from telegram.error import TelegramError
 from bot.commands.command import parse_command
 from bot.commands.people import admission_buttons
 from bot.languages import Languages
-from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.calls import PollingBot, get_chat_id, send_part
-from bot.telegram.failures import SendFailed, describe_error, parsing_answer
+from bot.telegram.chat_migrations import ChatMigrations, parse_migration
+from bot.telegram.failures import describe_error, parsing_answer
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
+from bot.telegram.strangers import Strangers
 from bot.telegram.updates import IncomingMessage
-from config.texts import N_, _, use_language
+from config.texts import N_, _, in_english, use_language
 from memory.access import CODE_ATTEMPTS, AccessList, Tally
 from memory.buttons import Button, Keyboard
-from memory.errors import MnemeError, StoreError
+from memory.errors import MnemeError
 from memory.log.sessions import Address
-from memory.mail.chat_migration import ChatMigration
 from memory.messages import Provenance
 from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival
@@ -64,102 +63,24 @@ def parse_addition(update: Update) -> tuple[int, User] | None:
     return change.chat.id, change.from_user
 
 
-def parse_migration(update: Update) -> tuple[int, int] | None:
-    """Return the former and the new id of a group that became a supergroup, or None for other updates.
-
-    Telegram reports it in the last message of the group and the first one of the supergroup.
-    """
-    message = update.message
-    if message is None:
-        return None
-    if message.migrate_to_chat_id is not None and message.chat.type == ChatType.GROUP:
-        return message.chat.id, message.migrate_to_chat_id
-    if message.migrate_from_chat_id is not None and message.chat.type == ChatType.SUPERGROUP:
-        return message.migrate_from_chat_id, message.chat.id
-    return None
-
-
 def _is_member(member: ChatMember) -> bool:
     if isinstance(member, ChatMemberRestricted):
         return member.is_member
     return member.status not in (ChatMemberStatus.LEFT, ChatMemberStatus.BANNED)
 
 
-class ChatMigrations:
-    """Tracks groups that have a new id, and moves their data."""
-
-    def __init__(self, moving: ChatMigration, runner: SessionRunner) -> None:
-        self._moving = moving
-        self._runner = runner
-        self._present: dict[int, int] = {}
-        self._moving_ids: set[int] = set()
-        self._one_at_a_time = asyncio.Lock()
-
-    async def start(self) -> None:
-        migrations = await self._moving.read_new_ids(CHANNEL)
-        self._present = {int(former): int(present) for former, present in migrations.items()}
-
-    def find_former_ids(self, chat: int) -> set[int]:
-        return {former for former, present in self._present.items() if present == chat}
-
-    def is_known(self, former: int, present: int) -> bool:
-        return self._present.get(former) == present
-
-    def is_moving(self, chat: int) -> bool:
-        """Return True if a group is being moved from or to that id. Its updates wait in the inbox."""
-        return chat in self._moving_ids
-
-    def redirect(self, message: IncomingMessage) -> IncomingMessage:
-        """Address a message to the new id of its chat, if the chat has moved.
-
-        Message numbers start again in the new chat, so the message loses its number.
-        """
-        present = self._present.get(get_chat_id(message.arrival.address))
-        if present is None:
-            return message
-        address = replace(message.arrival.address, chat_id=str(present))
-        return replace(message, arrival=replace(message.arrival, address=address, message_id=None))
-
-    async def follow(self, former: int, present: int) -> bool:
-        """Move the data of a group. Return True if that worked. Raises StoreError.
-
-        Running turns are cancelled without a commit and start again from the inbox under the new id.
-        """
-        old, new = Address(CHANNEL, str(former)), Address(CHANNEL, str(present))
-        async with self._one_at_a_time:
-            if self.is_known(former, present):
-                return True
-            self._moving_ids |= {former, present}
-            has_moved = False
-            try:
-                await self._runner.suspend_chat(old.owner)
-                has_moved = await self._moving.move(old, new)
-            finally:
-                if has_moved:
-                    self._present[former] = present
-                else:
-                    self._runner.resume_chat(old.owner)
-                self._moving_ids.clear()
-            return has_moved
-
-
-MAX_PER_MINUTE = 10
-"""Messages to strangers per minute. The rest of Telegram's rate limit is for users."""
-MINUTE_SECONDS = 60.0
-MAX_WAITING = 100
-"""Maximum number of strangers in the queue. While it is full, others get an answer when they write again."""
-SEND_TIMEOUT_SECONDS = 5.0
-
 MAX_ASKED_OWNERS = 3
 """Maximum number of users in TELEGRAM_ALLOWED_IDS who are asked about a stranger if the bot has no owner."""
+TROUBLE_SECONDS = 86_400.0
+"""Seconds until the owner is told the same reason of a failure again."""
 _WELCOME = N_("Welcome! This bot is yours now, and the code can't be used again. Write to me!")
 _WRONG_CODE = N_(
     "This bot is private, and that code isn't valid. If the bot is yours, run `mneme setup` for a new code; otherwise"
-    " ask its owner to add your id {user_id} to TELEGRAM_ALLOWED_IDS."
+    " ask its owner to let you in."
 )
 _MOVED = N_(
-    "Telegram gave the group {former} a new id, {present}. I still work there and know everything about it. Please"
-    " update the settings too: replace {former} with {present} in TELEGRAM_ALLOWED_IDS."
+    "Telegram gave the group “{group}” a new id. I still work there and know everything about it. Please update the"
+    " settings too: replace {former} with {present} in TELEGRAM_ALLOWED_IDS."
 )
 _REFUSED = N_(
     "Telegram rejected my token for {duration} (hours, minutes, seconds), as happens while a self-hosted server starts"
@@ -169,55 +90,13 @@ _SILENT = N_(
     "I may not write in “{chat}” at the moment: allow me to send messages there, or open the topic again. What I have"
     " to say there waits until then."
 )
+_NO_ANSWER = N_("I couldn't answer in the chat “{chat}”: {reason}")
 _NOT_LET_IN = N_("I'm private, and this group isn't allowed to use me yet. I've asked my owner.")
 _GROUP_WAITS = N_(
     "{name} added me to the group “{group}”. To let me answer there, add {id} to TELEGRAM_ALLOWED_IDS and restart me."
 )
 _OWNER_ASKED = N_("This bot is private, so I've asked its owner whether you may use it. Please write again later.")
 _OWNERLESS = N_("This bot is private. If it's yours, send /start followed by the code that `mneme setup` shows.")
-
-
-class Strangers:
-    """Sends messages to strangers at a limited rate, by default one to each."""
-
-    def __init__(self, tasks: BackgroundTasks, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._counts = Tally()
-        self._waiting: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue(MAX_WAITING)
-        self._moments: deque[float] = deque(maxlen=MAX_PER_MINUTE)
-        tasks.start(self._work(), "strangers")
-
-    def tell(self, user_id: int, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
-        """Queue a message to a stranger who got fewer than `max_times` before. Return True if it will be sent."""
-        if self._waiting.full() or self._counts.get(user_id) >= max_times:
-            return False
-        self._counts.add(user_id)
-        self._waiting.put_nowait(say)
-        return True
-
-    def pause(self) -> float:
-        if len(self._moments) < MAX_PER_MINUTE:
-            return 0
-        return max(0.0, self._moments[0] + MINUTE_SECONDS - self._now())
-
-    async def _work(self) -> None:
-        while True:
-            say = await self._waiting.get()
-            await asyncio.sleep(self.pause())
-            self._moments.append(self._now())
-            await self._say(say)
-
-    async def _say(self, say: Callable[[], Awaitable[None]]) -> None:
-        try:
-            async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-                await say()
-        except SendFailed as failure:
-            log.info("stranger_not_told", reason=failure.reason)
-            await asyncio.sleep(min(failure.pause, MINUTE_SECONDS))  # At a rate limit, users take precedence
-        except (StoreError, TimeoutError) as error:
-            log.info("stranger_not_told", reason=type(error).__name__)
-        except Exception:
-            log.exception("stranger_not_told")
 
 
 class GroupUnknown(MnemeError):
@@ -244,6 +123,7 @@ class AccessControl:
     tasks: BackgroundTasks
     asks_for_role: bool = False
     _turned_away: Tally = field(default_factory=Tally, init=False)
+    _troubles: dict[str, float] = field(default_factory=dict, init=False)
     _wrong_codes: Tally = field(default_factory=Tally, init=False)
 
     def __post_init__(self) -> None:
@@ -303,7 +183,7 @@ class AccessControl:
             elif (tries := self._wrong_codes.add(user)) <= CODE_ATTEMPTS:
                 log.warning("claim_refused", user=user, tries=tries)
                 times = CODE_ATTEMPTS if await self.access.awaits_claim() else 1
-                self.strangers.tell(user, lambda: self._tell(message.arrival, _WRONG_CODE, user_id=user), times)
+                self.strangers.tell(user, lambda: self._tell(message.arrival, _WRONG_CODE), times)
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
         if message.private and not code:
@@ -315,11 +195,17 @@ class AccessControl:
         await self._tell(message.arrival, _OWNER_ASKED if owners else _OWNERLESS)
         if not owners or not await self.access.should_ask_about(user):
             return
+        for contact in message.contacts:
+            await self.access.contacts.store(contact.number, contact.name, contact.username)
+        name = await self.access.contacts.describe(user)
         for owner in owners:
             address = Address(CHANNEL, str(owner))
             with use_language(await self.languages.get_for_chat(address.owner)):
-                row = (*admission_buttons(user, asks_for_role=self.asks_for_role), Button(_("No"), f"/keepout_{user}"))
-                text = _("{name} would like to use this bot.", name=message.name)
+                row = (
+                    *admission_buttons((user,), asks_for_role=self.asks_for_role),
+                    Button(_("No"), f"/keepout_{user}"),
+                )
+                text = _("{name} would like to use this bot.", name=name)
             await self._answer(address, text, (row,), unasked=True)
 
     async def _list_owners(self) -> list[int]:
@@ -360,7 +246,10 @@ class AccessControl:
             if not await self.migrations.follow(former, present):
                 return False
             if present not in self.allowed:
-                await self.notify_owners(lambda: _(_MOVED, former=former, present=present), or_else=present)
+                title = await self._read_title(present)
+                await self.notify_owners(
+                    lambda: _(_MOVED, group=title, former=former, present=present), or_else=present
+                )
             self.outbox.kick(Address(CHANNEL, str(present)).session_id)
         return True
 
@@ -377,6 +266,16 @@ class AccessControl:
         """Tell the owner that the bot may not write in a chat now. Raises StoreError."""
         name = await self._read_title(get_chat_id(address))
         await self.notify_owners(lambda: _(_SILENT, chat=name))
+
+    async def notify_of_trouble(self, address: Address, text: Callable[[], str]) -> None:
+        """Tell the owner why a chat got no answer, each reason once a day. Raises StoreError."""
+        reason, now = text(), time.monotonic()
+        reason = in_english(reason)
+        if now - self._troubles.get(reason, -math.inf) < TROUBLE_SECONDS:
+            return
+        self._troubles[reason] = now
+        name = await self.access.contacts.describe_chat(address.owner)
+        await self.notify_owners(lambda: _(_NO_ANSWER, chat=name, reason=text()))
 
     async def _read_title(self, chat: int) -> str:
         with contextlib.suppress(TelegramError), parsing_answer():

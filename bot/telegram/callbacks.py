@@ -13,14 +13,14 @@ from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl, GroupUnknown
 from bot.telegram.calls import build_markup, edit_markup, get_chat_id
-from bot.telegram.updates import NO, YES, IncomingMessage
+from bot.telegram.updates import NO, YES, ChosenPeople, IncomingMessage
 from config.texts import N_, _, use_language
 from memory.buttons import PlacedKeyboard
 from memory.log.sessions import Address
 from memory.mail.inbox import InboxItem
 from memory.mail.mailbox import Mailbox
 from memory.messages import Provenance
-from memory.store.button_rows import ClaimResult, PressedButton
+from memory.store.button_rows import ClaimResult, PressedButton, insert_chosen
 from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
@@ -89,6 +89,18 @@ class CallbackHandler:
         if not message.edited and await self._buttons.press(pressed_button, item.id) is not ClaimResult.NOW:
             return arrival
         return replace(arrival, text=f"{pressed_button.said} {arrival.text}", quoted=None)
+
+    async def resolve_choice(self, item: InboxItem, chosen: ChosenPeople, arrival: Arrival) -> Arrival | None:
+        """Turn a choice of people into the command of its button. Ignore a choice that no button has asked for."""
+        button = await self._buttons.find_request(arrival.address.owner, chosen.request)
+        if button is None or await self._buttons.press(button, item.id) is not ClaimResult.NOW:
+            await self._mailbox.inbox.finish([item.id])
+            return None
+        for person in chosen.people:
+            await self._access.access.contacts.store(person.number, person.name, person.username)
+        text = insert_chosen(button.said, [person.number for person in chosen.people])
+        # Telegram reports the choice in the chat, also if the button is in a topic
+        return replace(arrival, address=Address.parse(button.session_id), text=text, hides_keyboard=True)
 
     def list_active_inbox_ids(self) -> set[int]:
         return set(self._active)

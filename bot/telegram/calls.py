@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -14,7 +15,11 @@ from telegram import (
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     InputFile,
+    KeyboardButton,
+    KeyboardButtonRequestUsers,
     LinkPreviewOptions,
+    ReplyKeyboardMarkup,
+    ReplyKeyboardRemove,
     ReplyParameters,
     Update,
     WebAppInfo,
@@ -30,13 +35,17 @@ from telegram.request import HTTPXRequest
 
 from bot.telegram.failures import SendFailed, Trouble, Unreadable, parsing_answer, to_send_failure
 from bot.telegram.features import build_ephemeral_parameters, edit_ephemeral, is_ephemeral, make_message_key
+from bot.telegram.raw_updates import RawUpdate
+from bot.telegram.reminder_times import has_times
 from bot.telegram.rendering import Chunk, File, Part, VoiceNote, split_plain
-from bot.telegram.updates import STOPPED, RawUpdate
+from bot.telegram.updates import STOPPED
 from config.texts import _
 from config.waiting import Backoff
-from memory.buttons import PlacedButton, PlacedKeyboard
+from memory.buttons import PEOPLE, PlacedButton, PlacedKeyboard
 from memory.log.sessions import Address
+from memory.mail.outbox import OutboxItem
 from memory.media.media import Media
+from memory.store.button_rows import compute_request
 from pipeline.media.files import MediaUnreadable
 
 log = structlog.get_logger(__name__)
@@ -105,7 +114,10 @@ MAX_FETCH_ATTEMPTS = 3
 MAX_FETCH_PAUSE_SECONDS = 10.0
 MAX_CONCURRENT_FILES = 4
 
-Markup = InlineKeyboardMarkup | ForceReply | None
+MAX_CHOSEN_PEOPLE = 10
+"""Maximum number of people whom a user can choose at once (Bot API)."""
+
+Markup = InlineKeyboardMarkup | ReplyKeyboardMarkup | ReplyKeyboardRemove | ForceReply | None
 """Markup of a new message. An edited message accepts only InlineKeyboardMarkup."""
 
 
@@ -157,6 +169,14 @@ async def send_part(
             message = await bot.send_voice(
                 voice=part.content, filename="answer.ogg", read_timeout=UPLOAD_TIMEOUT_SECONDS, **parameters
             )
+        elif part.is_photo:
+            message = await bot.send_photo(
+                photo=InputFile(part.content, filename=part.name),
+                caption=what.text or None,
+                caption_entities=what.entities,
+                read_timeout=UPLOAD_TIMEOUT_SECONDS,
+                **parameters,
+            )
         else:
             message = await bot.send_document(
                 document=InputFile(part.content, filename=part.name),
@@ -172,6 +192,10 @@ async def send_part(
     except SendFailed as failure:
         if not isinstance(part, File) or failure.trouble is not Trouble.NEVER or failure.blocked or failure.moved_to:
             raise
+        if part.is_photo:  # For example, its proportions are extreme
+            log.info("photo_refused", reason=failure.reason)
+            document = replace(part, is_photo=False)
+            return await send_part(bot, address, document, reply_to, markup, silent=silent, receiver=receiver)
         # The group may forbid files, so send the beginning as messages
         log.warning("file_refused", reason=failure.reason)
         chunks = split_plain(part.instead)[:MAX_REPLACEMENT_MESSAGES]
@@ -213,13 +237,13 @@ async def edit_markup(bot: Bot, address: Address, message_id: str, markup: Inlin
 
 
 async def call_with_entities(call: Callable[[Chunk], Awaitable[str]], chunk: Chunk) -> str:
-    """Run a call, with plain text if Telegram rejects the entities. Raises SendFailed."""
+    """Run a call, with plain text if Telegram rejects the entities. Raises SendFailed, also if it rejects times."""
     try:
         with parsing_answer():
             try:
                 return await call(chunk)
             except BadRequest as error:
-                if not chunk.entities or "entit" not in error.message.lower():
+                if not chunk.entities or has_times(chunk) or "entit" not in error.message.lower():
                     raise
                 log.warning("entities_refused", reason=error.message)
                 return await call(Chunk(chunk.text))
@@ -228,14 +252,46 @@ async def call_with_entities(call: Callable[[Chunk], Awaitable[str]], chunk: Chu
 
 
 def build_markup(keyboard: PlacedKeyboard) -> InlineKeyboardMarkup | None:
-    rows = [[_build_button(button) for button in row] for row in keyboard]
+    rows = [[_build_button(button) for button in row if not is_for_people(button)] for row in keyboard]
+    rows = [row for row in rows if row]
     return InlineKeyboardMarkup(rows) if rows else None
 
 
 def _build_button(button: PlacedButton) -> InlineKeyboardButton:
-    if button.page is not None:
-        return InlineKeyboardButton(button.label, web_app=WebAppInfo(button.page))
+    if button.opens is not None:
+        return InlineKeyboardButton(button.label, web_app=WebAppInfo(button.opens))
     return InlineKeyboardButton(button.label, callback_data=button.id)
+
+
+def build_people_keyboard(keyboard: PlacedKeyboard) -> ReplyKeyboardMarkup | None:
+    """Return a keyboard with which a user chooses people, or None if no button is for that."""
+    rows = [[_build_people_button(button) for button in row if is_for_people(button)] for row in keyboard]
+    rows = [row for row in rows if row]
+    return ReplyKeyboardMarkup(rows, resize_keyboard=True, one_time_keyboard=True) if rows else None
+
+
+def choose_markup(item: OutboxItem, buttons: InlineKeyboardMarkup | None) -> Markup:
+    """Return the markup of the last message of a reply, which may have only one."""
+    if item.asks is not None:
+        return build_force_reply(item.asks)
+    if item.hides_keyboard and buttons is None:
+        return ReplyKeyboardRemove()
+    return build_people_keyboard(item.keyboard) or buttons
+
+
+def is_for_people(button: PlacedButton) -> bool:
+    return button.opens is not None and button.opens.startswith(PEOPLE)
+
+
+def _build_people_button(button: PlacedButton) -> KeyboardButton:
+    request = KeyboardButtonRequestUsers(
+        compute_request(button.id),
+        user_is_bot=False,
+        max_quantity=MAX_CHOSEN_PEOPLE,
+        request_name=True,
+        request_username=True,
+    )
+    return KeyboardButton(button.label, request_users=request)
 
 
 def build_force_reply(label: str) -> ForceReply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -13,22 +13,24 @@ from telegram import Bot
 from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
+from bot.commands.command import parse_command
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
 from bot.telegram.access import AccessControl
 from bot.telegram.calls import edit_chunk, get_chat_id, get_thread_id, send_part
 from bot.telegram.failures import SendFailed
-from bot.telegram.features import ServerFeatures, is_ephemeral
+from bot.telegram.features import PEOPLE, PEOPLE_METHOD, ServerFeatures, is_ephemeral
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.part import AnswerAttachment
 from bot.telegram.preview import Pace, Preview, Reactions
 from bot.telegram.rendering import Chunk, Part, render, split_reply, with_caption
+from bot.telegram.topics import TopicNames
 from config.texts import N_, _, use_language
 from memory.buttons import Keyboard
 from memory.errors import StoreError
 from memory.mail.mailbox import Mailbox
 from memory.messages import Document
-from memory.store.button_rows import OutgoingReply
+from memory.store.button_rows import ClaimResult, OutgoingReply
 from pipeline.arrival import Arrival, ReplyChannel, collect_inbox_ids
 
 log = structlog.get_logger(__name__)
@@ -52,10 +54,12 @@ class TelegramChannel:
         access: AccessControl,
         features: ServerFeatures,
         attachments: Sequence[AnswerAttachment],
+        topics: TopicNames,
         tasks: BackgroundTasks,
     ) -> None:
         self._bot = bot
         self._attachments = attachments
+        self._topics = topics
         self._tasks = tasks
         self._access = access
         self.features = features
@@ -115,6 +119,7 @@ class TelegramChannel:
                 keyboard,
                 arrival.asker,
                 receiver=find_receiver(arrival),
+                hides_keyboard=arrival.hides_keyboard,
             )
             await self.mailbox.outbox.answer(session_id, reply, inbox_ids, document=document)
         except StoreError as error:
@@ -129,6 +134,26 @@ class TelegramChannel:
     async def is_owner(self, arrival: Arrival) -> bool:
         return await self._access.is_owner(int(arrival.speaker_id or 0))
 
+    async def tell_owner(self, arrival: Arrival, text: Callable[[], str]) -> None:
+        with contextlib.suppress(StoreError):
+            await self._access.notify_of_trouble(arrival.address, text)
+
+    async def take_offer(self, arrival: Arrival, name: str, argument: str) -> str | None:
+        buttons, session_id = self.mailbox.buttons, arrival.address.session_id
+        if arrival.asker is None or arrival.inbox_id is None:
+            return None
+        for button in await buttons.list_offers(session_id, arrival.asker, name, arrival.inbox_id):
+            offered, of = parse_command(button.said)
+            if offered != name or argument not in ("", of):
+                continue
+            if await buttons.press(button, arrival.inbox_id) is ClaimResult.NOW:
+                return button.said
+        return None
+
+    async def can_choose_people(self, arrival: Arrival) -> bool:
+        """Return True in a private chat, if the server supports it."""
+        return arrival.speaker is None and await self.features.has_method(self._bot, PEOPLE, PEOPLE_METHOD)
+
     def on_queued(self, arrival: Arrival) -> None:
         self._reactions.show_waiting(arrival)
 
@@ -137,7 +162,9 @@ class TelegramChannel:
         self._reactions.hide_waiting(arrival)
 
     def attach(self, arrivals: list[Arrival], answer: str) -> None:
-        """Send the attachments of a delivered answer, in the background."""
+        """Send the attachments of a delivered answer and name its topic, in the background."""
+        if arrivals[0].speaker is None and arrivals[0].address.thread_id is not None:
+            self._tasks.start(self._topics.name(arrivals, answer), "topic")
         for attachment in self._attachments:
             self._tasks.start(self._attach(attachment, arrivals, answer), "attachment")
 
@@ -252,6 +279,13 @@ class _TelegramReply(ReplyChannel):
 
     async def ask(self, question: str, keyboard: Keyboard) -> bool:
         return await self._channel.ask(self._arrivals[-1], question, keyboard)
+
+    def can_send_files(self) -> bool:
+        return True
+
+    def prepare_file(self, caption: str) -> OutgoingReply:
+        last = self._arrivals[-1]
+        return OutgoingReply(CHANNEL, caption, last.reply_to, silent=True, receiver=find_receiver(last))
 
     async def prepare_private_reply(self, text: str, keyboard: Keyboard) -> OutgoingReply | None:
         """Return a message that only the asking user will see, or None if the group accepts no such messages."""

@@ -20,7 +20,7 @@ from telegram.error import (
     TelegramError,
 )
 
-from bot.telegram.updates import RawUpdate
+from bot.telegram.raw_updates import RawUpdate
 from config.texts import shorten_to_line
 
 
@@ -83,6 +83,7 @@ class SendFailed(Exception):
         unreadable: whether Telegram's answer reports success but can't be parsed.
         topic_gone: whether the topic of the group no longer exists.
         forbidden: whether the bot may not write there now: it is muted, the topic is closed, or it lacks a right.
+        entities_refused: whether the server doesn't accept the formatting.
     """
 
     trouble: Trouble
@@ -93,6 +94,7 @@ class SendFailed(Exception):
     unreadable: bool = False
     topic_gone: bool = False
     forbidden: bool = False
+    entities_refused: bool = False
 
 
 def is_doubtful(error: TelegramError | SendFailed) -> bool:
@@ -117,6 +119,7 @@ def to_send_failure(error: TelegramError) -> SendFailed:
             blocked=isinstance(error, Forbidden),
             topic_gone=_TOPIC_GONE.search(reason) is not None,
             forbidden=isinstance(error, BadRequest) and _NOT_ALLOWED.search(reason) is not None,
+            entities_refused=isinstance(error, BadRequest) and "entit" in reason.lower(),
         )
     return SendFailed(Trouble.IN_DOUBT if _may_have_arrived(error) else Trouble.LATER, 1, reason)
 

@@ -21,10 +21,18 @@ _EPHEMERAL_PREFIX = "alone"
 
 
 class Feature(StrEnum):
-    """Features that older servers lack: ephemeral messages came with Bot API 10.3."""
+    """Features that older servers lack: ephemeral messages came with Bot API 10.3, topics of private chats with 9.3."""
 
     DRAFTS = "drafts"
     EPHEMERAL = "ephemeral"
+    TIMES = "times"
+    TOPICS = "topics"
+
+
+PEOPLE = "people"
+"""The feature of choosing people by name, from Bot API 7.2."""
+PEOPLE_METHOD = "getBusinessConnection"
+"""A method of the same version, which shows if the server knows the feature."""
 
 
 class ServerFeatures:
@@ -74,7 +82,8 @@ class ServerFeatures:
             await self._load(feature)
         if feature not in self._known:
             try:
-                await bot.do_api_request(method)
+                # Telegram ignores case, and the library warns of methods for which it has its own
+                await bot.do_api_request(method.lower())
             except EndPointNotFound:
                 await self.record_missing(bot, feature)
             except BadRequest:

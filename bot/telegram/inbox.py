@@ -21,8 +21,9 @@ from bot.telegram.bursts import choose_wait
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import get_chat_id
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.raw_updates import convert_edit
 from bot.telegram.receiving import Albums
-from bot.telegram.updates import IncomingMessage, UpdateParser, convert_edit
+from bot.telegram.updates import IncomingMessage, UpdateParser
 from config.texts import N_, _, use_language
 from config.waiting import wait_at_most
 from memory.buttons import Button, Keyboard
@@ -270,6 +271,13 @@ class InboxWorker:
     async def _take(self, item: InboxItem, message: IncomingMessage, arrivals: dict[int, Arrival]) -> None:
         """Add the arrival in a message to the others if it should be submitted."""
         arrival = replace(message.arrival, inbox_id=item.id, held=item.held, attempts=item.attempts)
+        for contact in message.contacts:
+            await self.access.access.contacts.store(contact.number, contact.name, contact.username)
+        if message.chosen is not None:
+            chosen = await self.callbacks.resolve_choice(item, message.chosen, arrival)
+            if chosen is not None:
+                arrivals[item.id] = chosen
+            return
         if arrival.speaker is not None and arrival.speaker_id is not None:
             # Within the group this name is unique
             name = await self.speakers.choose_name(arrival.address.owner, arrival.speaker_id, arrival.speaker)

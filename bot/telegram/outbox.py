@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -12,11 +13,12 @@ from telegram.error import TelegramError
 
 from bot.languages import Languages
 from bot.monitoring import Safeguard
-from bot.telegram.calls import Markup, build_force_reply, build_markup, edit_chunk, get_chat_id, send_part
+from bot.telegram.calls import Markup, build_markup, choose_markup, edit_chunk, get_chat_id, send_part
 from bot.telegram.failures import SendFailed, Trouble, parsing_answer, to_send_failure
 from bot.telegram.features import Feature, ServerFeatures, is_ephemeral
 from bot.telegram.part import AnswerFormat
-from bot.telegram.rendering import Chunk, Part, split_reply, with_caption
+from bot.telegram.reminder_times import HOUR, mark_times, send_with_times
+from bot.telegram.rendering import Chunk, File, Part, split_reply, with_caption
 from config.texts import N_, _, use_language
 from config.waiting import Backoff, wait_at_most
 from memory.errors import StoreError
@@ -223,7 +225,7 @@ class OutboxSender:
 
     async def _send_formatted(self, item: OutboxItem, address: Address, sent: list[str], backoff: Backoff) -> bool:
         """Send a reply in another format if there is one for it. Return False if it has to be sent as text."""
-        if item.has_document or item.receiver is not None or item.asks is not None:
+        if item.has_document or item.receiver is not None or choose_markup(item, None) is not None:
             return False
         for answer_format in self._formats:
             if (answer := await answer_format.convert(address, item.text)) is None:
@@ -247,7 +249,15 @@ class OutboxSender:
 
     async def _split_into_parts(self, item: OutboxItem) -> list[Part]:
         document = await self.mailbox.outbox.read_document(item) if item.has_document else None
-        return await split_reply(item.text) if document is None else await with_caption(item.text, document)
+        if document is not None:
+            (part,) = await with_caption(item.text, document)
+            # Only documents can be shown to a single person
+            return [replace(part, is_photo=False) if isinstance(part, File) and item.receiver is not None else part]
+        parts = await split_reply(item.text)
+        if item.receiver is not None or HOUR.search(item.text) is None or not self._features.can_use(Feature.TIMES):
+            return parts
+        times = await self.mailbox.outbox.list_reminder_times(item.session_id)
+        return [mark_times(part, times) if isinstance(part, Chunk) else part for part in parts]
 
     async def _send_until_confirmed(
         self, item: OutboxItem, send: Callable[[], Awaitable[str]], number: int, backoff: Backoff
@@ -298,21 +308,31 @@ class OutboxSender:
         if number == 0 and item.preview_id and isinstance(part, Chunk):
             if markup is None and self.shown.pop(item.session_id, None) == (item.preview_id, part):
                 return item.preview_id
+            preview_id = item.preview_id
+
+            async def edit(what: Part) -> None:
+                assert isinstance(what, Chunk), "a file is never edited"  # noqa: S101  # Checked above
+                await edit_chunk(self._bot, address, preview_id, what, markup)
+
             try:
-                await edit_chunk(self._bot, address, item.preview_id, part, markup)
+                await send_with_times(self._features, part, edit)
             except SendFailed as failure:
                 if failure.trouble is not Trouble.NEVER:
                     raise
                 log.info("preview_gone", reason=failure.reason)
             else:
                 return item.preview_id
-        part_markup: Markup = build_force_reply(item.asks) if is_last and item.asks is not None else markup
+        part_markup = choose_markup(item, markup) if is_last else None
         reply_to = item.reply_to if number == 0 else None
         if item.receiver is not None:
             sent = await self._send_ephemeral(item, item.receiver, address, part, part_markup)
             if sent:
                 return sent
-        return await send_part(self._bot, address, part, reply_to, part_markup, silent=item.silent)
+        return await send_with_times(
+            self._features,
+            part,
+            lambda what: send_part(self._bot, address, what, reply_to, part_markup, silent=item.silent),
+        )
 
     async def _send_ephemeral(
         self, item: OutboxItem, receiver: str, address: Address, part: Part, markup: Markup

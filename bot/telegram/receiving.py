@@ -21,9 +21,12 @@ from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.channel import TelegramChannel
 from bot.telegram.features import is_ephemeral
 from bot.telegram.part import UpdateHandler
-from bot.telegram.updates import MAX_INTEGER, IncomingMessage, RawUpdate, UpdateParser, identify_sender
+from bot.telegram.raw_updates import MAX_INTEGER, RawUpdate
+from bot.telegram.topics import TopicNames
+from bot.telegram.updates import IncomingMessage, UpdateParser, identify_sender
 from config.texts import N_, _, use_language
 from memory.clock import Clock
+from memory.log.sessions import Address
 from memory.mail.inbox import ReceivedUpdate
 from memory.mail.mailbox import Mailbox
 from memory.store.button_rows import OutgoingReply
@@ -123,6 +126,7 @@ class Receiver:
     parser: UpdateParser
     callbacks: CallbackHandler
     handlers: Sequence[UpdateHandler]
+    topics: TopicNames
     safeguards: Sequence[Safeguard] = ()
     arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -159,6 +163,7 @@ class Receiver:
         message = self.access.migrations.redirect(message) if message is not None else None
         if message is None:
             await self.access.handle_group_update(read)
+            await self._track_topic(read)
             await self._hold_album_photo(update, read)
         elif await self.access.is_allowed(message):
             arrival = message.arrival
@@ -174,6 +179,11 @@ class Receiver:
         else:
             await self.access.reject(message)
         return None
+
+    async def _track_topic(self, read: Update) -> None:
+        message = read.message
+        if message is not None and await self.access.serves(Address(CHANNEL, str(message.chat.id)).session_id):
+            await self.topics.track(read)
 
     def _make_message_key(self, message: IncomingMessage) -> str | None:
         """Return a unique key of a new message, including the bot: another bot may use the same numbers."""

@@ -16,6 +16,7 @@ from telegramify_markdown import RenderConfig, convert, utf16_len
 
 from config.texts import _
 from memory.messages import Document
+from pipeline.media.files import detect_image_type
 
 Event = tuple[str | Mapping[str, object], Mapping[str, int]]
 
@@ -155,6 +156,9 @@ MAX_FILE_CHARS = 1_000_000
 """Maximum number of characters of a reply. The rest is not sent."""
 BEGINNING_UNITS = 3_000
 FILE_NAME = "answer.md"
+PHOTO_TYPES = ("image/jpeg", "image/png")
+MAX_PHOTO_BYTES = 10_000_000
+"""Maximum size of a photo (Bot API). Larger ones are sent as documents."""
 MAX_CAPTION_UNITS = 1024
 """UTF-16 code units of a file's caption (Bot API)."""
 
@@ -268,12 +272,13 @@ def _clip(entities: Sequence[MessageEntity], start: int, length: int) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A reply that is sent as a document, or as the text `instead` if the chat accepts no files."""
+    """A reply that is sent as a photo or document, or as the text `instead` if the chat accepts no files."""
 
     content: bytes
     instead: str
     name: str = FILE_NAME
     caption: Chunk = Chunk("")
+    is_photo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +309,9 @@ async def with_caption(markdown: str, document: Document) -> list[Part]:
     if document.is_voice:
         return [VoiceNote(document.content)]
     caption = render(markdown, MAX_CAPTION_UNITS)[0]
-    refused = _(
-        "I'm not allowed to send files in this chat: allow it, or run `mneme export` on the machine that runs me."
-    )
-    return [File(document.content, refused, document.name, caption)]
+    refused = _("I'm not allowed to send files in this chat: allow it, then ask again.")
+    is_photo = len(document.content) <= MAX_PHOTO_BYTES and detect_image_type(document.content) in PHOTO_TYPES
+    return [File(document.content, refused, document.name, caption, is_photo=is_photo)]
 
 
 async def _render_within_timeout(markdown: str) -> list[Chunk]:

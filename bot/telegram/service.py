@@ -18,10 +18,11 @@ from bot.jobs.due import start_checks
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
 from bot.telegram import CHANNEL
-from bot.telegram.access import AccessControl, ChatMigrations
+from bot.telegram.access import AccessControl
 from bot.telegram.callbacks import CallbackHandler
 from bot.telegram.calls import UPDATE_KINDS, BotApiRequest, PollingBot, TelegramFiles
 from bot.telegram.channel import TelegramChannel
+from bot.telegram.chat_migrations import ChatMigrations
 from bot.telegram.failures import parsing_answer
 from bot.telegram.features import ServerFeatures
 from bot.telegram.inbox import InboxWorker
@@ -30,6 +31,7 @@ from bot.telegram.outbox import OutboxSender
 from bot.telegram.part import Connection
 from bot.telegram.receiving import Albums, Receiver
 from bot.telegram.sources import Contact, Poller, TokenWatch, Webhook
+from bot.telegram.topics import TopicNames
 from bot.telegram.updates import UpdateParser
 from bot.web import get_page_address
 from config.errors import ConfigurationError
@@ -152,11 +154,12 @@ async def run_telegram(app: App) -> None:
         parts = [create(connection) for create in app.telegram]
         handlers = [handler for part in parts for handler in part.handlers]
         attachments = [attachment for part in parts for attachment in part.attachments]
-        channel = TelegramChannel(bot, mailbox, outbox, access, features, attachments, tasks)
+        topics = TopicNames(bot, published, features)
+        channel = TelegramChannel(bot, mailbox, outbox, access, features, attachments, topics, tasks)
         albums, callbacks = Albums(app.clock), CallbackHandler(bot, mailbox, access, app.runner, tasks)
         parser = UpdateParser(me, channel, app.runner.commands, albums)
         receiver = Receiver(
-            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, app.safeguards
+            me.id, channel, mailbox, access, app.runner, albums, parser, callbacks, handlers, topics, app.safeguards
         )
         speakers = Speakers(app.database)
         inbox = InboxWorker(

@@ -20,7 +20,7 @@ from telegram.error import BadRequest, Conflict, InvalidToken, RetryAfter, Teleg
 from bot.monitoring import Heartbeat, Safeguard
 from bot.telegram.calls import MAX_UPDATES, PollingBot
 from bot.telegram.failures import Unreadable, describe_error, parsing_answer, to_send_failure
-from bot.telegram.updates import RawUpdate
+from bot.telegram.raw_updates import RawUpdate
 from bot.web import InboundRoute
 from config.waiting import Backoff
 from memory.errors import StoreError

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from telegram import (
-    Bot,
     CallbackQuery,
     Message,
     MessageEntity,
@@ -24,30 +23,16 @@ from telegram.constants import ChatType
 from bot.commands.command import parse_command
 from bot.telegram import CHANNEL
 from bot.telegram.features import is_ephemeral, make_message_key
-from bot.telegram.media import clean_name, format_rich_text, get_files, get_origin, get_text, parse_content
+from bot.telegram.media import Content, clean_name, format_rich_text, get_files, get_origin, get_text, parse_content
+from bot.telegram.raw_updates import RawUpdate, get_number, parse_int, read_update
 from memory.log.sessions import Address
 from memory.media.media import MediaFile
-from memory.messages import Passage, Provenance, make_storable
+from memory.messages import Passage, Provenance
 from pipeline.arrival import Arrival, Channel
 
-MAX_INTEGER = 2**63 - 1
-"""The largest integer that SQLite stores."""
-# Find ids in an update that can't be parsed. In text by users the quotation marks are escaped.
-_UPDATE_ID = re.compile(rb'"update_id"\s*:\s*(\d{1,20})')
-_CHAT_ID = re.compile(rb'"chat"\s*:\s*\{\s*"id"\s*:\s*(-?\d{1,18})\b')
-_SENDER_ID = re.compile(rb'"from"\s*:\s*\{\s*"id"\s*:\s*(\d{1,18})\b')
 MAX_QUOTED_CHARS = 2_000
 STOPPED = "stopped_message_generation"
 """Type of the update after a press on Stop under a draft (Bot API 10.3), which the library doesn't know yet."""
-_STORED_FIELDS = {
-    "message_id",
-    "ephemeral_message_id",
-    "message_thread_id",
-    "from",
-    "chat",
-    "date",
-    "reply_markup",
-}
 # A command at the start of a text, with the bot that it is for, if named.
 _COMMAND = re.compile(r"/(?P<name>[a-z0-9_]{1,64})(?:@(?P<bot>[a-z0-9_]+))?(?=\s|$)", re.IGNORECASE)
 YES, NO = "\N{THUMBS UP SIGN}", "\N{THUMBS DOWN SIGN}"
@@ -72,6 +57,23 @@ class Press:
 
 
 @dataclass(frozen=True, slots=True)
+class Contact:
+    """A user or group, with the name to show to the owner. The name may be empty."""
+
+    number: int
+    name: str
+    username: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPeople:
+    """The people whom a user has chosen with the button of a request."""
+
+    request: int
+    people: tuple[Contact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """A user's message, with the data that decides whether it is admitted.
 
@@ -80,6 +82,8 @@ class IncomingMessage:
         quoted_reply: the id of the bot's message that it replies to.
         press: the button that was pressed instead of writing. The store knows the button's command.
         anonymous: whether it was written in the name of a group or channel, which hides the sender.
+        contacts: the sender, and the group in which it was written.
+        chosen: the people who were chosen instead of writing.
     """
 
     arrival: Arrival
@@ -90,72 +94,8 @@ class IncomingMessage:
     quoted_reply: str | None = None
     press: Press | None = None
     anonymous: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RawUpdate:
-    """An update as it was received: its number, and the JSON text for the inbox."""
-
-    id: int
-    payload: str
-
-    @classmethod
-    def from_json(cls, update: object) -> RawUpdate:
-        """Create an update from Telegram's JSON. Raises ValueError if it has no number."""
-        if not isinstance(update, dict) or not isinstance(number := update.get("update_id"), int):
-            raise ValueError("no update without a number")
-        try:
-            # JSON may contain lone surrogates, which neither the store nor models accept
-            return cls(number, make_storable(json.dumps(_drop_button_text(update), ensure_ascii=False)))
-        except (ValueError, RecursionError, MemoryError):
-            message = update["message"] if isinstance(update.get("message"), dict) else {}
-            return cls(
-                number, _build_outline(number, _get_number(message.get("chat")), _get_number(message.get("from")))
-            )
-
-    @classmethod
-    def find_in_invalid_json(cls, body: bytes) -> RawUpdate | None:
-        """Return the first update in invalid JSON, reduced to the ids that are needed to notify the sender."""
-        number, chat, sender = (
-            0 if match is None else int(match[1])
-            for match in (_UPDATE_ID.search(body), _CHAT_ID.search(body), _SENDER_ID.search(body))
-        )
-        return cls(number, _build_outline(number, chat, sender)) if number else None
-
-
-def _drop_button_text(update: dict[str, Any]) -> dict[str, Any]:
-    """Drop the text of the message under which a button was pressed: it may belong to a private talk."""
-    query = update.get("callback_query")
-    if not isinstance(query, dict) or not isinstance(message := query.get("message"), dict):
-        return update
-    kept = {key: value for key, value in message.items() if key in _STORED_FIELDS}
-    return update | {"callback_query": query | {"message": kept}}
-
-
-def _build_outline(number: int, chat: int, sender: int) -> str:
-    """Return a payload for an update that can't be parsed, with just the ids. Unknown ids are 0."""
-    kind = ChatType.PRIVATE if chat == sender else ChatType.SUPERGROUP
-    return json.dumps({"update_id": number, "message": {"chat": {"id": chat, "type": kind}, "from": {"id": sender}}})
-
-
-def read_update(payload: str, bot: Bot) -> Update:
-    """Parse a payload. Raises many types of exception if the library can't read it."""
-    update: Update = Update.de_json(json.loads(payload, parse_int=_parse_int), bot)
-    return update
-
-
-def _parse_int(number: str | int) -> int:
-    number = int(number)
-    if not -MAX_INTEGER <= number <= MAX_INTEGER:
-        raise ValueError("a number that is too large")
-    return number
-
-
-def convert_edit(payload: str) -> str:
-    """Return the payload of an edit as if it was a new message."""
-    update = json.loads(payload)
-    update["message"] = update.pop("edited_message")
-    return json.dumps(update, ensure_ascii=False)
+    contacts: tuple[Contact, ...] = ()
+    chosen: ChosenPeople | None = None
 
 
 def identify_sender(update: RawUpdate, channel: Channel) -> IncomingMessage | None:
@@ -168,7 +108,7 @@ def identify_sender(update: RawUpdate, channel: Channel) -> IncomingMessage | No
         return _parse_raw_press(query, channel)
     message = payload.get("message") or payload.get("edited_message")
     try:
-        chat, user = _parse_int(message["chat"]["id"]), _parse_int(message["from"]["id"])
+        chat, user = parse_int(message["chat"]["id"]), parse_int(message["from"]["id"])
         private = message["chat"]["type"] == ChatType.PRIVATE
         return IncomingMessage(_create_empty_arrival(chat, channel), user, private, edited=False)
     except (KeyError, TypeError, ValueError):
@@ -179,7 +119,7 @@ def _parse_raw_press(query: dict[str, Any], channel: Channel) -> IncomingMessage
     if not isinstance(query.get("id"), str):
         return None
     sender, message = query.get("from"), query.get("message")
-    user, chat = _get_number(sender), _get_number(message.get("chat") if isinstance(message, dict) else None)
+    user, chat = get_number(sender), get_number(message.get("chat") if isinstance(message, dict) else None)
     language = sender.get("language_code") if isinstance(sender, dict) else None
     arrival = replace(_create_empty_arrival(chat, channel), language=language if isinstance(language, str) else None)
     return IncomingMessage(arrival, user, private=user == chat, edited=False, press=Press(query["id"], ""))
@@ -189,15 +129,9 @@ def _create_empty_arrival(chat: int, channel: Channel) -> Arrival:
     return Arrival(Address(CHANNEL, str(chat)), "", Provenance.TYPED, datetime.now(UTC), channel)
 
 
-def _get_number(container: object) -> int:
-    """Return the id of a chat or user in Telegram's JSON, or 0 if it is missing."""
-    number = container.get("id") if isinstance(container, dict) else None
-    return number if isinstance(number, int) and abs(number) <= MAX_INTEGER else 0
-
-
 def _parse_stop(stopped: dict[str, Any], channel: Channel) -> IncomingMessage:
     """Return a /stop message for a press on Stop under a draft. Only private chats have drafts."""
-    user, topic = _parse_int(stopped["chat"]["id"]), stopped.get("message_thread_id")
+    user, topic = parse_int(stopped["chat"]["id"]), stopped.get("message_thread_id")
     address = Address(CHANNEL, str(user), str(topic) if topic else None)
     arrival = Arrival(address, "/stop", Provenance.TYPED, datetime.now(UTC), channel, speaker_id=str(user))
     return IncomingMessage(arrival, user, private=True, edited=False)
@@ -257,6 +191,33 @@ def _parse_reaction(changed: MessageReactionUpdated, channel: Channel) -> Incomi
     )
     press = Press(None, "", reaction=answers.pop())
     return IncomingMessage(arrival, changed.user.id, private, edited=False, press=press)
+
+
+def _parse_chosen(message: Message) -> ChosenPeople | None:
+    shared = message.users_shared
+    if shared is None or message.chat.type != ChatType.PRIVATE:
+        return None
+    people = [
+        Contact(user.user_id, _join_names(user.first_name, user.last_name), user.username) for user in shared.users
+    ]
+    return ChosenPeople(shared.request_id, tuple(people))
+
+
+def _join_names(first: str | None, last: str | None) -> str:
+    name = f"{first or ''} {last or ''}".strip()
+    return clean_name(name) if name else ""
+
+
+def _list_contacts(message: Message) -> tuple[Contact, ...]:
+    sender, chat = message.from_user, message.chat
+    found = [] if sender is None or sender.is_bot else [get_contact(sender)]
+    if chat.title is not None:
+        found.append(Contact(chat.id, clean_name(chat.title)))
+    return tuple(found)
+
+
+def get_contact(user: User) -> Contact:
+    return Contact(user.id, clean_name(user.full_name), user.username)
 
 
 def _parse_quote(message: Message, me: User) -> Passage | None:
@@ -376,7 +337,8 @@ class UpdateParser:
         anonymous = message.sender_chat is not None
         if message.from_user.is_bot and not anonymous:
             return None
-        content = parse_content(update)
+        chosen = _parse_chosen(message) if update.message is not None else None
+        content = parse_content(update) if chosen is None else Content("")
         if content is None:
             return None
         private = message.chat.type == ChatType.PRIVATE
@@ -416,5 +378,13 @@ class UpdateParser:
         name, edited = clean_name(message.from_user.full_name), update.edited_message is not None
         user = message.from_user.id
         return IncomingMessage(
-            arrival, user, private, edited=edited, name=name, quoted_reply=answers, anonymous=anonymous
+            arrival,
+            user,
+            private,
+            edited=edited,
+            name=name,
+            quoted_reply=answers,
+            anonymous=anonymous,
+            contacts=_list_contacts(message),
+            chosen=chosen,
         )

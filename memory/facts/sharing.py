@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from config.texts import _
+from config.texts import _, name_setting
 from memory.errors import MemoryRefused
 from memory.ledger.ledger import Ledger
 from memory.ledger.undo import Undo
@@ -36,12 +36,14 @@ class Sharing:
                 [(owner,) for owner in owners],
             )
 
-    async def admit(self, owner: str) -> None:
-        await self._database.write("INSERT INTO family (owner) VALUES (?) ON CONFLICT DO NOTHING", (owner,))
+    async def admit(self, owner: str) -> bool:
+        """Add a chat to the family. Return False if it belonged to it."""
+        query = "INSERT INTO family (owner) VALUES (?) ON CONFLICT DO NOTHING"
+        return bool(await self._database.write(query, (owner,)))
 
-    async def expel(self, owner: str) -> None:
-        """Remove a chat from the family."""
-        await self._database.write("DELETE FROM family WHERE owner = ?", (owner,))
+    async def expel(self, owner: str) -> bool:
+        """Remove a chat from the family. Return False if it didn't belong to it."""
+        return bool(await self._database.write("DELETE FROM family WHERE owner = ?", (owner,)))
 
     async def includes(self, owner: str) -> bool:
         query = "SELECT 1 FROM family WHERE owner = ?"
@@ -103,6 +105,6 @@ class Sharing:
 
     async def _require_family(self, owner: str) -> None:
         if not self.enabled:
-            raise MemoryRefused(_("Sharing is off: the bot's owner can turn it on with MEMORY_SCOPE=family."))
+            raise MemoryRefused(name_setting(_("Sharing is off: the bot's owner can turn it on."), "MEMORY_SCOPE"))
         if not await self.includes(owner):
             raise MemoryRefused(_("This chat isn't part of the family: the bot's owner can change that with /letin."))

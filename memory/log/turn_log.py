@@ -18,7 +18,7 @@ from memory.log.sessions import message_from_row, open_conversation
 from memory.messages import Message, Role, make_storable
 from memory.search.activation_candidates import ActivatedMemory
 from memory.search.activation_log import dump_activation
-from memory.store.button_rows import OutgoingReply, put_reply
+from memory.store.button_rows import OutgoingFile, OutgoingReply, put_document, put_reply
 from memory.store.database import Database
 from memory.store.entry_rows import cite
 from memory.store.index import touching_conversation
@@ -55,6 +55,7 @@ class FinishedTurn:
     inbox_ids: tuple[int, ...] = ()
     reply: OutgoingReply | None = None
     extra_reply: OutgoingReply | None = None  # an additional message for one person
+    files: tuple[OutgoingFile, ...] = ()  # files after the reply
     has_daily_note: bool = False  # the exchange gets a daily note
     writes: tuple[CommitWrite, ...] = ()
 
@@ -76,7 +77,7 @@ class TurnLog:
     def defer(self, turn: FinishedTurn) -> None:
         """Queue an answered turn to commit later, after the database has refused it, for example on a full disk."""
         # The reply was sent without the outbox.
-        self._pending.append(replace(turn, reply=None))
+        self._pending.append(replace(turn, reply=None, files=()))
 
     async def commit_deferred(self) -> None:
         """Commit the deferred turns, oldest first. Raise StoreError if that still fails."""
@@ -126,6 +127,9 @@ class TurnLog:
             for reply in (turn.reply, turn.extra_reply):
                 if reply is not None:
                     await put_reply(connection, turn.session_id, reply, self._clock(), turn_id)
+            for file in turn.files:
+                number = await put_reply(connection, turn.session_id, file.reply, self._clock(), turn_id)
+                await put_document(connection, number, file.document)
         return turn_id
 
     async def _settle_mail(

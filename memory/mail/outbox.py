@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from memory.buttons import PlacedKeyboard
-from memory.clock import Clock, now_text
+from memory.clock import Clock, from_text, now_text
 from memory.log.sessions import SessionState
 from memory.mail.inbox import Inbox
 from memory.messages import Document, Provenance
 from memory.runtime.preferences import get_chat
-from memory.store.button_rows import ASKED, PLACED_BUTTONS, OutgoingReply, parse_placed_buttons, put_reply
+from memory.store.button_rows import ASKED, PLACED_BUTTONS, OutgoingReply, parse_placed_buttons, put_document, put_reply
 from memory.store.database import Database, Row
 from memory.store.private import EMPTY
+
+MAX_REMINDERS = 50
+"""Maximum number of reminders of a session that are searched for the times in a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,7 @@ class OutboxItem:
         silent: Send without a sound.
         asks: The placeholder of the answer's input field, if it is a question to be answered by a reply.
         receiver: The only user who may see it, or None for all.
+        hides_keyboard: Remove the keyboard with which people were chosen.
     """
 
     id: int
@@ -40,6 +46,15 @@ class OutboxItem:
     silent: bool = False
     asks: str | None = None
     receiver: str | None = None
+    hides_keyboard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReminderTime:
+    """A time at which a reminder comes or came, with the zone in which it is shown."""
+
+    at: datetime
+    zone: ZoneInfo
 
 
 class Outbox:
@@ -84,10 +99,7 @@ class Outbox:
             await connection.executemany(done, answered)
             number = await put_reply(connection, session_id, reply, self._clock())
             if document is not None:
-                await connection.execute(
-                    "INSERT INTO documents (outbox_id, name, content, is_voice) VALUES (?, ?, ?, ?)",
-                    (number, document.name, document.content, document.is_voice),
-                )
+                await put_document(connection, number, document)
 
     async def move_to_chat(self, session_id: str, chat: str) -> None:
         """Move what waits in a deleted topic to its chat: replies, and reminders of all later times."""
@@ -105,6 +117,19 @@ class Outbox:
         database = self._database.private.get_database_with_row(item.id)
         row = await database.row("SELECT * FROM documents WHERE outbox_id = ?", (item.id,))
         return None if row is None else Document(row["name"], row["content"], bool(row["is_voice"]))
+
+    async def list_reminder_times(self, session_id: str) -> list[ReminderTime]:
+        """Return the last and next times of a session's newest reminders."""
+        rows = await self._database.rows(
+            "SELECT told_for, next_at, zone FROM reminders WHERE session_id = ? ORDER BY id DESC LIMIT ?",
+            (session_id, MAX_REMINDERS),
+        )
+        return [
+            ReminderTime(from_text(moment), ZoneInfo(row["zone"]))
+            for row in rows
+            for moment in (row["told_for"], row["next_at"])
+            if moment is not None
+        ]
 
     async def find_provenance(self, session_id: str, message_id: str) -> Provenance:
         """Return the provenance of the answer that was sent as the given message. FOREIGN if it is unknown."""
@@ -175,4 +200,5 @@ def _outbox_item_from_row(row: Row) -> OutboxItem:
         silent=bool(row["silent"]),
         asks=row["asks"],
         receiver=row["receiver"],
+        hides_keyboard=bool(row["hides_keyboard"]),
     )

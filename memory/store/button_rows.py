@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,9 +14,9 @@ from itertools import groupby
 
 import aiosqlite
 
-from memory.buttons import PAGE, THIS_TURN, Keyboard, PlacedButton, PlacedKeyboard
+from memory.buttons import CHOSEN, PAGE, PEOPLE, THIS_TURN, Keyboard, PlacedButton, PlacedKeyboard
 from memory.clock import to_text
-from memory.messages import make_storable
+from memory.messages import Document, make_storable
 from memory.store.database import Database, Row
 
 # Ids are random, so that they can't be guessed and a database restored from a backup doesn't issue one twice.
@@ -26,7 +27,7 @@ PRESSABLE = "(b.pressed_by IS NULL AND (b.expires_at IS NULL OR b.expires_at > p
 
 PLACED_BUTTONS = (
     "(SELECT json_group_array(json_array(b.line, b.id, b.label,"
-    f" CASE WHEN b.said LIKE '{PAGE}%' THEN b.said END)) FROM"
+    f" CASE WHEN b.said LIKE '{PAGE}%' OR b.said LIKE '{PEOPLE}%' THEN b.said END)) FROM"
     f" (SELECT * FROM buttons b WHERE b.outbox_id = o.id AND NOT b.by_reply AND {PRESSABLE} ORDER BY b.rowid) b)"
 )
 """SQL expression: the buttons under the reply `o` that can still be pressed, as JSON for `parse_placed_buttons`."""
@@ -47,6 +48,23 @@ class OutgoingReply:
     asker: str | None = None  # the only user who may press its buttons, if restricted to one
     silent: bool = False  # delivered without a notification sound
     receiver: str | None = None  # the channel's id of the only user who sees it, if restricted to one
+    hides_keyboard: bool = False  # removes the keyboard with which people were chosen
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingFile:
+    """A reply that carries a file."""
+
+    reply: OutgoingReply
+    document: Document
+
+
+async def put_document(connection: aiosqlite.Connection, number: int, document: Document) -> None:
+    """Insert the file of a reply in the outbox."""
+    await connection.execute(
+        "INSERT INTO documents (outbox_id, name, content, is_voice) VALUES (?, ?, ?, ?)",
+        (number, document.name, document.content, document.is_voice),
+    )
 
 
 async def put_reply(
@@ -56,8 +74,8 @@ async def put_reply(
     about = (reply.channel, session_id, turn_id, make_storable(reply.text), reply.reply_to, reply.preview_id)
     cursor = await connection.execute(
         "INSERT INTO outbox (channel, session_id, turn_id, text, reply_to, preview_id, created_at, silent,"
-        " receiver) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*about, to_text(now), reply.silent, reply.receiver),
+        " receiver, hides_keyboard) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*about, to_text(now), reply.silent, reply.receiver, reply.hides_keyboard),
     )
     number = int(cursor.lastrowid or 0)
     if not reply.keyboard:
@@ -88,6 +106,16 @@ async def put_reply(
 def parse_placed_buttons(rows_json: str) -> PlacedKeyboard:
     rows = groupby(json.loads(rows_json), key=lambda button: button[0])
     return tuple(tuple(PlacedButton(*button) for _, *button in row) for _, row in rows)
+
+
+def compute_request(button_id: str) -> int:
+    """Return the number of a button's request for people, which fits into 31 bits."""
+    return zlib.crc32(button_id.encode()) >> 1
+
+
+def insert_chosen(said: str, people: Sequence[int]) -> str:
+    """Return the command of a button with which people were chosen."""
+    return said.removeprefix(PEOPLE).replace(CHOSEN, " ".join(map(str, people)))
 
 
 class ClaimResult(StrEnum):
@@ -129,6 +157,32 @@ class Buttons:
             " OR EXISTS (SELECT 1 FROM inbox i WHERE i.id = b.pressed_by AND i.message_id = ?))",
             (self._channel, session_id, reply_to, message_id),
         )
+
+    async def list_offers(self, session_id: str, asker: str, name: str, by: int) -> list[PressedButton]:
+        """Return the buttons with a command that a person may still press or has pressed with `by`, newest first."""
+        return [
+            _pressed_button_from_row(row)
+            for database in self._database.private.list_databases()
+            for row in await database.rows(
+                "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
+                " WHERE o.channel = ? AND o.session_id = ? AND b.asker = ? AND b.said LIKE ? || '%'"
+                f" AND NOT b.by_reply AND ({PRESSABLE} OR b.pressed_by = ?) ORDER BY b.rowid DESC",
+                (self._channel, session_id, asker, f"/{name}", by),
+            )
+        ]
+
+    async def find_request(self, chat: str, request: int) -> PressedButton | None:
+        """Return the button with which people can be chosen in a chat or its topics, by the number of its request."""
+        for database in self._database.private.list_databases():
+            for row in await database.rows(
+                "SELECT b.*, o.session_id FROM buttons b JOIN outbox o ON o.id = b.outbox_id"
+                " WHERE o.channel = ? AND (o.session_id = ? OR o.session_id LIKE ? || ':%')"
+                f" AND b.said LIKE '{PEOPLE}%'",
+                (self._channel, chat, chat),
+            ):
+                if compute_request(row["id"]) == request:
+                    return _pressed_button_from_row(row)
+        return None
 
     async def find_only(self, chat: str, message_id: str | None, commands: Sequence[str]) -> PressedButton | None:
         """Return the button under a message with one of these commands, or None if there is none or several."""

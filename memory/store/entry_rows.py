@@ -15,7 +15,7 @@ from config.numbers import NUMBER
 from config.secrets import find_secret, mask_secrets
 from config.texts import _, format_number
 from memory.clock import from_text, to_text
-from memory.errors import MemoryRefused
+from memory.errors import MemoryRefused, SecretRefused
 from memory.messages import make_storable
 from memory.store.entry import Entry, Kind, NewEntry, get_default_priority
 from memory.text.naming import clean_name, find_free_name, find_telling_words, make_name_key
@@ -254,8 +254,8 @@ def refuse_secret(text: str) -> None:
         raise create_secret_error(secret)
 
 
-def create_secret_error(secret: str) -> MemoryRefused:
-    return MemoryRefused(
+def create_secret_error(secret: str) -> SecretRefused:
+    return SecretRefused(
         _("This looks like {secret}, which I never store: leave it out and try again.", secret=_(secret))
     )
 

@@ -103,6 +103,18 @@ MIGRATIONS: tuple[Migration, ...] = (
     PRIMARY KEY (owner_id, program, name)
 ) WITHOUT ROWID""",
     ),
+    # 55: names of people and groups by the channel's ids, for the owner. Whether a reply removes the keyboard with
+    # which people were chosen.
+    (
+        """CREATE TABLE contacts (
+    channel TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    username TEXT,
+    PRIMARY KEY (channel, number)
+) WITHOUT ROWID""",
+        "ALTER TABLE outbox ADD COLUMN hides_keyboard INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 """Statements of each migration after FIRST_FORMAT, in order."""
 NEWEST_FORMAT = FIRST_FORMAT + len(MIGRATIONS)

@@ -50,6 +50,7 @@ TABLES: dict[str, str | None] = {
     "reminders": _OF_OWNER,
     "preferences": "chat IN (SELECT channel || ':' || chat_id FROM sessions WHERE owner = :owner)",
     "members": None,
+    "contacts": None,
     "family": None,
 }
 """The exported tables in the order of their references, with an SQL condition for the rows of one owner.
@@ -63,6 +64,7 @@ _ORDER = {
     "sessions": "id",
     "preferences": "chat",
     "members": "channel, user_id",
+    "contacts": "channel, number",
     "family": "owner",
 }
 BATCH_ROWS = 1_000

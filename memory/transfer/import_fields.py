@@ -51,6 +51,7 @@ TAKEN = (
 """The imported tables in the order of their references."""
 LEFT_OUT: Mapping[str, str] = {
     "members": "who was let in",
+    "contacts": "names of people and groups",
     "family": "who belongs to the family",
     "inbox": "messages received",
     "outbox": "messages to be sent",

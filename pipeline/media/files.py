@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from config.texts import _
+from config.texts import N_, _, name_setting
 from memory.errors import MnemeError
 from memory.media.media import Media
+
+_BEGINNINGS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"GIF8", "image/gif"))
 
 Fetch = Callable[[Media], Awaitable[bytes]]
 
@@ -38,16 +40,16 @@ class MediaSources:
         return await fetch(media)
 
 
+def detect_image_type(content: bytes) -> str | None:
+    """Return the MIME type of an image by its first bytes, or None if it isn't an image that models accept."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime_type for beginning, mime_type in _BEGINNINGS if content.startswith(beginning)), None)
+
+
 def explain_no_vision(model: str, name: str | None = None) -> str:
     if name is None:
-        return _(
-            "The model {model} can't see pictures, so I couldn't look at the picture: say what is in it, or have"
-            " LLM_MODEL set to a model that can.",
-            model=model,
-        )
-    return _(
-        "The model {model} can't see pictures, so I couldn't look at {name}: say what is in it, or have LLM_MODEL set"
-        " to a model that can.",
-        model=model,
-        name=name,
-    )
+        text = N_("The model {model} can't see pictures, so I couldn't look at the picture: say what is in it.")
+        return name_setting(_(text, model=model), "LLM_MODEL")
+    text = N_("The model {model} can't see pictures, so I couldn't look at {name}: say what is in it.")
+    return name_setting(_(text, model=model, name=name), "LLM_MODEL")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from config.texts import _
+from config.texts import N_, _, for_owner
 from pipeline.models.client import is_refused_connection
 from pipeline.models.complaints import Complaint
 from pipeline.models.events import NotAModel
 from pipeline.models.model import ContentRefused, ContextOverflow, ModelError, RequestRejected
+
+NOT_SET_UP = N_("My model isn't set up correctly, and only my owner can change that: please tell them.")
+_NOT_REACHED = N_("My model can't be reached at the moment: try /retry later, and tell my owner if it stays like this.")
 
 
 def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelError:
@@ -21,21 +24,32 @@ def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelErro
         )
     if complaint.is_no_credit:
         return ModelError(
-            _("The account at {where} has no credit left: top it up, or change OPENAI_API_KEY.", where=where)
+            for_owner(
+                N_("The account at {where} has no credit left: top it up, or change OPENAI_API_KEY."),
+                NOT_SET_UP,
+                where=where,
+            )
         )
     if status in (401, 403):
-        return ModelError(_("The model at {where} rejected the key: check OPENAI_API_KEY.", where=where))
+        return ModelError(
+            for_owner(N_("The model at {where} rejected the key: check OPENAI_API_KEY."), NOT_SET_UP, where=where)
+        )
     if status == 404:
         return ModelError(
-            _(
-                "The model {model} wasn't found at {where}: check LLM_MODEL and OPENAI_BASE_URL.",
+            for_owner(
+                N_("The model {model} wasn't found at {where}: check LLM_MODEL and OPENAI_BASE_URL."),
+                NOT_SET_UP,
                 model=model,
                 where=where,
             )
         )
     if status in (429, 529):
         return ModelError(
-            _("The model at {where} is getting too many requests: wait a moment, then send /retry.", where=where)
+            for_owner(
+                N_("The model at {where} is getting too many requests: wait a moment, then send /retry."),
+                N_("My model is getting too many requests: wait a moment, then send /retry."),
+                where=where,
+            )
         )
     if status is None:
         return ModelError(
@@ -47,11 +61,19 @@ def explain_complaint(complaint: Complaint, model: str, where: str) -> ModelErro
         )
     if status >= 500:
         return ModelError(
-            _("The model at {where} returned error {status}: try /retry later.", where=where, status=status)
+            for_owner(
+                N_("The model at {where} returned error {status}: try /retry later."),
+                N_("My model returned error {status}: try /retry later."),
+                where=where,
+                status=status,
+            )
         )
     return RequestRejected(
-        _(
-            "The model at {where} rejected the request ({reason}): try /retry, or /new to start a new conversation.",
+        for_owner(
+            N_(
+                "The model at {where} rejected the request ({reason}): try /retry, or /new to start a new conversation."
+            ),
+            N_("My model rejected the request: try /retry, or /new to start a new conversation."),
             where=where,
             reason=complaint.reason,
         )
@@ -62,14 +84,16 @@ def explain_loading(cause: Exception, where: str, seconds: float) -> ModelError:
     """Return the error for a server that was not ready after `seconds`."""
     if is_refused_connection(cause):
         return ModelError(
-            _(
-                "No server answers at {where}: check OPENAI_BASE_URL, and that the model's server is running.",
+            for_owner(
+                N_("No server answers at {where}: check OPENAI_BASE_URL, and that the model's server is running."),
+                _NOT_REACHED,
                 where=where,
             )
         )
     return ModelError(
-        _(
-            "The model at {where} was not ready within {seconds} seconds: wait until it is loaded, then try again.",
+        for_owner(
+            N_("The model at {where} was not ready within {seconds} seconds: wait until it is loaded, then try again."),
+            N_("My model was not ready within {seconds} seconds: wait until it is loaded, then try again."),
             where=where,
             seconds=f"{round(seconds, 1):g}",
         )
@@ -81,7 +105,11 @@ def explain_error(error: Exception, model: str, where: str, seconds: float) -> M
     import openai
 
     if isinstance(error, NotAModel):
-        return ModelError(_("There is a web page at {where}, but no model: check OPENAI_BASE_URL.", where=where))
+        return ModelError(
+            for_owner(
+                N_("There is a web page at {where}, but no model: check OPENAI_BASE_URL."), NOT_SET_UP, where=where
+            )
+        )
     if isinstance(error, openai.APITimeoutError | TimeoutError):
         return ModelError(
             _(
@@ -92,9 +120,12 @@ def explain_error(error: Exception, model: str, where: str, seconds: float) -> M
         )
     if isinstance(error, openai.APIConnectionError) or type(error).__module__.startswith("httpx"):
         return ModelError(
-            _(
-                "The model at {where} can't be reached, or it closed the connection: check OPENAI_BASE_URL and the"
-                " network.",
+            for_owner(
+                N_(
+                    "The model at {where} can't be reached, or it closed the connection: check OPENAI_BASE_URL and the"
+                    " network."
+                ),
+                _NOT_REACHED,
                 where=where,
             )
         )

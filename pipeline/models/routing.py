@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from config.texts import _, ngettext
+from config.texts import _, name_setting, ngettext
 from config.waiting import Gate
 from memory.errors import Postponed, StoreError
 from memory.runtime.preferences import PreferenceStore
@@ -156,10 +156,13 @@ class ModelRouter(WrappedModel):
             )
         if self._daily_limit is not None and await self._usage.count_tokens_today() >= self._daily_limit:
             raise DailyLimitReached(
-                ngettext(
-                    "Today's limit of {n} token is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
-                    "Today's limit of {n} tokens is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.",
-                    self._daily_limit,
+                name_setting(
+                    ngettext(
+                        "Today's limit of {n} token is used up: write again tomorrow.",
+                        "Today's limit of {n} tokens is used up: write again tomorrow.",
+                        self._daily_limit,
+                    ),
+                    "DAILY_TOKEN_LIMIT",
                 )
             )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from config.secrets import find_secret
+from config.secrets import list_secrets
 from config.texts import N_, _, join_sentences, strip_full_stop
 from memory.buttons import Button, Notice, create_edit_button, create_share_button, create_undo_button
 from memory.capture.capture import Capture, find_resuming_order, is_objection, propose_statements
@@ -20,7 +20,7 @@ from memory.capture.requests import find_forget_request, find_remember_request, 
 from memory.capture.values import insert_value
 from memory.clock import TimezoneLookup
 from memory.consolidation.capture_review import MessageCaptures
-from memory.errors import MemoryRefused
+from memory.errors import MemoryRefused, SecretRefused
 from memory.facts.corrections import Corrections
 from memory.facts.fact import Doubt, is_typed
 from memory.facts.fact_learner import LearnedMemory
@@ -35,7 +35,6 @@ from memory.log.sessions import SessionService
 from memory.messages import Message, Provenance, Role
 from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
-from memory.store.entry_rows import create_secret_error
 from memory.text.same_words import has_same_words
 from pipeline.turn import Turn
 
@@ -43,6 +42,7 @@ _Plan = tuple[Capture, list[Entry]]
 
 _NOT_KEPT = N_("Not noted: nothing is saved in a private conversation; send /new to end it, then say it again.")
 
+_NO_SECRETS = N_("Not noted: {secrets}. I never store such things.")
 _NOT_SHARED = N_("Noted for this chat only, because it isn't part of the family: {content} (/undo takes it back)")
 
 
@@ -62,6 +62,8 @@ class _Outcome:
     note_refused: str | None = None
     learned: list[LearnedMemory] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
+    note_secrets: list[str] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
     change: int | None = None
     to_forget: list[NamedMemory] = field(default_factory=list)
     doubted: list[NamedMemory] = field(default_factory=list)
@@ -116,6 +118,7 @@ class AutoCapture:
         notices_enabled = self.has_notices(turn.session.id)
         of_family = await self.sharing.includes(turn.session.owner)
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
+        secrets: list[str] = []
         for message in typed:
             if message.speaker is None and (offer := self._offer_for_pasted(message.content)) is not None:
                 turn.notices.append(offer)
@@ -142,9 +145,13 @@ class AutoCapture:
                     outcome.change,
                 )
             )
+            secrets += outcome.note_secrets + (outcome.secrets if notices_enabled else [])
             not_shared = for_all and not of_family
             notices = _create_notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
             turn.notices += [replace(notice, alone=True) for notice in notices]
+        if secrets:
+            kinds = ", ".join(_(secret) for secret in dict.fromkeys(secrets))
+            turn.notices.append(Notice(_(_NO_SECRETS, secrets=kinds), alone=True))
 
     async def _read_visible_messages(self, turn: Turn) -> list[Message]:
         return (await self.sessions.read_transcript(turn.session.id)).messages
@@ -164,8 +171,7 @@ class AutoCapture:
             outcome.to_forget = await self.lookup.find_meant(forget.what, owner, MAX_OFFERED_MEMORIES)
         note = await self._prepare_note(owner, request.what, outcome) if request is not None else None
         plans = await self._make_plans(turn, text, outcome)
-        if not outcome.refusals and (secret := _find_told_secret(text)) is not None:
-            outcome.refusals.append(str(create_secret_error(secret)))
+        outcome.secrets += _list_told_secrets(text)
         if note is None and not plans:
             return outcome
         day = message.created_at.astimezone(self.zone_of(session.id)).date()
@@ -201,8 +207,8 @@ class AutoCapture:
         if any(capture.can_replace for capture in captures):
             context = await self._find_correction_context(turn)
         for capture in captures:
-            if (secret := find_secret(capture.text)) is not None:
-                outcome.refusals.append(str(create_secret_error(secret)))
+            if secrets := list_secrets(capture.text):
+                outcome.secrets += secrets
                 continue
             if capture.text == (resumed.text if resumed is not None else None):
                 continue
@@ -242,6 +248,9 @@ class AutoCapture:
             entry = outcome.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
             )
+        except SecretRefused:
+            outcome.note_secrets = list_secrets(note)
+            return
         except MemoryRefused as error:
             outcome.note_refused = str(error)
             return
@@ -259,6 +268,8 @@ class AutoCapture:
         """Append the note again after a person's edit of the file was saved first."""
         try:
             await self.memory.append(owner, line, Author.CAPTURE)
+        except SecretRefused:
+            outcome.note, outcome.note_secrets = None, list_secrets(line)
         except MemoryRefused as error:
             outcome.note, outcome.note_refused = None, str(error)
 
@@ -278,6 +289,9 @@ class AutoCapture:
         waits = Proposal(replaces=tuple(entry.id for entry in aside)).to_text()
         try:
             learned = await self.learning.learn_in(change, owner, replace(new, proposal=waits))
+        except SecretRefused:
+            outcome.secrets += list_secrets(new.content)
+            return
         except MemoryRefused as error:
             outcome.refusals.append(str(error))
             return
@@ -297,11 +311,11 @@ def _find_answer(turn: Turn, messages: Sequence[Message]) -> str:
     return next((message.content for message in reversed(messages) if message.role is Role.ASSISTANT), "")
 
 
-def _find_told_secret(text: str) -> str | None:
-    """Return the kind of secret in a short message of one line, or None. Questions and pasted texts don't count."""
+def _list_told_secrets(text: str) -> list[str]:
+    """Return the kinds of secrets in a short message of one line. Questions and pasted texts don't count."""
     if len(text) > MAX_SECRET_MESSAGE_CHARS or "\n" in text.strip() or text.rstrip().endswith(("?", "？")):
-        return None
-    return find_secret(text)
+        return []
+    return list_secrets(text)
 
 
 def _format_note_line(note: str, day: date) -> str:

@@ -17,6 +17,7 @@ from memory.log.daily_notes import DailyNotes
 from memory.log.turn_log import CommitWrite, FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Role, join_messages
 from memory.search.uses import MemoryUses
+from memory.store.button_rows import OutgoingFile
 from memory.store.notices import PendingNotices
 from pipeline.arrival import collect_inbox_ids
 from pipeline.scheduled import RunResult
@@ -56,6 +57,7 @@ class ReplyDelivery:
         if aside is not None:
             turn.notices = [notice for notice in turn.notices if not notice.alone]
         turn.reply = _reply(turn)
+        files = _prepare_files(turn)
         turn.finished = FinishedTurn(
             session_id=turn.session.id,
             outcome=Outcome.RETRIED if turn.given_up else turn.outcome or Outcome.FAILED,
@@ -71,11 +73,12 @@ class ReplyDelivery:
             inbox_ids=tuple(collect_inbox_ids(turn.arrivals)),
             reply=await turn.channel.prepare_reply(turn.reply, _keyboard(turn)),
             extra_reply=aside,
+            files=files,
             has_daily_note=self._notes,
             writes=writes,
         )
         turn.committed_as = await self._turns.commit(turn.finished)
-        if turn.is_silent and not turn.reply:
+        if turn.is_silent and not turn.reply and not files:
             return
         try:
             await turn.channel.deliver(turn.reply)
@@ -107,6 +110,17 @@ def _reply(turn: Turn) -> str:
     if turn.failure:
         parts.append(turn.failure)
     return "\n\n".join(part for part in (*parts, _lines(turn.notices)) if part)
+
+
+def _prepare_files(turn: Turn) -> tuple[OutgoingFile, ...]:
+    """Return the files to send after the answer. A turn that failed or was stopped sends none."""
+    if turn.outcome is not Outcome.ANSWERED:
+        return ()
+    prepared = (
+        (turn.channel.prepare_file(_("From the tool {tool}", tool=file.tool)), file.document)
+        for file in turn.files.sent
+    )
+    return tuple(OutgoingFile(reply, document) for reply, document in prepared if reply is not None)
 
 
 def _lines(notices: Iterable[Notice]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from config.texts import _, ngettext
+from config.texts import _, name_setting, ngettext
 from memory.buttons import Notice
 from memory.clock import Clock
 from memory.errors import MnemeError
@@ -80,10 +80,12 @@ class ToolLoop:
             raise AnsweredFromMemory(await answer_from_memory(self.recall, turn, str(error)), error) from error
         except TimeoutError:
             raise LimitReached(
-                _(
-                    "This took longer than {seconds} seconds, so I stopped: ask for less at a time, or raise"
-                    " TURN_MAX_SECONDS.",
-                    seconds=f"{self.limits.seconds:g}",
+                name_setting(
+                    _(
+                        "This took longer than {seconds} seconds, so I stopped: ask for less at a time.",
+                        seconds=f"{self.limits.seconds:g}",
+                    ),
+                    "TURN_MAX_SECONDS",
                 )
             ) from None
 
@@ -148,9 +150,9 @@ class ToolLoop:
             answer = await self._ask_again(turn, messages, used, answer)
         if not _says_something(answer):
             raise EmptyAnswer(
-                _(
-                    "The model {model} used all its tokens for thinking: try /retry, or a lower LLM_EFFORT.",
-                    model=answer.model,
+                name_setting(
+                    _("The model {model} used all its tokens for thinking: try /retry.", model=answer.model),
+                    "LLM_EFFORT",
                 )
                 if answer.thought and answer.finish is Finish.LENGTH
                 else _("The model {model} sent an empty answer twice: send /retry or rephrase.", model=answer.model)
@@ -204,12 +206,13 @@ class ToolLoop:
     ) -> ModelAnswer:
         if used.model_calls >= self.limits.model_calls:
             raise LimitReached(
-                ngettext(
-                    "I called the model {n} time without finishing: ask in smaller steps, or raise"
-                    " TURN_MAX_MODEL_CALLS.",
-                    "I called the model {n} times without finishing: ask in smaller steps, or raise"
-                    " TURN_MAX_MODEL_CALLS.",
-                    self.limits.model_calls,
+                name_setting(
+                    ngettext(
+                        "I called the model {n} time without finishing: ask in smaller steps.",
+                        "I called the model {n} times without finishing: ask in smaller steps.",
+                        self.limits.model_calls,
+                    ),
+                    "TURN_MAX_MODEL_CALLS",
                 )
             )
         used.model_calls += 1
@@ -247,18 +250,20 @@ class ToolLoop:
                 )
         if used.tool_calls > self.limits.tool_calls:
             raise LimitReached(
-                ngettext(
-                    "This needed more than {n} tool call, so I stopped: ask in smaller steps, or raise"
-                    " TURN_MAX_TOOL_CALLS.",
-                    "This needed more than {n} tool calls, so I stopped: ask in smaller steps, or raise"
-                    " TURN_MAX_TOOL_CALLS.",
-                    self.limits.tool_calls,
+                name_setting(
+                    ngettext(
+                        "This needed more than {n} tool call, so I stopped: ask in smaller steps.",
+                        "This needed more than {n} tool calls, so I stopped: ask in smaller steps.",
+                        self.limits.tool_calls,
+                    ),
+                    "TURN_MAX_TOOL_CALLS",
                 )
             )
 
     async def _execute(self, turn: Turn, used: TurnUsage, answer: ModelAnswer) -> None:
         """Run the calls. Append calls and results together, since providers refuse one without the other."""
         budget = used.budget
+        turn.files.can_send = turn.channel.can_send_files()
         context = ToolContext(
             turn.session.owner,
             turn.session.id,
@@ -271,6 +276,7 @@ class ToolLoop:
             inbox_ids=tuple(collect_inbox_ids(turn.arrivals)),
             private=turn.session.private,
             is_task=turn.task is not None,
+            files=turn.files,
             asking=Asking(turn.session.address.owner, turn.arrivals[-1].asker, turn.channel.ask, used.untimed),
         )
         calls = answer.tool_calls
@@ -290,6 +296,7 @@ class ToolLoop:
             result = await self.toolbox.run(context, call, earlier)
             earlier.append(call)
             bounded = budget.cut(result.text, budget.message // 2, hint=": ask for less at a time")
+            bounded = "\n".join([bounded, *turn.files.add(call.name, result.files)])
             group.append(
                 Message(
                     Role.TOOL,

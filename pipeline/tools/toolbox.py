@@ -25,6 +25,7 @@ from memory.store.effects import Effects
 from memory.store.entry import Entry
 from memory.text.validity import replace_invalid, replace_invalid_in_json
 from pipeline.models.model import ChatModel, ToolSpec
+from pipeline.tools.turn_files import TurnFiles
 
 log = structlog.get_logger(__name__)
 
@@ -81,6 +82,7 @@ class ToolContext:
         is_task: A scheduled task runs, so the user has not just asked for anything.
         model: The model that called the tool.
         asking: None if nothing can be asked during the call.
+        files: The files that the turn's tools have made. None if there can be none.
         language: The language of texts for people. Results for the model are in English.
     """
 
@@ -96,6 +98,7 @@ class ToolContext:
     is_task: bool = False
     model: ChatModel | None = None
     asking: Asking | None = None
+    files: TurnFiles | None = None
     language: str = field(default_factory=get_language)
 
     def note_written(self, entry: Entry) -> None:

@@ -543,7 +543,9 @@ async def test_daily_token_limit_is_explained_and_ends_at_midnight(
         person = Person(app)
         assert await person.says("Hello") == "Fine."
         said = await person.says("And again")
-        assert said == ("Today's limit of 500 tokens is used up: write again tomorrow, or raise DAILY_TOKEN_LIMIT.")
+        assert said == (
+            "Today's limit of 500 tokens is used up: write again tomorrow. The setting for this is DAILY_TOKEN_LIMIT."
+        )
         assert len(model.requests) == 1
         clock.forward(hours=12)
         assert await person.says("Good morning") == "You said: Good morning"

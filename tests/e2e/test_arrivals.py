@@ -124,7 +124,6 @@ async def test_unsupported_message_is_explained(
         {"message_auto_delete_timer_changed": {"message_auto_delete_time": 86_400}},
         {"chat_background_set": {"type": {"type": "chat_theme", "theme_name": "🏠"}}},
         {"write_access_allowed": {}},
-        {"users_shared": {"request_id": 1, "users": [{"user_id": 7}]}},
     ],
 )
 async def test_service_message_is_ignored(

@@ -161,7 +161,7 @@ async def test_one_undo_reverts_all_requests_of_one_message(app: App, person: Pe
 
 async def test_refused_sentence_does_not_block_other_sentences(app: App, person: Person) -> None:
     said = await person.says(f"I'm allergic to shellfish. {SECRET}")
-    assert "_Not noted: This looks like a password" in said
+    assert "_Not noted: a password. I never store such things." in said
     assert await person.is_told() == "Noted as a fact: I'm allergic to shellfish (/undo takes it back)"
     assert [content for content, _, _ in await read_memories(app)] == ["I'm allergic to shellfish."]
 
@@ -524,7 +524,7 @@ async def test_preference_is_not_a_rule(person: Person, model: ModelServer) -> N
 
 async def test_secret_in_a_rule_is_refused_and_turn_is_answered(app: App, person: Person) -> None:
     told = await person.says(SECRET)
-    assert told.startswith(f"You said: {SECRET}\n\n_Not noted: This looks like a password, which I never store")
+    assert told.startswith(f"You said: {SECRET}\n\n_Not noted: a password. I never store such things._")
     assert await read_memories(app) == []
     assert await person.says("/undo") == "There is nothing to undo."
 
@@ -535,7 +535,7 @@ async def test_secret_in_a_correction_leaves_former_fact_unchanged(app: App, per
     text = "- the old password is swordfish!1\n- My router's name is bluebird\n"
     long_term.write_text(text)
     said = "No, my router's name is redbird, its password is hunter2!x"
-    assert "_Not noted: This looks like a password" in await person.says(said)
+    assert "_Not noted: a password. I never store such things." in await person.says(said)
     assert await read_memories(app) == [("My router's name is bluebird", "fact", "normal")]
     assert long_term.read_text() == text
     assert await person.says("/undo") == "There is nothing to undo."

@@ -163,6 +163,27 @@ async def test_28_button_grants_asker_only_the_undo_that_was_offered(serve: Serv
         await wait_for_text(telegram, "only administrators and the bot's owner can use /undo", GROUP)
 
 
+async def test_group_member_may_type_the_offered_undo(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}"):
+        for drink in ("tea", "coffee"):
+            telegram.user_says(
+                f"@mneme_test_bot Remember that I prefer {drink} in the morning.",
+                chat_id=GROUP,
+                chat_type="supergroup",
+                user_id=GUEST,
+            )
+            await wait_for_text(telegram, f"I prefer {drink} in the morning (/undo takes it back)", GROUP)
+        telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=STRANGER)
+        await wait_for_text(telegram, "only administrators and the bot's owner can use /undo", GROUP)
+        for drink in ("coffee", "tea"):
+            telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)
+            await wait_for_text(telegram, f"Undone: I prefer {drink} in the morning.", GROUP)
+        press(telegram, "Undo", GROUP, GUEST)
+        await telegram.wait_for(lambda: list_toasts(telegram) == ["That's already done."])
+        telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)
+        await telegram.wait_for(lambda: "can use /undo" in list_texts(telegram, GROUP)[-1])
+
+
 async def test_28_button_of_another_chat_or_unknown_button_does_nothing(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids=f"{ANN},{GUEST}") as app:
         await note_preference(telegram)
@@ -358,7 +379,7 @@ async def test_stranger_is_let_in_by_the_owner_with_a_button(
         await wait_for_text(telegram, "Bob would like to use this bot.")
         assert list_labels(telegram) == ["Let in", "No"]
         press(telegram, "Let in")
-        await wait_for_text(telegram, f"{STRANGER} can use me now")
+        await wait_for_text(telegram, "Bob can use me now")
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
         await wait_for_text(telegram, "You said: hello", STRANGER)
         # An admitted user can't admit others or manage groups.
@@ -375,7 +396,7 @@ async def test_declined_stranger_is_not_asked_about_again(serve: Serve, telegram
         telegram.user_says("hello", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: list_labels(telegram))
         press(telegram, "No")
-        await wait_for_text(telegram, f"{STRANGER} was declined")
+        await wait_for_text(telegram, "Bob was declined")
     async with serve():
         telegram.user_says("hello?", chat_id=STRANGER, first_name="Bob")
         await telegram.wait_for(lambda: len(telegram.list_sent(STRANGER)) == 2)
@@ -387,7 +408,7 @@ async def test_declined_stranger_is_not_asked_about_again(serve: Serve, telegram
 async def test_owner_is_asked_about_each_stranger_once_and_few_hourly(
     serve: Serve, telegram: BotApiServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.telegram.access.MAX_PER_MINUTE", 100)
+    monkeypatch.setattr("bot.telegram.strangers.MAX_PER_MINUTE", 100)
 
     async def strangers(first: int) -> list[str]:
         for number in range(first, first + 2 * MAX_QUESTIONS_PER_HOUR):

@@ -405,8 +405,8 @@ async def test_status_shows_that_memory_and_compaction_are_off(start: OpenApp) -
         person = Person(app)
         await person.says("Hello")
         shown = parse_figures(await person.says("/status"))
-        assert shown["Memory"] == {"": "It is off (MEMORY_ENABLED)."}
-        assert shown["Until the next summary"] == {"": "It is off (COMPACTION_ENABLED)."}
+        assert shown["Memory"] == {"": "It is off. The setting for this is MEMORY_ENABLED."}
+        assert shown["Until the next summary"] == {"": "It is off. The setting for this is COMPACTION_ENABLED."}
         assert "Used for the last answer" not in shown
         assert "Memory is off" in await person.says("/new")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands import memory_changes as export_command
+from bot.commands import exporting as export_command
 from bot.console.console import ConsoleChannel, chat_once, create_console_address, create_typed_arrival
 from bot.kernel import App
 from config.settings import DATABASE_NAME

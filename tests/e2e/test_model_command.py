@@ -40,7 +40,7 @@ async def test_model_command_lists_windows_and_prices(start: OpenApp) -> None:
 async def test_model_command_without_alternatives_names_the_setting(start: OpenApp) -> None:
     async with start() as app:
         said = await Person(app).says("/model")
-    assert said.endswith("There is no other model to choose: LLM_MODELS in the settings can list more.")
+    assert said.endswith("There is no other model to choose. The setting for this is LLM_MODELS.")
 
 
 async def test_chosen_model_is_used_until_reset(start: OpenApp, model: ModelServer) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
-from bot.telegram.updates import RawUpdate
+from bot.telegram.raw_updates import RawUpdate
 from memory.mail.inbox import Inbox
 from tests.support.bot_api.params import JsonObject
 from tests.support.bot_api.server import BotApiServer

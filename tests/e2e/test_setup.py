@@ -327,6 +327,43 @@ async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, 
         assert "█" not in setup.text
 
 
+SWITCHES = {"supports_guest_queries": False, "has_topics_enabled": False, "can_read_all_group_messages": True}
+
+
+@pytest.mark.parametrize(("answer", "supported"), [("", True), ("", False), ("n", True)])
+async def test_setup_switches_on_the_settings_at_telegram(
+    environment: dict[str, str], telegram: BotApiServer, model: ModelServer, answer: str, supported: bool
+) -> None:
+    telegram.bot.update(SWITCHES)
+    telegram.supports.settings = supported
+    write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
+    write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
+    async with on_terminal("setup", environment=environment, columns=100, rows=60) as setup:
+        await setup.wait_for_question("Switch them on? [Y/n]:")
+        setup.type(f"{answer}\r")
+        does = supported and not answer
+        rest = "You can switch on Guest Mode and Threaded Mode and Group Privacy yourself: open"
+        await setup.wait_for_text("They are on now." if does else rest)
+        assert "  Guest Mode: you can mention the bot in chats" in setup.text
+    changed = {name: not value for name, value in SWITCHES.items()}
+    calls = telegram.list_calls("setMySettings")
+    assert [call.params for call in calls] == ([] if answer else [changed | {"allows_users_to_create_topics": True}])
+    assert {name: telegram.bot[name] for name in SWITCHES} == (changed if does else SWITCHES)
+
+
+async def test_setup_mentions_only_what_is_off_at_telegram(
+    environment: dict[str, str], telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.bot.update({"supports_guest_queries": True, "has_topics_enabled": False})
+    write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
+    write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
+    async with on_terminal("setup", environment=environment, columns=100, rows=60) as setup:
+        await setup.wait_for_question("Switch them on? [Y/n]:")
+        assert "Threaded Mode" in setup.text
+        assert "Guest Mode" not in setup.text
+        assert "Group Privacy" not in setup.text
+
+
 @pytest.mark.parametrize(
     ("typed", "whole"),
     [

@@ -370,7 +370,7 @@ async def test_unreachable_model_is_reported_and_retry_answers(
 
 
 async def test_server_without_drafts_still_streams(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
-    telegram.drafts_supported = False
+    telegram.supports.drafts = False
     held = Holds("This is an answer that is long enough to be shown before it is finished.")
     model.script(held)
     async with serve():

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.tasks import BackgroundTasks
-from bot.telegram.access import MAX_PER_MINUTE, MAX_WAITING, MINUTE_SECONDS, Strangers
+from bot.telegram.strangers import MAX_PER_MINUTE, MAX_WAITING, MINUTE_SECONDS, Strangers
 from config.errors import ConfigurationError
 from memory.access import CODE_ATTEMPTS, AccessList
 from memory.transfer.exporting import Exporter

@@ -203,7 +203,13 @@ SCENES = (
     ),
     Scene(
         {"en": "Somebody wants in", "de": "Jemand möchte herein"},
-        (Comes("Hello?"), CallbackHandler("Let in"), command("/keepout 2002"), command("/usage")),
+        (
+            Comes("Hello?"),
+            CallbackHandler("Let in"),
+            command("/keepout 2002"),
+            command("/letin"),
+            command("/usage"),
+        ),
     ),
     Scene(
         {"en": "Taking it along, and leaving nothing", "de": "Alles mitnehmen, nichts zurücklassen"},

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.telegram.updates import RawUpdate
+from bot.telegram.raw_updates import RawUpdate
 from memory.files.markdown import MarkdownFiles
 from memory.forgetting import Forgetting
 from memory.log.sessions import Session

@@ -21,10 +21,14 @@ from config.texts import (
     SOURCE,
     _,
     find_language,
+    for_owner,
     format_number,
     get_language,
+    in_english,
+    name_setting,
     ngettext,
     use_language,
+    use_reader,
 )
 from tests.support.features import whole_program
 
@@ -87,6 +91,57 @@ def test_translations_keep_placeholders_and_literals(language: str) -> None:
             assert "n" not in find_placeholders(form) or "n" in find_placeholders(ids[-1]), form
             assert set(FIXED.findall(ids[-1])) <= set(FIXED.findall(form)), form
         assert "n" in find_placeholders(forms[-1]) or "n" not in find_placeholders(ids[-1]), forms[-1]
+
+
+NAMES_SETTING = re.compile(r"\b(?!MEMORY\.md)[A-Z]{2,}(?:_[A-Z]+)+\b|\.env\b|https?://|\{(?:where|host|url|address)\}")
+TO_OWNERS = (
+    "Telegram gave the group",  # Notices to the owner
+    "{name} added me to the group",
+    "To answer, I send what it takes",  # All users may know where their words go
+    "{host} can't be reached.",  # A Trouble with another text for other users
+    "{host} returned error",
+)
+
+
+@whole_program
+def test_texts_that_name_settings_are_for_the_owner(said: set[Id]) -> None:
+    guarded: set[str] = set()
+    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        marked = {
+            target.id: find_marked_text(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "for_owner":
+                first = node.args[0]
+                guarded.add(
+                    find_marked_text(first) or (marked.get(first.id) if isinstance(first, ast.Name) else None) or ""
+                )
+    named = {form for text in said for form in list_forms(text) if NAMES_SETTING.search(form)}
+    assert {text for text in named - guarded if not text.startswith(TO_OWNERS)} == set()
+
+
+def find_marked_text(node: ast.expr) -> str | None:
+    """Return the text that a node marks with N_."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "N_"):
+        return None
+    return str(ast.literal_eval(node.args[0]))
+
+
+def test_names_of_settings_are_for_the_owner_and_the_log() -> None:
+    texts = "Change {name}.", "Ask the owner about {n}."
+    for is_owner, shown in ((True, "Change X_Y."), (False, "Ask the owner about 3.")):
+        with use_reader(is_owner=is_owner):
+            text = for_owner(*texts, name="X_Y", n=3)
+            sentence = name_setting("It is off.", "X_Y")
+        assert text == shown
+        assert sentence == ("It is off. The setting for this is X_Y." if is_owner else "It is off.")
+        assert in_english(text) == "Change X_Y."
+        assert in_english(sentence) == "It is off. The setting for this is X_Y."
 
 
 def test_language_applies_within_its_context() -> None:

@@ -22,8 +22,9 @@ import structlog
 
 from bot.features.local_model.engine import EmbeddedModelError, check_package, explain_engine_failure
 from config.models import EmbeddedModel
-from config.texts import _
+from config.texts import N_, _, for_owner
 from pipeline.child import JsonChild
+from pipeline.models.failures import NOT_SET_UP
 
 _CHILD = Path(__file__).with_name("embedded_child.py")
 _MAX_THREADS = 4
@@ -232,8 +233,9 @@ class EmbeddedServer:
         name, path = self.model.name, self.weights
         if not path.is_file():
             raise EmbeddedModelError(
-                _(
-                    "The weights of {model} are not at {path}: download them with `mneme model pull`.",
+                for_owner(
+                    N_("The weights of {model} are not at {path}: download them with `mneme model pull`."),
+                    NOT_SET_UP,
                     model=name,
                     path=path,
                 )
@@ -241,8 +243,9 @@ class EmbeddedServer:
         size = path.stat().st_size
         if size != self.model.size_bytes:
             raise EmbeddedModelError(
-                _(
-                    "{path} has {size} bytes, but {model} has {wanted}: download it again with `mneme model pull`.",
+                for_owner(
+                    N_("{path} has {size} bytes, but {model} has {wanted}: download it again with `mneme model pull`."),
+                    NOT_SET_UP,
                     path=path,
                     size=size,
                     wanted=self.model.size_bytes,
@@ -302,9 +305,12 @@ class EmbeddedServer:
             return self._explain_no_memory()
         logged = _LOGGED_ERROR.search(log)
         reason = logged.group(1) if logged else error or _("its process ended with status {status}", status=status)
-        return _(
-            "{model} couldn't be loaded from {path} ({reason}): check the file, and if it is damaged, download it"
-            " again with `mneme model pull`.",
+        return for_owner(
+            N_(
+                "{model} couldn't be loaded from {path} ({reason}): check the file, and if it is damaged, download it"
+                " again with `mneme model pull`."
+            ),
+            NOT_SET_UP,
             model=self.model.name,
             path=self.weights,
             reason=reason.strip().rstrip("."),

@@ -10,7 +10,7 @@ from bot.commands.command import SETTINGS, Access, Command, CommandCall, WrongAr
 from bot.commands.figures import Group
 from bot.features.mcp_tools.approval import Answer, Approvals
 from bot.features.mcp_tools.tools import McpTools
-from config.texts import N_, _, format_number, ngettext
+from config.texts import N_, _, format_number, name_setting, ngettext
 from memory.log.sessions import Session
 from pipeline.models.routing import ModelChoice
 
@@ -42,10 +42,13 @@ class ToolReport:
         left_out = self.tools.count - len(self.tools.select_specs(model.window))
         if left_out:
             notes.append(
-                ngettext(
-                    "{n} tool is left out, because its description is too long (MCP_TOOL_TOKENS).",
-                    "{n} tools are left out, because their descriptions are too long together (MCP_TOOL_TOKENS).",
-                    left_out,
+                name_setting(
+                    ngettext(
+                        "{n} tool is left out, because its description is too long.",
+                        "{n} tools are left out, because their descriptions are too long together.",
+                        left_out,
+                    ),
+                    "MCP_TOOL_TOKENS",
                 )
             )
         if refused := model.refused_tools():

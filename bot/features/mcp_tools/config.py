@@ -23,7 +23,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from bot.features.mcp_tools.settings import McpToolsSettings, find_mcp_file
 from config.settings import Settings
-from config.texts import N_, _
+from config.texts import N_, for_owner
 
 SERVERS = "mcpServers"
 MAX_TOOL_NAME_CHARS = 64
@@ -37,13 +37,18 @@ _VARIABLE = re.compile(r"\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<d
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The reason why a server is off. It is translated when it is shown."""
+    """The reason why a server is off. It is translated when it is shown.
+
+    Args:
+        otherwise: the text for readers other than the owner, if `text` names a setting or an address.
+    """
 
     text: str
     values: Mapping[str, object] = field(default_factory=dict)
+    otherwise: str | None = None
 
     def __str__(self) -> str:
-        return _(self.text, **self.values)
+        return for_owner(self.text, self.otherwise or self.text, **self.values)
 
 
 # Shown in chats, so these contain only the name of the file, not its path.
@@ -52,6 +57,7 @@ NO_JSON = N_("Line {line} of {path} isn't valid JSON: a comma or a quotation mar
 NO_SERVERS = N_('{path} has no servers in it: write {{"mcpServers": {{...}}}}, or use `mneme mcp add`.')
 WRONG_ENTRY = N_("Its entry can't be used: {field} is missing or of the wrong kind.")
 NO_TRANSPORT = N_("Its entry has neither a command nor a url: add one of them.")
+UNSET_SOMEWHERE = N_("Its entry needs a variable that is not set.")
 UNSET = N_("Its entry needs the variable {name}, which is not set.")
 
 
@@ -192,7 +198,7 @@ def _parse_server(
         where = error.errors(include_url=False, include_input=False)[0]["loc"]
         return Trouble(WRONG_ENTRY, {"field": ".".join(map(str, where[:1])) or SERVERS})
     except _Unset as error:
-        return Trouble(UNSET, {"name": error})
+        return Trouble(UNSET, {"name": error}, otherwise=UNSET_SOMEWHERE)
     if transport is None:
         return Trouble(NO_TRANSPORT)
     enabled = frozenset(entry.enabled_tools) if entry.enabled_tools is not None else None

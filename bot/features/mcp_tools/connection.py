@@ -57,6 +57,8 @@ ENDED = N_("Its program has stopped: `mneme mcp test {name}` shows its messages.
 SILENT = N_("It didn't answer within {seconds} seconds.")
 REFUSES = N_("{host} returned error {status}: check its url and headers.")
 UNREACHABLE = N_("{host} can't be reached.")
+REFUSES_SOMEWHERE = N_("It returned error {status}.")
+UNREACHABLE_SOMEWHERE = N_("It can't be reached.")
 TOO_MUCH = N_("It sends more than {n} MB in one answer, or without a pause.")
 FAILED = N_("It doesn't answer like an MCP server ({error}).")
 
@@ -288,9 +290,9 @@ class ServerConnection:
             if isinstance(error, httpx2.HTTPStatusError):
                 self._status = error.response.status_code
             if self._status is not None and self._status >= 400:
-                return Trouble(REFUSES, host | {"status": self._status})
+                return Trouble(REFUSES, host | {"status": self._status}, otherwise=REFUSES_SOMEWHERE)
             if isinstance(error, httpx2.TransportError | _ConnectionLost):
-                return Trouble(UNREACHABLE, host)
+                return Trouble(UNREACHABLE, host, otherwise=UNREACHABLE_SOMEWHERE)
         elif isinstance(error, OSError | ValueError) and self._client is None:
             return Trouble(NOT_INSTALLED, {"program": PurePath(transport.command).name})
         elif isinstance(error, _ConnectionLost) or _is_closed(error):

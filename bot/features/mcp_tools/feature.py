@@ -43,6 +43,7 @@ class McpToolsFeature(Feature):
         from bot.features.mcp_tools.commands import ToolCommands, ToolReport
         from bot.features.mcp_tools.config import read_configured
         from bot.features.mcp_tools.tools import McpTools
+        from pipeline.tools.send_file import create_send_file
 
         settings = kernel.settings
         if kernel.setup.tools is not None:  # A small model can handle only the tools of the memory
@@ -55,4 +56,5 @@ class McpToolsFeature(Feature):
         kernel.stack.push_async_callback(tools.close)
         report = ToolReport(tools, kernel.models)
         commands = [] if config.is_empty else [ToolCommands(approvals, report)]
-        return Contributions(commands=commands, tool_sources=[tools], status=[report.groups])
+        sending = [] if config.is_empty else [create_send_file()]
+        return Contributions(commands=commands, tools=sending, tool_sources=[tools], status=[report.groups])

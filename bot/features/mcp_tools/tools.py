@@ -9,12 +9,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.features.mcp_tools.approval import Approvals, ToolCallRequest
 from bot.features.mcp_tools.config import McpConfig, Trouble, make_tool_names
 from bot.features.mcp_tools.connection import CallFailed, ServerConnection
+from bot.features.mcp_tools.files import read_files
 from config.models import ModelWindow
 from config.texts import use_language
 from memory.messages import Image, Passage, Provenance
@@ -106,7 +107,8 @@ class McpTool:
             return f"error: {error}"
         pictured = any(block.type == "image" for block in result.content)
         sees = pictured and context.model is not None and await context.model.can(Part.IMAGES)
-        return await asyncio.to_thread(_to_passage, result, sees=sees)
+        passage = await asyncio.to_thread(_to_passage, result, sees=sees)
+        return replace(passage, files=await asyncio.to_thread(read_files, result, self._described.name))
 
     def _compute_digest(self) -> str:
         description = f"{self.spec.description}\n{self.spec.parameters}"

@@ -5,18 +5,10 @@ from __future__ import annotations
 from config.texts import _
 from memory.media.media import Media
 from memory.messages import Image
-from pipeline.media.files import MediaUnreadable
+from pipeline.media.files import MediaUnreadable, detect_image_type
 
 MAX_IMAGE_BYTES = 3_700_000
 """Anthropic accepts 5 MB of base64, which is a third longer than the bytes. Other providers accept more."""
-_BEGINNINGS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"GIF8", "image/gif"))
-
-
-def detect_image_type(content: bytes) -> str | None:
-    """Return the MIME type of an image by its first bytes, or None if it isn't an image that models accept."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime_type for beginning, mime_type in _BEGINNINGS if content.startswith(beginning)), None)
 
 
 def to_model_image(media: Media, content: bytes) -> Image:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.features.media.images import detect_image_type, to_model_image
+from bot.features.media.images import to_model_image
 from bot.features.media.store import MediaTexts
 from bot.features.media.transcription import Transcriber
-from config.texts import _
+from config.texts import _, name_setting
 from memory.media.media import Media, MediaKind
 from memory.messages import Image
 from pipeline.media.documents import DocumentReader, Part, split_text
-from pipeline.media.files import MediaSources, MediaUnreadable, explain_no_vision
+from pipeline.media.files import MediaSources, MediaUnreadable, detect_image_type, explain_no_vision
 from pipeline.media.reading import Attachment, FileContent, Reading
 from pipeline.models.capabilities import Part as RequestPart
 from pipeline.models.model import ChatModel
@@ -76,10 +76,12 @@ class MediaContentReader:
         if not parts:
             if not self.transcriber.is_enabled:
                 raise MediaUnreadable(
-                    _(
-                        "I can't listen to {name}, because no speech recognition is set up: write it, or have"
-                        " LLM_TRANSCRIPTION_MODEL set.",
-                        name=media.name,
+                    name_setting(
+                        _(
+                            "I can't listen to {name}, because no speech recognition is set up: write it.",
+                            name=media.name,
+                        ),
+                        "LLM_TRANSCRIPTION_MODEL",
                     )
                 )
             text = await self.transcriber.transcribe(media, await reading.fetch())

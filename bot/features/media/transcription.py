@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from config.texts import N_, _
+from config.texts import N_, _, for_owner
 from memory.media.media import Media
 from pipeline.media.files import MediaUnreadable
 from pipeline.models.client import create_client, describe_for_log, load_sdk
@@ -91,9 +91,14 @@ def _explain(error: Exception, media: Media, model: str) -> str:
     elif isinstance(error, openai.APIConnectionError):
         text = N_("I couldn't listen to {name}: the speech recognition can't be reached; send /retry, or write it.")
     elif isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError | openai.NotFoundError):
-        text = N_(
-            "I couldn't listen to {name}: the server rejected {model}; check LLM_TRANSCRIPTION_MODEL,"
-            " LLM_TRANSCRIPTION_BASE_URL and the key."
+        return for_owner(
+            N_(
+                "I couldn't listen to {name}: the server rejected {model}; check LLM_TRANSCRIPTION_MODEL,"
+                " LLM_TRANSCRIPTION_BASE_URL and the key."
+            ),
+            N_("I couldn't listen to {name}, because my speech recognition isn't set up correctly: write it instead."),
+            name=media.name,
+            model=model,
         )
     else:
         text = N_("I couldn't listen to {name}: {model} didn't accept it; send /retry, or write it.")

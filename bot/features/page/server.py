@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from bot.features.page.access import Guard, Visitors
 from bot.features.page.data import Json, PageData
+from bot.features.page.exports import Exports
 from bot.features.page.uploads import Uploads
 from config.numbers import RowNumber, parse_number
 from config.texts import N_, _, use_language
@@ -69,6 +70,7 @@ TEXTS = {
     "import_now": N_("Import file"),
     "importing": N_("Importing…"),
     "messages": N_("messages"),
+    "export": N_("Download everything"),
     "by_month": N_("Learned by month"),
     "you": N_("You"),
     "assistant": N_("Assistant"),
@@ -102,6 +104,7 @@ class _File(_Body):
 
 def build_page_app(visitors: Visitors) -> Starlette:
     uploads = Uploads()
+    exports = Exports(visitors.frames if visitors.is_open else "")
 
     def create_route(path: str, answer: Callable[[Request], Awaitable[Json]], method: str = "GET") -> Route:
         async def handle(request: Request) -> Response:
@@ -152,6 +155,8 @@ def build_page_app(visitors: Visitors) -> Starlette:
         create_route("file", write_file, "POST"),
         create_route("last", lambda r: _get_data(r).last_request()),
         create_route("import", import_file, "POST"),
+        create_route("export", lambda r: exports.prepare(_get_data(r)), "POST"),
+        Route("/export/{token}", exports.download),
         *visitors.routes,
         Route("/", _create_index(in_telegram=visitors.is_open)),
         # Last, since it matches every path

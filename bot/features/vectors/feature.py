@@ -12,7 +12,7 @@ from bot.feature import MEMORY_OFF, Contributions, Feature
 from bot.kernel import Kernel
 from bot.services import MemoryServices
 from config.settings import Settings
-from config.texts import _
+from config.texts import N_, _, for_owner
 from memory.log.sessions import Session
 from pipeline.order import OnFailure, Phase, Step
 
@@ -78,7 +78,15 @@ class VectorsFeature(Feature):
         """Report the progress of an owner's vectors, or why a configured embedder is missing."""
         title = _("Search by meaning")
         if self.job is None or self.models.embedder is None:
-            return [Group(title, notes=(self.models.trouble,))] if self.models.trouble is not None else []
+            return (
+                [Group(title, notes=(_hide_trouble(self.models.trouble),))] if self.models.trouble is not None else []
+            )
         progress = await self.job.measure_progress(session.owner)
         rows = ((_("model"), self.models.embedder.name), (_("texts"), format_part(progress.done, progress.total)))
-        return [Group(title, rows, notes=(self.job.trouble,) if self.job.trouble else ())]
+        return [Group(title, rows, notes=(_hide_trouble(self.job.trouble),) if self.job.trouble else ())]
+
+
+def _hide_trouble(trouble: str) -> str:
+    """Return why a model of embeddings fails. The reason names settings, so it is for the owner only."""
+    text = "{trouble}"
+    return for_owner(text, N_("It doesn't work at the moment, and only my owner can change that."), trouble=trouble)

@@ -56,7 +56,7 @@ def test_mcp_server_is_added_tested_and_removed(shell: Shell, tmp_path: Path) ->
     }
     assert stat.S_IMODE(shell.file.stat().st_mode) == 0o600
     tried = shell.run_successfully("test", "trial").splitlines()
-    assert tried[0] == "trial works, with 10 tools:"
+    assert tried[0] == "trial works, with 11 tools:"
     assert "  trial__look  only reads" in tried
     assert "  trial__write  asks first" in tried
     assert servers.list_alive() == []

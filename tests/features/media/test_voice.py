@@ -73,8 +73,8 @@ async def test_voice_message_without_a_transcription_model_is_explained(
     async with serve() as app:
         said = await send_recording(telegram, app, create_voice())
     assert said == (
-        "I can't listen to this voice message, because no speech recognition is set up: write it, or have"
-        " LLM_TRANSCRIPTION_MODEL set."
+        "I can't listen to this voice message, because no speech recognition is set up: write it. The setting"
+        " for this is LLM_TRANSCRIPTION_MODEL."
     )
     assert telegram.files.fetched == []
     assert model.requests == []

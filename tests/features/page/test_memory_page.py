@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -286,6 +288,48 @@ async def test_mini_app_shows_the_users_own_memory(serve: Serve) -> None:
         shown = {"x-mneme": entered.json()["session"]}
         entries = (await client.get("api/entries", headers=shown)).json()["entries"]
         assert [entry["content"] for entry in entries] == ["The boat is called Seagull."]
+
+
+async def test_export_is_downloaded_as_a_file(app: App, person: Person, clock: FakeClock) -> None:
+    async with open_client(app, person) as client:
+        assert (await client.post("/api/export")).json()["error"].startswith("There is nothing to export")
+        await person.says("/remember The spare key is at Ann's")
+        prepared = (await client.post("/api/export")).json()
+        assert prepared["name"] == "mneme-export-2026-02-07.zip"
+        got = await client.get(f"/{prepared['url']}")
+        assert got.headers["content-disposition"] == 'attachment; filename="mneme-export-2026-02-07.zip"'
+        assert got.headers["content-type"] == "application/zip"
+        assert got.headers["cache-control"] == "no-store"
+        with zipfile.ZipFile(io.BytesIO(got.content)) as archive:
+            assert any(b"spare key" in archive.read(name) for name in archive.namelist())
+        again = (await client.post("/api/export")).json()
+        assert (await client.get(f"/{prepared['url']}")).status_code == 404
+        clock.forward(minutes=5)
+        assert (await client.get(f"/{again['url']}")).status_code == 404
+        assert (await client.get("/export/made-up")).status_code == 404
+        async with httpx.AsyncClient(base_url=client.base_url) as other:
+            assert (await other.get(f"/{again['url']}")).status_code == 403
+
+
+@in_browser
+async def test_export_button_downloads_the_file_in_a_browser(app: App, person: Person) -> None:
+    await person.says("/remember The spare key is at Ann's")
+    async with served(app, person) as (url, link), browsing(url, link) as page:
+        await page.click("#tabs button[data-tab=file]")
+        async with page.expect_download() as download:
+            await page.click("text=Download everything")
+        assert (await download.value).suggested_filename == "mneme-export-2026-02-07.zip"
+
+
+async def test_mini_app_exports_by_an_address_without_a_pass(serve: Serve) -> None:
+    async with mini_app(serve) as (app, client):
+        headers = await enter(app, client)
+        assert (await client.post("api/export")).status_code == 403
+        await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The spare key is at Ann's", name="key"))
+        prepared = (await client.post("api/export", headers=headers)).json()
+        got = await client.get(prepared["url"])
+        assert got.status_code == 200
+        assert got.headers["access-control-allow-origin"] == "https://web.telegram.org"
 
 
 async def test_mini_app_admits_nobody_else(serve: Serve) -> None:

@@ -38,6 +38,7 @@ class Chat:
     chat_type: ChatType
     name: str
     threads: set[int] = field(default_factory=set)
+    topic_names: dict[int, str] = field(default_factory=dict)
     messages: dict[int, JsonObject] = field(default_factory=dict)
     drafts: list[str] = field(default_factory=list)
     stoppable: int | None = None
@@ -49,6 +50,8 @@ class Chat:
     ephemeral: dict[int, JsonObject] = field(default_factory=dict)
     bot_is_administrator: bool = False
     forbids: str | None = None  # the refusal of what the bot sends
+    keyboard: list[JsonObject] = field(default_factory=list)
+    is_keyboard_one_time: bool = False
 
     def as_json(self) -> JsonObject:
         """Return the chat in Bot API format."""

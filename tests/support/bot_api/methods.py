@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tests.support.bot_api.chats import Chat, Chats, check_markup, fill_markup, fill_rich, fill_text
 from tests.support.bot_api.files import Files
+from tests.support.bot_api.keyboards import show_keyboard
 from tests.support.bot_api.params import ApiError, JsonObject, Upload, create_bad_request, read_integer
+from tests.support.bot_api.profile import Profile
+from tests.support.bot_api.supported import Supported
 from tests.support.bot_api.text import check_text, formatted_text, parse_entities, trimmed, utf16_length
 from tests.support.bot_api.updates import UpdateQueue
 from tests.support.bot_api.version_10 import Version10, read_rich_content
 
 MAX_CAPTION_CHARS = 1024
+MAX_TOPIC_CHARS = 128
+MAX_PHOTO_BYTES = 10 * 1024 * 1024
+_PHOTOS = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"RIFF")
 _ACTIONS = frozenset(
     [
         "typing",
@@ -43,20 +47,6 @@ _NOT_MODIFIED = (
     "current content and reply markup of the message"
 )
 
-_SCOPES = frozenset(
-    ("default", "all_private_chats", "all_group_chats", "all_chat_administrators", "chat", "chat_administrators")
-)
-"""The audiences of a menu; that of one member is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command in the bot's menu."""
-
-    command: str
-    description: str
-    ephemeral: bool = False
-
 
 class Methods:
     """The state of one bot at Telegram, and the methods on it."""
@@ -66,42 +56,35 @@ class Methods:
         self.chats = Chats()
         self.updates = UpdateQueue()
         self.callback_queries: dict[str, bool] = {}  # whether each was answered
-        self.commands: dict[tuple[str, str], list[Command]] = {}
-        self.about = {"description": "", "short_description": ""}
-        self.about_in: dict[str, dict[str, str]] = {}
-        self.menu_button: JsonObject = {"type": "default"}
         self.documents: dict[str, bytes] = {}
         self.files = Files()
-        self.drafts_supported = True
+        self.supported = Supported()
         self.newer = Version10(self.chats)
+        self.profile = Profile(bot, self.newer)
         self.owners: set[tuple[int, int]] = set()
         self._methods: dict[str, Callable[[JsonObject], Any]] = {
             "answerCallbackQuery": self._answer_callback_query,
             "deleteMessage": self._delete_message,
-            "deleteMyCommands": self._delete_my_commands,
             "deleteWebhook": self._delete_webhook,
+            "editForumTopic": self._edit_forum_topic,
             "editMessageReplyMarkup": self._edit_message_reply_markup,
             "editMessageText": self._edit_message_text,
+            "getBusinessConnection": self._get_business_connection,
             "getChatMember": self._get_chat_member,
             "getFile": self.files.get_file,
             "getMe": lambda _params: self.bot,
-            "getMyCommands": self._get_my_commands,
-            "getMyDescription": lambda params: self._get_about("description", params),
-            "getMyShortDescription": lambda params: self._get_about("short_description", params),
             "getWebhookInfo": self._get_webhook_info,
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
+            "sendPhoto": self._send_photo,
             "sendRichMessage": self._send_rich_message,
             "sendMessageDraft": self._send_message_draft,
             "sendVoice": self._send_voice,
-            "setChatMenuButton": self._set_chat_menu_button,
             "setMessageReaction": self._set_message_reaction,
-            "setMyCommands": self._set_my_commands,
-            "setMyDescription": lambda params: self._set_about("description", 512, params),
-            "setMyShortDescription": lambda params: self._set_about("short_description", 120, params),
             "setWebhook": self._set_webhook,
             **self.newer.methods,
+            **self.profile.methods,
         }
         self._names = {name.lower(): name for name in (*self._methods, "getUpdates")}
 
@@ -114,8 +97,9 @@ class Methods:
         if method == "getUpdates":
             return await self.updates.get_updates(params)
         handler = self._methods.get(method)
-        if handler is None or (method == "sendMessageDraft" and not self.drafts_supported):
+        if handler is None:
             raise ApiError(404, "Not Found")
+        self.supported.check(method, params)
         self.newer.check(method, params)
         return handler(params)
 
@@ -134,7 +118,10 @@ class Methods:
         markup = check_markup(params.get("reply_markup"))
         chat = self.chats.get_named(params)
         message = self._new_message(chat, params)
-        return self.newer.put(chat, fill_text(message, check_text(formatted), markup), params)
+        filled = fill_text(message, check_text(formatted), markup)
+        if self.supported.people:
+            show_keyboard(chat, markup)
+        return self.newer.put(chat, filled, params)
 
     def _send_rich_message(self, params: JsonObject) -> JsonObject:
         chat = self.chats.get_named(params)
@@ -160,6 +147,28 @@ class Methods:
         self.documents[file_id] = document.content
         filled = fill_markup(message | {"document": shown | {"file_size": len(document.content)}}, markup)
         return self.newer.put(chat, filled, params)
+
+    def _send_photo(self, params: JsonObject) -> JsonObject:
+        photo = params.get("photo")
+        if not isinstance(photo, Upload) or not photo.content:
+            raise create_bad_request("file must be non-empty")
+        if len(photo.content) > MAX_PHOTO_BYTES:
+            raise create_bad_request("file is too big for a photo")
+        if not photo.content.startswith(_PHOTOS):
+            raise create_bad_request("IMAGE_PROCESS_FAILED")
+        caption = trimmed(parse_entities(params.get("caption", ""), params.get("caption_entities", [])))
+        if utf16_length(caption.text) > MAX_CAPTION_CHARS:
+            raise create_bad_request("message caption is too long")
+        markup = check_markup(params.get("reply_markup"))
+        chat = self.chats.get_named(params)
+        message = self._new_message(chat, params)
+        if caption.text:
+            message["caption"] = caption.text
+            message["caption_entities"] = [entity.as_json() for entity in caption.entities]
+        file_id = f"AgACAgIAAx-{message['message_id']}"
+        self.documents[file_id] = photo.content
+        size = {"file_id": file_id, "file_unique_id": file_id, "width": 640, "height": 480}
+        return chat.put(fill_markup(message | {"photo": [size | {"file_size": len(photo.content)}]}, markup))
 
     def _send_voice(self, params: JsonObject) -> JsonObject:
         voice = params.get("voice")
@@ -209,6 +218,20 @@ class Methods:
         markup = check_markup(params.get("reply_markup"))
         chat, message = self._own_message(params)
         return self._edit(chat, message, fill_markup(message, markup))
+
+    def _edit_forum_topic(self, params: JsonObject) -> bool:
+        chat, name = self.chats.get_named(params), str(params.get("name", ""))
+        thread = params.get("message_thread_id")
+        if thread not in chat.threads:
+            raise create_bad_request("TOPIC_ID_INVALID")
+        if chat.chat_type != "private":  # the bot is an administrator nowhere
+            raise create_bad_request("not enough rights to edit the topic")
+        if utf16_length(name) > MAX_TOPIC_CHARS:
+            raise create_bad_request("TOPIC_TITLE_TOO_LONG")
+        if not name or chat.topic_names.get(thread) == name:
+            raise create_bad_request("TOPIC_NOT_MODIFIED")
+        chat.topic_names[thread] = name
+        return True
 
     def _own_message(self, params: JsonObject) -> tuple[Chat, JsonObject]:
         chat = self.chats.get_named(params)
@@ -266,6 +289,9 @@ class Methods:
         self.callback_queries[query] = True
         return True
 
+    def _get_business_connection(self, _params: JsonObject) -> JsonObject:
+        raise create_bad_request("BUSINESS_CONNECTION_INVALID")
+
     def _get_chat_member(self, params: JsonObject) -> JsonObject:
         chat, user = self.chats.get_named(params), read_integer(params, "user_id")
         person = {"id": user, "is_bot": False, "first_name": "Ann"}
@@ -279,56 +305,6 @@ class Methods:
     def bot_user(self) -> JsonObject:
         """Return the bot as a sender."""
         return {key: self.bot[key] for key in ("id", "is_bot", "first_name", "username")}
-
-    def _set_chat_menu_button(self, params: JsonObject) -> bool:
-        button = params.get("menu_button") or {"type": "default"}
-        if not isinstance(button, dict) or button.get("type") not in ("default", "commands", "web_app"):
-            raise create_bad_request("can't parse MenuButton: unsupported type")
-        if button["type"] == "web_app":
-            page = button.get("web_app")
-            if (
-                not button.get("text")
-                or not isinstance(page, dict)
-                or not str(page.get("url", "")).startswith("https://")
-            ):
-                raise create_bad_request("BUTTON_URL_INVALID")
-        self.menu_button = button
-        return True
-
-    def _set_my_commands(self, params: JsonObject) -> bool:
-        commands = params.get("commands")
-        if not isinstance(commands, list):
-            raise create_bad_request("can't parse commands JSON object")
-        if len(commands) > 100:
-            raise create_bad_request("BOT_COMMANDS_TOO_MUCH")
-        self.commands[_parse_audience(params)] = [_parse_command(command) for command in commands]
-        return True
-
-    def _get_my_commands(self, params: JsonObject) -> list[JsonObject]:
-        known = self.commands.get(_parse_audience(params), [])
-        return [
-            {"command": item.command, "description": item.description}
-            | ({"is_ephemeral": True} if item.ephemeral and self.newer.served else {})
-            for item in known
-        ]
-
-    def _delete_my_commands(self, params: JsonObject) -> bool:
-        self.commands.pop(_parse_audience(params), None)
-        return True
-
-    def _set_about(self, what: str, longest: int, params: JsonObject) -> bool:
-        said = str(params.get(what, ""))
-        if utf16_length(said) > longest:
-            raise create_bad_request(f"bot {what.replace('_', ' ')} is too long")
-        language = _parse_language(params)
-        if language:
-            self.about_in.setdefault(language, {})[what] = said
-        else:
-            self.about[what] = said
-        return True
-
-    def _get_about(self, what: str, params: JsonObject) -> JsonObject:
-        return {what: self.about_in.get(_parse_language(params), {}).get(what) or self.about[what]}
 
     # -- webhooks ------------------------------------------------------------------------------------------
 
@@ -374,32 +350,3 @@ def _find_replied_message(chat: Chat, params: JsonObject) -> int | None:
     if reply.get("allow_sending_without_reply") or params.get("allow_sending_without_reply") is True:
         return None
     raise create_bad_request("message to be replied not found")
-
-
-def _parse_command(value: Any) -> Command:
-    if not isinstance(value, dict):
-        raise create_bad_request("can't parse BotCommand: expected an Object")
-    name, description = value.get("command"), value.get("description")
-    if not isinstance(name, str) or not re.fullmatch(r"/?[a-z0-9_]{1,32}", name):
-        raise create_bad_request("BOT_COMMAND_INVALID")
-    if not isinstance(description, str) or not 1 <= len(description) <= 256:
-        raise create_bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
-    ephemeral = value.get("is_ephemeral", False)
-    if not isinstance(ephemeral, bool):
-        raise create_bad_request("can't parse BotCommand: is_ephemeral must be of type Boolean")
-    return Command(name.removeprefix("/"), description, ephemeral)
-
-
-def _parse_audience(params: JsonObject) -> tuple[str, str]:
-    scope = params.get("scope") or {"type": "default"}
-    if not isinstance(scope, dict) or scope.get("type") not in _SCOPES:
-        raise create_bad_request("can't parse BotCommandScope: Unsupported type specified")
-    return json.dumps(scope, sort_keys=True), _parse_language(params)
-
-
-def _parse_language(params: JsonObject) -> str:
-    """Return the language of a request, or an empty text for the default."""
-    code = str(params.get("language_code") or "")
-    if code and not re.fullmatch(r"[a-z]{2}", code):
-        raise create_bad_request("invalid language code specified")
-    return code

@@ -41,6 +41,10 @@ _FLAGS = frozenset(
         "disable_web_page_preview",
         "can_stop",
         "keep_on_stop",
+        "can_read_all_group_messages",
+        "supports_guest_queries",
+        "has_topics_enabled",
+        "allows_users_to_create_topics",
     ]
 )
 _JSON = frozenset(

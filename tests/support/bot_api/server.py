@@ -17,7 +17,8 @@ from tests.support.bot_api.chats import BotMessage, ChatType
 from tests.support.bot_api.faults import Fault, Faults
 from tests.support.bot_api.files import Files, SentFile
 from tests.support.bot_api.files import create_photo as a_photo
-from tests.support.bot_api.methods import Command, Methods
+from tests.support.bot_api.keyboards import choose_people
+from tests.support.bot_api.methods import Methods
 from tests.support.bot_api.params import ApiError, JsonObject, read_params
 from tests.support.bot_api.people import (
     Utterance,
@@ -29,6 +30,8 @@ from tests.support.bot_api.people import (
     say,
     stop,
 )
+from tests.support.bot_api.profile import Command
+from tests.support.bot_api.supported import Supported
 from tests.support.bot_api.webhook import Courier
 from tests.support.servers.web import Answer, Request, WebServer
 
@@ -203,6 +206,24 @@ class BotApiServer:
             raise KeyError(chat_id)
         chat.threads.add(thread_id)
 
+    def user_opens_topic(self, chat_id: int, thread_id: int, name: str | None = None) -> int:
+        """Open a topic in a private chat, with a name or with the one of Telegram, and return the update id."""
+        chat = self._methods.chats.get_known(chat_id)
+        chat.topic_names[thread_id] = name or "New Chat"
+        created: JsonObject = {"name": chat.topic_names[thread_id], "icon_color": 7_322_096}
+        if name is None:
+            created["is_name_implicit"] = True
+        return self.user_says(chat_id=chat_id, thread_id=thread_id, fields={"forum_topic_created": created})
+
+    def user_renames_topic(self, chat_id: int, thread_id: int, name: str) -> int:
+        """Rename a topic in a private chat and return the update id."""
+        self._methods.chats.get_known(chat_id).topic_names[thread_id] = name
+        return self.user_says(chat_id=chat_id, thread_id=thread_id, fields={"forum_topic_edited": {"name": name}})
+
+    def get_topic_name(self, chat_id: int, thread_id: int) -> str:
+        """Return the name of a topic."""
+        return self._methods.chats.get_known(chat_id).topic_names[thread_id]
+
     def delete_thread(self, chat_id: int, thread_id: int) -> None:
         """Delete a thread of a chat, so that nothing can be sent there."""
         self._methods.chats.get_known(chat_id).threads.discard(thread_id)
@@ -278,6 +299,18 @@ class BotApiServer:
         self._notify()
         return update_id
 
+    def user_chooses(self, label: str, people: dict[int, JsonObject], *, chat_id: int) -> int:
+        """Choose people with a button of the chat's keyboard and return the update id.
+
+        `people` are the fields of their names by user id.
+        """
+        chosen = choose_people(self._methods.chats.get_known(chat_id), label, people)
+        return self.user_says(chat_id=chat_id, fields={"users_shared": chosen})
+
+    def list_keyboard(self, chat_id: int) -> list[str]:
+        """Return the labels of the reply keyboard in a chat."""
+        return [button["text"] for button in self._methods.chats.get_known(chat_id).keyboard]
+
     def adds_bot(self, chat_id: int, user_id: int, *, again: bool = False) -> int:
         """Add the bot to a group, or make it an administrator, and return the update id."""
         update_id = self._methods.updates.add("my_chat_member", add_bot(self._methods, chat_id, user_id, again=again))
@@ -289,7 +322,7 @@ class BotApiServer:
     @property
     def menu_button(self) -> JsonObject:
         """Return the action of the menu button."""
-        return self._methods.menu_button
+        return self._methods.profile.menu_button
 
     def list_sent(self, chat_id: int) -> list[BotMessage]:
         """Return the bot's messages in the chat in their latest version, without deleted ones."""
@@ -339,16 +372,16 @@ class BotApiServer:
 
     def list_commands(self, scope: str = "default", language_code: str = "") -> list[Command]:
         """Return the commands of a scope type and a language."""
-        return list(self._methods.commands.get((json.dumps({"type": scope}), language_code), []))
+        return list(self._methods.profile.commands.get((json.dumps({"type": scope}), language_code), []))
 
     @property
     def about(self) -> dict[str, str]:
         """Return the bot's description and short description."""
-        return self._methods.about
+        return self._methods.profile.about
 
     def get_about(self, language_code: str) -> dict[str, str]:
         """Return the description and short description in a language."""
-        return self._methods.about_in.get(language_code, {})
+        return self._methods.profile.about_in.get(language_code, {})
 
     @property
     def pending_update_ids(self) -> list[int]:
@@ -376,6 +409,11 @@ class BotApiServer:
     # -- trouble -------------------------------------------------------------------------------------------
 
     @property
+    def supports(self) -> Supported:
+        """Return the features of this server, which tests can switch off."""
+        return self._methods.supported
+
+    @property
     def is_of_version_10(self) -> bool:
         """Whether this server supports the Bot API newer than version 9."""
         return self._methods.newer.served
@@ -385,13 +423,9 @@ class BotApiServer:
         self._methods.newer.served = served
 
     @property
-    def drafts_supported(self) -> bool:
-        """Whether this server supports sendMessageDraft."""
-        return self._methods.drafts_supported
-
-    @drafts_supported.setter
-    def drafts_supported(self, supported: bool) -> None:
-        self._methods.drafts_supported = supported
+    def bot(self) -> JsonObject:
+        """Return the bot as getMe shows it. Tests may change its fields."""
+        return self._methods.bot
 
     def fault(
         self,

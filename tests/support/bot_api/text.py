@@ -99,6 +99,12 @@ def entity_from_json(value: JsonObject) -> Entity:
     )
 
 
+def refuse_times(value: Any) -> None:
+    """Refuse date_time entities, as a server before Bot API 9.5 may do."""
+    if isinstance(value, list) and any(isinstance(item, dict) and item.get("type") == "date_time" for item in value):
+        raise _refused("unsupported type specified")
+
+
 def parse_entities(text: str, value: Any) -> FormattedText:
     """Return the text with the entities of a parameter, or refuse invalid ones."""
     if not isinstance(value, list):

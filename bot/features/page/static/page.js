@@ -289,7 +289,16 @@ async function file() {
     if (lines.length) review.append(element("div", { className: "acts" }, button(texts.save, save, "main")));
     review.querySelector("button")?.focus();
   };
-  return [element("h2", {}, "MEMORY.md"), field, element("div", { className: "acts" }, button(texts.review, look)), review];
+  const acts = element("div", { className: "acts" }, button(texts.review, look), button(texts.export, trying(download)));
+  return [element("h2", {}, "MEMORY.md"), field, acts, review];
+}
+
+async function download() {
+  const { url, name } = await ask("export", "");
+  const address = new URL(url, document.baseURI.split("#")[0]).href;
+  const telegram = window.Telegram?.WebApp;
+  if (telegram?.initData && telegram.isVersionAtLeast("8.0")) telegram.downloadFile({ url: address, file_name: name });
+  else element("a", { href: address, download: name }).click();
 }
 
 async function last() {

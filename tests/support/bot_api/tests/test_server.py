@@ -753,7 +753,7 @@ async def test_overlong_draft_is_refused(server: BotApiServer, bot: ExtBot[None]
 
 
 async def test_older_telegram_has_no_drafts(server: BotApiServer, bot: ExtBot[None]) -> None:
-    server.drafts_supported = False
+    server.supports.drafts = False
     with pytest.raises(TelegramError):
         await bot.send_message_draft(ANN, 17, "One")
     assert server.calls[-1].response == {"ok": False, "error_code": 404, "description": "Not Found"}
