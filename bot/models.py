@@ -11,6 +11,7 @@ import structlog
 from pydantic import HttpUrl, SecretStr
 
 from bot.jobs.background import Quiet, return_at_once
+from config.errors import ConfigurationError
 from config.models import ModelCatalogue
 from config.prices import FREE, Price
 from config.settings import Settings
@@ -195,6 +196,17 @@ def _create_abilities(router: ModelRouter, second_look: bool | None) -> ModelAbi
         return second_look if second_look is not None else await router.can(Part.SECOND_LOOK)
 
     return ModelAbilities(part_tokens, is_reliable)
+
+
+def check_audio_endpoint(
+    settings: Settings, setting: str, model: str | None, url: HttpUrl | None, key: SecretStr | None
+) -> None:
+    """Raise ConfigurationError if a model for speech has no endpoint, or its endpoint no model."""
+    has_own = url is not None or key is not None
+    if model and not (has_own or settings.has_endpoint):
+        raise ConfigurationError(f"{setting}_MODEL needs an endpoint: set {setting}_BASE_URL.")
+    if has_own and not model:
+        raise ConfigurationError(f"{setting}_MODEL is needed with {setting}_BASE_URL: set it to the model to use.")
 
 
 def create_audio_endpoint(settings: Settings, url: HttpUrl | None, key: SecretStr | None) -> Endpoint | None:

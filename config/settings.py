@@ -31,11 +31,6 @@ _REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
 WEIGHED_KINDS = frozenset(("policy", "workflow", "pitfall", "architecture", "decision", "preference", "fact"))
 """The kinds of memories that MEMORY_TYPE_WEIGHTS may name."""
 
-LOCAL_EMBEDDER = "multilingual-e5-small"
-"""The embedding model that runs on this machine. It needs the extra `embeddings`."""
-# Includes the former model: a .env that still names it must not send texts to an endpoint.
-_LOCAL_EMBEDDERS = {LOCAL_EMBEDDER, "bge-small-en-v1.5"}
-
 
 class MemoryScope(StrEnum):
     """The memory that a chat uses: its own, its own plus shared family memories, or one memory for all chats."""
@@ -83,18 +78,11 @@ class Settings(SettingsGroup):
     llm_models: Annotated[tuple[str, ...], NoDecode] = ()
     llm_fast_model: str | None = None
     llm_fallback_model: str | None = None
-    llm_transcription_model: str | None = None
-    llm_transcription_base_url: HttpUrl | None = None
-    llm_transcription_api_key: SecretStr | None = None
     llm_context_tokens: int | None = Field(default=None, ge=1024)
     llm_timeout: float = Field(default=120, gt=0, le=3600)
     llm_effort: Annotated[Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None, AnyCase] = None
     llm_temperature: float | None = Field(default=None, ge=0, le=2)
     llm_extra_body: JsonObject | None = None
-
-    embedding_model: str | None = None
-    embedding_base_url: HttpUrl | None = None
-    embedding_api_key: SecretStr | None = None
 
     mneme_data_dir: FilePath = Field(default_factory=lambda: platformdirs.user_data_path("mneme"))
     timezone: str = Field(default_factory=lambda: find_system_zone() or "UTC")
@@ -232,27 +220,6 @@ class Settings(SettingsGroup):
         return self
 
     @model_validator(mode="after")
-    def _check_transcription(self) -> Settings:
-        url, key = self.llm_transcription_base_url, self.llm_transcription_api_key
-        trouble = self.find_audio_trouble("LLM_TRANSCRIPTION", self.llm_transcription_model, url, key)
-        if trouble is not None:
-            raise ValueError(trouble)
-        return self
-
-    @model_validator(mode="after")
-    def _check_embedder(self) -> Settings:
-        if self.embedding_model is None:
-            if self.embedding_base_url or self.embedding_api_key:
-                raise ValueError(
-                    "EMBEDDING_MODEL is needed with EMBEDDING_BASE_URL or EMBEDDING_API_KEY: set it to the model to use"
-                )
-        elif not self.embeds_locally and not (self.embedding_base_url or self.embedding_api_key or self.has_endpoint):
-            raise ValueError(
-                f"EMBEDDING_MODEL without an endpoint must be {LOCAL_EMBEDDER}: use that, or set EMBEDDING_BASE_URL"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _check_webhook(self) -> Settings:
         if self.telegram_webhook_url is not None and self.telegram_webhook_secret is None:
             raise ValueError(
@@ -278,17 +245,6 @@ class Settings(SettingsGroup):
                 raise describe_invalid(error) from error
         return found
 
-    def find_audio_trouble(
-        self, setting: str, model: str | None, url: HttpUrl | None, key: SecretStr | None
-    ) -> str | None:
-        """Say what is missing if a model for speech has no endpoint, or its endpoint no model."""
-        own = url is not None or key is not None
-        if model and not (own or self.has_endpoint):
-            return f"{setting}_MODEL needs an endpoint: set {setting}_BASE_URL"
-        if own and not model:
-            return f"{setting}_MODEL is needed with {setting}_BASE_URL: set it to the model to use"
-        return None
-
     def count_given(self) -> int:
         """Return how many settings are given, also of the groups that have been read."""
         return sum(len(group.model_fields_set) for group in (self, *self._groups.values()))
@@ -297,10 +253,6 @@ class Settings(SettingsGroup):
         """Return all secrets, also those of the groups that have been read."""
         own = [*super().list_secrets(), *(endpoint.key for endpoint in self.llm_endpoints if endpoint.key is not None)]
         return [*own, *(secret for group in self._groups.values() for secret in group.list_secrets())]
-
-    @property
-    def embeds_locally(self) -> bool:
-        return self.embedding_model in _LOCAL_EMBEDDERS and not (self.embedding_base_url or self.embedding_api_key)
 
     @property
     def has_endpoint(self) -> bool:

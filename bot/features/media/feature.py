@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from pydantic import HttpUrl, SecretStr
+
 from bot.feature import Contributions, Feature
 from bot.features.media.reader import MediaContentReader
 from bot.features.media.store import MediaTexts
 from bot.features.media.tools import media_tools
 from bot.features.media.transcription import Transcriber
 from bot.kernel import Kernel
-from bot.models import create_audio_endpoint
+from bot.models import check_audio_endpoint, create_audio_endpoint
+from config.groups import SettingsGroup
+from config.settings import Settings
+
+
+class MediaSettings(SettingsGroup):
+    llm_transcription_model: str | None = None
+    llm_transcription_base_url: HttpUrl | None = None
+    llm_transcription_api_key: SecretStr | None = None
 
 
 class MediaFeature(Feature):
     name = "media"
 
+    def check_settings(self, settings: Settings) -> None:
+        own = settings.group(MediaSettings)
+        url, key = own.llm_transcription_base_url, own.llm_transcription_api_key
+        check_audio_endpoint(settings, "LLM_TRANSCRIPTION", own.llm_transcription_model, url, key)
+
     async def open(self, kernel: Kernel) -> Contributions:
         settings, memory = kernel.settings, kernel.memory
-        url, key = settings.llm_transcription_base_url, settings.llm_transcription_api_key
-        endpoint = create_audio_endpoint(settings, url, key)
-        transcriber = Transcriber(settings.llm_transcription_model, endpoint, settings.llm_timeout)
+        own = settings.group(MediaSettings)
+        endpoint = create_audio_endpoint(settings, own.llm_transcription_base_url, own.llm_transcription_api_key)
+        transcriber = Transcriber(own.llm_transcription_model, endpoint, settings.llm_timeout)
         kernel.stack.push_async_callback(transcriber.close)
         texts = MediaTexts(memory.database)
         reader = MediaContentReader(texts, kernel.media, transcriber)

@@ -8,6 +8,7 @@ import time
 from bot.doctor.finding import DoctorContext, Finding, create_ok, create_warning
 from bot.doctor.services import BUSY_TIMEOUT_SECONDS
 from bot.features.vectors.models import check_embedder, create_meaning_models
+from bot.features.vectors.settings import VectorsSettings
 from bot.features.vectors.store import Vectors
 from memory.store.database import Database
 
@@ -16,7 +17,7 @@ EMBEDDER = "Check EMBEDDING_MODEL and what it needs. Until then, the bot searche
 
 async def check_embeddings(context: DoctorContext) -> list[Finding]:
     settings = context.settings
-    if settings.embedding_model is None:
+    if settings.group(VectorsSettings).embedding_model is None:
         return [create_ok("embedder", "None is configured, so the memory is searched only by words")]
     async with contextlib.AsyncExitStack() as stack:
         started = time.monotonic()

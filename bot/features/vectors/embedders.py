@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bot.features.vectors.settings import LOCAL_EMBEDDER
 from bot.features.vectors.store import EmbedderError, Vector
 from config.secrets import mask_secrets
-from config.settings import LOCAL_EMBEDDER
 from pipeline.child import JsonChild
 from pipeline.models.client import create_client, describe_for_log, load_sdk
 from pipeline.models.endpoint import Endpoint

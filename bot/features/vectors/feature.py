@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 from bot.commands.figures import Group, format_part
 from bot.doctor.finding import DoctorContext, Finding
 from bot.feature import MEMORY_OFF, Contributions, Feature
+from bot.features.vectors.settings import LOCAL_EMBEDDER, VectorsSettings
 from bot.kernel import Kernel
 from bot.services import MemoryServices
+from config.errors import ConfigurationError
 from config.settings import Settings
 from config.texts import N_, _, for_owner
 from memory.log.sessions import Session
@@ -35,8 +37,15 @@ class VectorsFeature(Feature):
     models: MeaningModels
     job: BackgroundEmbedding | None = None
 
+    def check_settings(self, settings: Settings) -> None:
+        own = settings.group(VectorsSettings)
+        if own.embedding_model is not None and not (own.is_local or own.has_endpoint or settings.has_endpoint):
+            raise ConfigurationError(
+                f"EMBEDDING_MODEL without an endpoint must be {LOCAL_EMBEDDER}: use that, or set EMBEDDING_BASE_URL."
+            )
+
     def why_off(self, settings: Settings) -> str | None:
-        if settings.embedding_model is None:
+        if settings.group(VectorsSettings).embedding_model is None:
             return "EMBEDDING_MODEL is not set"
         return None if settings.memory_enabled else MEMORY_OFF
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.features.vectors.embedders import EndpointEmbedder, LocalEmbedder, check_packages
+from bot.features.vectors.settings import VectorsSettings
 from bot.features.vectors.store import Embedder, EmbedderError
 from bot.models import create_endpoint, get_default_endpoint
 from config.settings import Settings
@@ -31,10 +32,11 @@ NO_MODELS = MeaningModels()
 
 def create_meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) -> MeaningModels:
     """Create the configured embedder, which `stack` closes. If its packages are missing, the bot runs without it."""
-    if settings.embedding_model is None or not settings.memory_enabled:
+    own = settings.group(VectorsSettings)
+    if own.embedding_model is None or not settings.memory_enabled:
         return NO_MODELS
     try:
-        if settings.embeds_locally:
+        if own.is_local:
             check_packages()
             local = LocalEmbedder()
             stack.push_async_callback(local.close)
@@ -42,13 +44,12 @@ def create_meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) 
         if importlib.util.find_spec("numpy") is None:
             raise EmbedderError(NO_NUMPY)
         # Never send the key of one address to another
-        own = settings.embedding_base_url or settings.embedding_api_key
         endpoint = (
-            create_endpoint(settings.embedding_base_url, settings.embedding_api_key)
-            if own
+            create_endpoint(own.embedding_base_url, own.embedding_api_key)
+            if own.has_endpoint
             else get_default_endpoint(settings)
         )
-        embedder = EndpointEmbedder(settings.embedding_model, endpoint)
+        embedder = EndpointEmbedder(own.embedding_model, endpoint)
         stack.push_async_callback(embedder.close)
         return MeaningModels(embedder)
     except EmbedderError as error:

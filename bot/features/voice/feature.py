@@ -6,9 +6,8 @@ from pydantic import HttpUrl, SecretStr
 
 from bot.feature import Contributions, Feature
 from bot.kernel import Kernel
-from bot.models import create_audio_endpoint
+from bot.models import check_audio_endpoint, create_audio_endpoint
 from bot.telegram.part import Connection, TelegramPart
-from config.errors import ConfigurationError
 from config.groups import SettingsGroup
 from config.settings import Settings
 
@@ -25,11 +24,8 @@ class VoiceFeature(Feature):
 
     def check_settings(self, settings: Settings) -> None:
         own = settings.group(VoiceSettings)
-        trouble = settings.find_audio_trouble(
-            "LLM_SPEECH", own.llm_speech_model, own.llm_speech_base_url, own.llm_speech_api_key
-        )
-        if trouble is not None:
-            raise ConfigurationError(f"{trouble}.")
+        url, key = own.llm_speech_base_url, own.llm_speech_api_key
+        check_audio_endpoint(settings, "LLM_SPEECH", own.llm_speech_model, url, key)
 
     def why_off(self, settings: Settings) -> str | None:
         return None if settings.group(VoiceSettings).llm_speech_model is not None else "LLM_SPEECH_MODEL is not set"

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from bot.features.vectors.embedders import LocalEmbedder, check_packages
 from bot.features.vectors.local_child import MAX_TEXT_BYTES, normalise
+from bot.features.vectors.settings import LOCAL_EMBEDDER
 from bot.features.vectors.store import EmbedderError
-from config.settings import LOCAL_EMBEDDER
 from memory.log.sessions import Address
 from tests.conftest import OpenApp
 from tests.support.fakes import Person

@@ -17,11 +17,11 @@ from bot.features.vectors.embedders import EndpointEmbedder
 from bot.features.vectors.feature import VectorsFeature
 from bot.features.vectors.job import BackgroundEmbedding
 from bot.features.vectors.search import BARE_QUESTIONS
+from bot.features.vectors.settings import LOCAL_EMBEDDER
 from bot.features.vectors.store import Embedding, Vectors
 from bot.jobs.background import return_at_once
 from bot.kernel import App
 from bot.tasks import BackgroundTasks
-from config.settings import LOCAL_EMBEDDER
 from memory.errors import MnemeError
 from memory.log.sessions import Address
 from pipeline.models.endpoint import Endpoint
