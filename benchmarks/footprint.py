@@ -2,6 +2,9 @@
 
     python -m benchmarks.footprint                  everything except the installation
     python -m benchmarks.footprint --installed      also installs as on a server (downloads packages)
+    python -m benchmarks.footprint --python PYTHON  runs the bot with the interpreter of another environment, such as
+                                                    one with only requirements.lock
+    python -m benchmarks.footprint --nanobot PROGRAM  also runs one-off turns of nanobot, alternating with Mneme's
 
 `mneme run` talks to a Bot API server and a scripted model in this process, so that only the bot's CPU is counted. CPU
 is user and system time. The figures of the command line are medians.
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -20,8 +24,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
@@ -62,7 +67,9 @@ class Bot:
 
 
 @contextlib.asynccontextmanager
-async def run_bot(folder: Path, telegram: BotApiServer, model: ModelServer) -> AsyncIterator[Bot]:
+async def run_bot(
+    folder: Path, telegram: BotApiServer, model: ModelServer, python: str = sys.executable
+) -> AsyncIterator[Bot]:
     """Run `mneme run`, from the moment when it is ready."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         line.bind(str(folder / "notify"))
@@ -76,7 +83,7 @@ async def run_bot(folder: Path, telegram: BotApiServer, model: ModelServer) -> A
         began = time.monotonic()
         with (folder / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", env=environment, cwd=folder, stderr=log
+                python, "-m", "bot", "run", env=environment, cwd=folder, stderr=log
             )
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -117,18 +124,18 @@ async def talk(telegram: BotApiServer, writing: range, text: str) -> None:
     )
 
 
-async def measure_bot(folder: Path) -> None:
+async def measure_bot(folder: Path, python: str) -> None:
     """Measure memory, start time and CPU of the running bot."""
     async with BotApiServer() as telegram, ModelServer() as model:
         model.otherwise = lambda _: Says(ANSWER)
-        async with run_bot(folder, telegram, model) as first:
+        async with run_bot(folder, telegram, model, python) as first:
             print(f"first start (the database is made)  {first.ready_seconds:8.2f} s to ready")
         starts = []
         for _ in range(3):
-            async with run_bot(folder, telegram, model) as again:
+            async with run_bot(folder, telegram, model, python) as again:
                 starts.append(again.ready_seconds)
         print(f"later starts                        {statistics.median(starts):8.2f} s to ready")
-        async with run_bot(folder, telegram, model) as bot:
+        async with run_bot(folder, telegram, model, python) as bot:
             model.thinking, model.pace = THINKING, PACE
             await asyncio.sleep(1)  # For work that the start leaves to the background
             start = f"{bot.cpu_seconds:.2f} s of CPU for the start"
@@ -149,28 +156,70 @@ async def measure_bot(folder: Path) -> None:
             print(f"resident, after {turns + 5} turns           {bot.resident_mib:8.1f} MB")
 
 
-async def measure_commands(folder: Path) -> None:
-    """Measure the CPU of the command line."""
+async def measure_commands(folder: Path, python: str) -> None:
+    """Measure the CPU and the memory of the command line."""
     async with ModelServer() as model:
         model.otherwise = lambda _: Says(ANSWER)
         environment = build_bot_settings(folder, model)
         for arguments in (["--help"], ["chat", "-m", "hello"]):
-            spent = [
-                await asyncio.to_thread(measure_cpu_seconds, arguments, environment, folder) for _ in range(RUNS + 1)
-            ][1:]
-            print(f"mneme {' '.join(arguments):<20}          {statistics.median(spent):8.3f} s of CPU")
+            command = [python, "-m", "bot", *arguments]
+            spent = [await asyncio.to_thread(measure_process, command, environment, folder) for _ in range(RUNS + 1)]
+            print_costs(f"mneme {' '.join(arguments)}", spent[1:])
 
 
-def measure_cpu_seconds(arguments: list[str], environment: dict[str, str], folder: Path) -> float:
-    """Return the CPU seconds of one command."""
-    with subprocess.Popen(  # noqa: S603  # Our own program
-        [sys.executable, "-m", "bot", *arguments], env=environment, cwd=folder, stdout=subprocess.DEVNULL
-    ) as process:
+async def compare_with_nanobot(folder: Path, python: str, nanobot: str) -> None:
+    """Measure a one-off turn of both programs by turns. Each has a folder of its own and the same model."""
+    async with ModelServer() as model:
+        model.otherwise = lambda _: Says(ANSWER)
+        home = folder / "nanobot"
+        home.mkdir()
+        config = home / "config.json"
+        provider = {"apiKey": "a-key", "apiBase": model.url}
+        defaults = {"model": "scripted", "provider": "custom", "workspace": str(home / "workspace")}
+        config.write_text(json.dumps({"providers": {"custom": provider}, "agents": {"defaults": defaults}}))
+        ours = ([python, "-m", "bot", "chat", "-m", "hello"], build_bot_settings(folder, model))
+        theirs = (
+            [nanobot, "agent", "--classic", "-m", "hello", "-c", str(config)],
+            {"PATH": os.environ["PATH"], "HOME": str(home)},
+        )
+        costs: dict[str, list[Cost]] = {"mneme": [], "nanobot": []}
+        for number in range(RUNS + 1):
+            for name, (command, environment) in zip(costs, (ours, theirs), strict=True):
+                cost = await asyncio.to_thread(measure_process, command, environment, folder)
+                if number:  # The first run creates files
+                    costs[name].append(cost)
+        for name, spent in costs.items():
+            print_costs(f"one-off turn of {name}", spent)
+        ratios = [mine.cpu_seconds / other.cpu_seconds for mine, other in zip(*costs.values(), strict=True)]
+        print(f"CPU of mneme by that of nanobot     {statistics.median(ratios):8.2f}")
+
+
+class Cost(NamedTuple):
+    """The CPU seconds of a process and its children, and its largest resident memory in MB."""
+
+    cpu_seconds: float
+    resident_mb: float
+
+
+def print_costs(name: str, costs: Sequence[Cost]) -> None:
+    """Print the medians."""
+    cpu, memory = (statistics.median(values) for values in zip(*costs, strict=True))
+    print(f"{name:<35} {cpu:8.3f} s of CPU, {memory:.0f} MB")
+
+
+def measure_process(command: Sequence[str], environment: dict[str, str], folder: Path) -> Cost:
+    """Return the cost of one command, which must succeed and say something."""
+    with (folder / "output").open("wb+") as output:
+        process = subprocess.Popen(  # noqa: S603  # Our own command
+            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"mneme {' '.join(arguments)} ended with status {process.returncode}")
-    return usage.ru_utime + usage.ru_stime
+        output.seek(0)
+        said = output.read().decode(errors="replace")
+    if process.returncode != 0 or not said.strip():
+        raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}: {said}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def measure_installed(folder: Path) -> None:
@@ -197,10 +246,14 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--installed", action="store_true", help="also make an installation and measure it")
+    parser.add_argument("--python", metavar="PYTHON", default=sys.executable, help="the interpreter that runs the bot")
+    parser.add_argument("--nanobot", metavar="PROGRAM", help="also measure this program of nanobot")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        asyncio.run(measure_bot(Path(name)))
-        asyncio.run(measure_commands(Path(name)))
+        asyncio.run(measure_bot(Path(name), wanted.python))
+        asyncio.run(measure_commands(Path(name), wanted.python))
+        if wanted.nanobot is not None:
+            asyncio.run(compare_with_nanobot(Path(name), wanted.python, wanted.nanobot))
         if wanted.installed:
             measure_installed(Path(name))
 
