@@ -29,7 +29,7 @@ ERASED = "erased:"
 """Prefix of the name of an owner that is being erased. No channel has this name."""
 IS_KEPT = f"o.name NOT GLOB '{ERASED}*'"
 """SQL condition: the owner `o` is not being erased."""
-MESSAGES_PER_WRITE = 40
+MESSAGES_PER_WRITE = 80
 """Deleting a message also updates the rows of its neighbours in the search index."""
 ROWS_PER_WRITE = 100
 CONVERSATIONS_PER_READ = 1_000
@@ -183,9 +183,9 @@ async def _erase_conversations(database: Database, condition: str, parameters: t
         while conversations:
             gone = await _shorten(database, conversations)
             erased, remaining = erased + gone, remaining - gone
-            # A merge rewrites the remaining rows in small writes but skips all erased ones in a single step, so erased
-            # rows must not exceed half of the remaining ones.
-            if erased >= MESSAGES_PER_MERGE and erased * 2 >= remaining:
+            # A merge rewrites the remaining rows in small writes but skips all erased ones in a single step, so there
+            # must not be many more of them.
+            if erased >= MESSAGES_PER_MERGE and erased >= remaining:
                 await database.merge_indexes()
                 erased = 0
 

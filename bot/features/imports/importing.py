@@ -1,8 +1,8 @@
 """Import from other programs: conversations go into the log, memories become unconfirmed entries.
 
 A file is read three times: to recognise chats without ids, then completely, so that a damaged one changes nothing, then
-in batches, each while the one before is written. Reading takes a tenth of the time, since the search for secrets and the
-index take more. If the process is killed, what is written stays, /undo reverts it too, and importing the file again
+in batches, each while the one before is written. Reading takes a tenth of the time; the search for secrets and the
+index take the rest. If the process is killed, what is written stays, /undo reverts it too, and importing the file again
 continues.
 """
 
