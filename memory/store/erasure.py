@@ -184,8 +184,8 @@ async def _erase_conversations(database: Database, condition: str, parameters: t
             gone = await _shorten(database, conversations)
             erased, remaining = erased + gone, remaining - gone
             # A merge rewrites the remaining rows in small writes but skips all erased ones in a single step, so there
-            # must not be many more of them.
-            if erased >= MESSAGES_PER_MERGE and erased >= remaining:
+            # must not be many times as many.
+            if erased >= MESSAGES_PER_MERGE and erased >= 2 * remaining:
                 await database.merge_indexes()
                 erased = 0
 
