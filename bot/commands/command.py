@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
 from typing import ClassVar, TypeVar
 
 import structlog
@@ -61,13 +62,20 @@ HELP_ORDER = (MEMORY, FAMILY, CONVERSATION, REMINDERS, SETTINGS, PEOPLE)
 """The first headings of /help. Those of features follow."""
 
 
+def _ignore(_text: str) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
+    """A call of a command. `show_progress` shows a text until the command answers, if the channel can do that."""
+
     session: Session
     name: str
     argument: str
     asker: str | None = None
     sender: str | None = None
+    show_progress: Callable[[str], None] = _ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +259,8 @@ class CommandRunner:
                     refused = await _refusal(arrival, command)
                     if refused is not None:
                         return refused
-                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender)
+                    show_progress = partial(arrival.channel.show_progress, arrival)
+                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender, show_progress)
                     return await self._run_once(arrival, command, call)
             except MnemeError as error:
                 return str(error)

@@ -45,7 +45,7 @@ Progress = Callable[[int, int], None]
 
 T = TypeVar("T")
 _BATCH_PIECES = 50
-_BATCH_CHARS = 1_000_000
+_BATCH_CHARS = 250_000
 """Maximum number of pieces, and of their characters, that are read in one call of a thread."""
 _MAX_READER_THREADS = 1
 """A second thread would double the delay of every step of a turn."""
