@@ -38,8 +38,8 @@ def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
     readers: tuple[Reader, ...] = (
         ChatGptReader(),
         ClaudeReader(),
+        TelegramHtmlReader(zone),  # Chats without ids first: see resolving.py.
         TelegramReader(zone),
-        TelegramHtmlReader(zone),
         GeminiReader(),
         GeminiHtmlReader(zone, today),
         Mem0Reader(),

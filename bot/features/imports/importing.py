@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from bot.features.imports.detection import Found, detect_readers, readable
 from bot.features.imports.items import UNREADABLE_KINDS, ImportRefused, Item
-from bot.features.imports.known import KnownMessages, Resolution, read_known, resolve_chats
+from bot.features.imports.known import KnownMessages, Resolution, read_known
 from bot.features.imports.neighbours import find_neighbour
 from bot.features.imports.opening import opened_source
 from bot.features.imports.planning import Piece, Preparation, plan_pieces
@@ -30,6 +30,7 @@ from bot.features.imports.reporting import (
     format_left_out,
     list_speakers,
 )
+from bot.features.imports.resolving import resolve_chats
 from bot.features.imports.source import DAMAGED, ImportSource, PartKind, make_file_name
 from bot.features.imports.writer import Planned, writing_import
 from config.texts import N_, _

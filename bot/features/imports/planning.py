@@ -27,9 +27,9 @@ from bot.features.imports.known import (
     Matching,
     Resolution,
     compute_key,
-    name_chat,
 )
 from bot.features.imports.reporting import ImportReport
+from bot.features.imports.resolving import name_chat
 from config.secrets import mask_secrets
 from config.texts import N_, _, format_number
 from memory.store.entry_rows import MAX_CONTENT_CHARS
@@ -352,7 +352,7 @@ class _Conversations:
 
     def _find_same(self, message: ImportedMessage, name: str) -> int | None:
         for speaker in self._list_speakers(message, name):
-            index = self._matching.find_by_text(message, speaker, self._resolution.chats, self.number)
+            index = self._matching.find_by_text(message, speaker, self._resolution, self.number)
             if index is not None:
                 return index
         return None

@@ -5,9 +5,11 @@ It has no ids of chats.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from html import unescape
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -26,11 +28,13 @@ from bot.features.imports.items import (
     require_plausible,
 )
 from bot.features.imports.source import ImportSource, PartKind
+from bot.features.imports.telegram import TelegramReader
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 _CHAT = re.compile(r'class="page_body chat_page"')
+_TITLE = re.compile(r'<div class="text bold">\s*(.*?)\s*</div>')
 _NUMBERED = re.compile(r"(\d*)\.html?$", re.IGNORECASE)
 
 
@@ -41,7 +45,9 @@ class TelegramHtmlReader:
         self._zone = zone
 
     def find(self, source: ImportSource) -> list[str]:
-        return [name for name in source.find_kind(PartKind.HTML) if _CHAT.search(source.read_head(name))]
+        pages = [name for name in source.find_kind(PartKind.HTML) if _CHAT.search(source.read_head(name))]
+        exports = TelegramReader(self._zone).find(source) if pages else []
+        return [page for page in pages if not any(_is_exported_twice(source, page, export) for export in exports)]
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
         for _folder, pages in groupby(sorted(names, key=_get_place), key=lambda name: _get_place(name)[0]):
@@ -94,6 +100,16 @@ class TelegramHtmlReader:
         if zone:
             local = datetime.strptime(f"{written} {zone}", "%d.%m.%Y %H:%M:%S %z")
         return require_plausible(local)
+
+
+def _is_exported_twice(source: ImportSource, page: str, export: str) -> bool:
+    """Return True if a JSON file of the same export contains the chat of a page, since Telegram can write both."""
+    if not PurePosixPath(page).is_relative_to(PurePosixPath(export).parent):
+        return False
+    if "chats.list.item" in source.detect_prefixes(export):
+        return True
+    title = _TITLE.search(source.read_head(page))
+    return title is not None and json.dumps(unescape(title[1]), ensure_ascii=False) in source.read_head(export)
 
 
 def _get_place(name: str) -> tuple[str, int]:
