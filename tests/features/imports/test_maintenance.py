@@ -16,7 +16,7 @@ async def test_database_file_shrinks_in_maintenance_after_an_undo(app: App, tmp_
     database = app.memory.database
 
     async def measure() -> int:
-        await database.write("PRAGMA wal_checkpoint(TRUNCATE)")
+        await database.value("PRAGMA wal_checkpoint(TRUNCATE)")
         return database.path.stat().st_size
 
     before = await measure()
