@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bot.features.imports.date_orders import DateStatistics
 from bot.features.imports.importing import ImportDone
-from bot.features.imports.items import ImportedConversation, ImportRefused
+from bot.features.imports.items import MAX_CHAT_MESSAGES, ImportedConversation, ImportRefused
 from bot.features.imports.opening import opened_source
 from bot.features.imports.whatsapp import WhatsAppReader
 from bot.features.imports.writer import ImportWriter, Planned
@@ -59,7 +59,7 @@ async def export_contents(app: App, folder: Path) -> dict[str, str]:
     return {name: path.read_text(encoding="utf-8") for name, path in files.items() if name not in left_out}
 
 
-@pytest.mark.parametrize("messages", [10, 1_000])
+@pytest.mark.parametrize("messages", [10, MAX_CHAT_MESSAGES + 20])
 @pytest.mark.parametrize("form", exports.CONVERSATIONS)
 async def test_conversations_are_imported_once_with_their_days(
     app: App, person: Person, tmp_path: Path, form: str, messages: int
@@ -184,7 +184,7 @@ async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: P
     assert await export_contents(app, tmp_path / "after") == before
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     form=st.sampled_from(sorted(name for name in ALL if name not in FOLDERS)),
     # A fraction, because a zip file contains dates and varies in length.
@@ -192,7 +192,7 @@ async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: P
     flipped=st.integers(0, 255),
 )
 async def test_damaged_export_is_imported_whole_or_not_at_all(
-    start: OpenApp, tmp_path: Path, form: str, share: float, flipped: int
+    app: App, tmp_path: Path, form: str, share: float, flipped: int
 ) -> None:
     folder = tmp_path / form
     folder.mkdir(exist_ok=True)
@@ -206,18 +206,17 @@ async def test_damaged_export_is_imported_whole_or_not_at_all(
         del content[place:]
     damaged.write_bytes(content)
     counting = "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM entries)"
-    async with start() as app:
-        before = await app.memory.database.value(counting)
-        try:
-            done = await run_import(app, damaged)
-        except ImportRefused:
-            assert await app.memory.database.value(counting) == before
-            return
-        if done.change is not None:
-            added = done.report.messages + done.report.memories + 1
-            assert await app.memory.database.value(counting) == before + added
-            await app.memory.undo.undo(OWNER, done.change)
+    before = await app.memory.database.value(counting)
+    try:
+        done = await run_import(app, damaged)
+    except ImportRefused:
         assert await app.memory.database.value(counting) == before
+        return
+    if done.change is not None:
+        added = done.report.messages + done.report.memories + 1
+        assert await app.memory.database.value(counting) == before + added
+        await app.memory.undo.undo(OWNER, done.change)
+    assert await app.memory.database.value(counting) == before
 
 
 async def test_import_undone_while_running_leaves_nothing(
