@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.date_words import WIDTHS, iterate_locales
@@ -154,20 +154,50 @@ def find_orders_by_layout(
     """
     scripts = _find_scripts(sample)
     found: dict[int, set[str]] = defaultdict(set)
-    for locale in iterate_locales(regional=True):
-        if _find_script(str(locale)) not in scripts:
+    for formats in _read_formats():
+        if formats.script not in scripts:
             continue
-        for order in {_match_date(pattern, layout, statistics) for pattern in _list_date_patterns(locale)}:
+        for order in {_match_date(pattern, layout, statistics) for pattern in formats.dates}:
             if order in orders:
-                found[_match_time(locale, layout, statistics)].add(order)
+                found[_match_time(formats, layout, statistics)].add(order)
     return frozenset(found[max(found)]) if found else frozenset()
 
 
-def _list_date_patterns(locale: Locale) -> set[str]:
-    patterns = {str(locale.date_formats["short"].pattern)}
-    if (skeleton := locale.datetime_skeletons.get("yMd")) is not None:
-        patterns.add(str(skeleton.pattern))
-    return patterns
+class _Formats(NamedTuple):
+    """The formats of a language, without those that can't be in a file.
+
+    Attributes:
+        times: The format with 12 hours, and that with 24.
+        glue: The text between date and time.
+        halves: The words for the halves of the day.
+        has_half: Whether 12 hours are usual.
+    """
+
+    script: str
+    dates: tuple[str, ...]
+    times: tuple[str | None, str | None]
+    glue: str
+    halves: frozenset[str]
+    has_half: bool
+
+
+@functools.cache
+def _read_formats() -> tuple[_Formats, ...]:
+    """Read the formats of all languages and regions, which takes a second."""
+    return tuple(map(_read_locale, iterate_locales(regional=True)))
+
+
+def _read_locale(locale: Locale) -> _Formats:
+    skeletons = {name: str(pattern.pattern) for name, pattern in locale.datetime_skeletons.items()}
+    dates = {str(locale.date_formats["short"].pattern), skeletons.get("yMd")}
+    return _Formats(
+        _find_script(str(locale)),
+        tuple(sorted(filter(None, dates))),
+        (skeletons.get("hm"), skeletons.get("Hm")),
+        _normalize(re.split(r"\{[01]\}", str(locale.datetime_formats["short"]))[1]),
+        frozenset("".join(word.translate(CLEANING).split()) for word in _list_halves(locale)),
+        "a" in str(locale.time_formats["short"].pattern),
+    )
 
 
 def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str:
@@ -187,30 +217,25 @@ def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str
     return "".join(name[0] for name in fields).lower().replace("l", "m")
 
 
-def _match_time(locale: Locale, layout: Layout, statistics: DateStatistics) -> int:
+def _match_time(formats: _Formats, layout: Layout, statistics: DateStatistics) -> int:
     """Return how well a language fits the times of a file, and the text between date and time.
 
     The result is 2 for its default clock, 1 for the other one, which the user may have chosen, and 0 for neither.
     """
-    skeletons = locale.datetime_skeletons
-    pattern = skeletons.get("hm" if layout.period is not None else "Hm")
-    glue = re.split(r"\{[01]\}", str(locale.datetime_formats["short"]))[1]
+    pattern = formats.times[layout.period is None]
     if pattern is None or layout.time_first or layout.month is not None:
         return 0
-    fits_glue = layout.period == 3 or _normalize(glue) == _normalize(layout.texts[3])
-    clock = re.fullmatch(r"[^hH]*(h+|H+)([^m]*)m+.*", str(pattern.pattern))
+    fits_glue = layout.period == 3 or formats.glue == _normalize(layout.texts[3])
+    clock = re.fullmatch(r"[^hH]*(h+|H+)([^m]*)m+.*", pattern)
     if not fits_glue or clock is None or _normalize(clock[2]) != _normalize(layout.texts[4]):
         return 0
     if statistics.has_zero[3] if len(clock[1]) == 1 else 1 in statistics.digits[3]:
         return 0
     if layout.period is not None:
         period = layout.texts[layout.period].translate(CLEANING)
-        if "".join(period.strip(" ,").split()) not in {
-            "".join(word.translate(CLEANING).split()) for word in _list_halves(locale)
-        }:
+        if "".join(period.strip(" ,").split()) not in formats.halves:
             return 0
-    has_half = "a" in str(locale.time_formats["short"].pattern)
-    return 2 if has_half == (layout.period is not None) else 1
+    return 2 if formats.has_half == (layout.period is not None) else 1
 
 
 def _list_halves(locale: Locale) -> Iterator[str]:
