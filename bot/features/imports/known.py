@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 
 from bot.features.imports.items import ImportedMessage
 from memory.clock import to_text
@@ -38,8 +39,13 @@ def compute_key(*texts: str) -> int:
     return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest()) >> 1
 
 
+def identify(text: str, source_id: str | None) -> int:
+    """Return a hash of what a message is recognised by in a minute: its id, or else its text."""
+    return compute_key("id", source_id) if source_id else compute_key(text)
+
+
 def combine(minute: int, digest: int) -> int:
-    """Return a key for a text, given as its hash, in a minute."""
+    """Return a key for a hash in a minute. The key and the minute give the hash again."""
     return digest ^ (minute * _MIXER & _MASK)
 
 
@@ -98,7 +104,6 @@ class KnownMessages:
         # One item per message.
         self._ids, self._digests, self.minutes = array("q"), array("q"), array("q")
         self.chats, self.said_by, self.groups = array("i"), array("i"), array("i")
-        self.has_source_id = bytearray()
         self.by_id: dict[int, int] = {}
         self.by_text: dict[int, int | list[int]] = {}
         self.by_time: dict[int, int] = {}
@@ -133,9 +138,8 @@ class KnownMessages:
             at, source_id, digest = row["created_at"], row["source_id"], compute_key(row["content"])
             minute = to_minute(datetime.fromisoformat(at))
             index = self._append(row["id"], chat, speaker, minute, 0, digest)
-            self.has_source_id[index] = source_id is not None
             if source_id is None or row["conversation_id"] not in with_assistants:
-                self._add_text(combine(minute, digest), index)
+                self._add_text(combine(minute, identify(row["content"], source_id)), index)
             if source_id is not None:
                 self.by_id[compute_key(self.sources[chat], source_id)] = index
                 continue
@@ -164,9 +168,9 @@ class KnownMessages:
         """Return the message that can be recognised by its text alone, since no other has it."""
         if self._by_only_text is None:
             self._by_only_text = {}
-            for same in self.by_text.values():
+            for key, same in self.by_text.items():
                 for index in (same,) if isinstance(same, int) else same:
-                    self._add_only_text(self._by_only_text, index)
+                    self._add_only_text(self._by_only_text, key, index)
         index = self._by_only_text.get(digest, _NOWHERE)
         return None if index == _NOWHERE else index
 
@@ -181,7 +185,6 @@ class KnownMessages:
         self._minutes_of_chat[chat].append(minute)
         self.said_by.append(self.speaker_numbers[speaker])
         self.groups.append(group)
-        self.has_source_id.append(0)
         return len(self._ids) - 1
 
     def _add_text(self, key: int, index: int) -> None:
@@ -193,10 +196,10 @@ class KnownMessages:
         else:
             same.append(index)
         if self._by_only_text is not None:
-            self._add_only_text(self._by_only_text, index)
+            self._add_only_text(self._by_only_text, key, index)
 
-    def _add_only_text(self, by_only_text: dict[int, int], index: int) -> None:
-        digest = self._digests[index]
+    def _add_only_text(self, by_only_text: dict[int, int], key: int, index: int) -> None:
+        digest = combine(self.minutes[index], key)
         by_only_text[digest] = _NOWHERE if digest in by_only_text else index
 
     def list_same(self, key: int) -> Sequence[int]:
@@ -257,23 +260,23 @@ class Matching:
         return self._take(known.by_id.get(compute_key(known.sources[chat], source_id), _NOWHERE))
 
     def find_by_text(self, message: ImportedMessage, speaker: str, resolution: Resolution, group: int) -> int | None:
-        """Return a message with this text by this speaker in this minute.
+        """Return a message with this id or text by this speaker in this minute.
 
         Args:
             group: The number of the chat in the file. Only messages of the chats before it are found.
         """
         known = self._known
         number = known.speaker_numbers.get(speaker, _NOWHERE)
-        minute, digest = to_minute(message.at), compute_key(message.text)
-        for shift in resolution.shifts:
+        minute = to_minute(message.at)
+        digests = dict.fromkeys((identify(message.text, message.id), compute_key(message.text)))
+        for shift, digest in product(resolution.shifts, digests):
             key = combine(minute + shift, digest)
             same = known.list_same(key)
             # A message may be repeated very often in a minute.
             for place in range(self._cursors.get((key, number), 0), len(same)):
                 index = same[place]
                 is_before = known.groups[index] < group and known.chats[index] in resolution.chats
-                is_other = known.has_source_id[index] and message.id
-                if is_before and not is_other and known.said_by[index] == number and not self._used[index]:
+                if is_before and known.said_by[index] == number and not self._used[index]:
                     if len(same) > 1:
                         self._cursors[key, number] = place + 1
                     return self._take(index)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.features.imports.items import ImportedConversation, ImportedMessage, Item
-from bot.features.imports.known import KnownMessages, Resolution, combine, compute_key, to_minute
+from bot.features.imports.known import KnownMessages, Resolution, combine, identify, to_minute
 
 MAX_SAME = 50
 """Maximum number of stored messages with the text and minute of a message that decide about its chat."""
@@ -29,7 +29,7 @@ MAX_SHIFTS = 4
 
 @dataclass(slots=True)
 class _Group:
-    """The messages of a chat in the file, as hashes of their texts."""
+    """The messages of a chat in the file, as hashes of their ids or texts."""
 
     source_id: str
     speakers: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class _Group:
         if speaker not in self.numbers:
             self.numbers[speaker] = len(self.speakers)
             self.speakers.append(speaker)
-        self.texts.append(compute_key(message.text))
+        self.texts.append(identify(message.text, message.id))
         self.minutes.append(to_minute(message.at))
         self.said_by.append(self.numbers[speaker])
 

@@ -198,11 +198,10 @@ def create_chats(draw: st.DrawFn, form: Format) -> Chats:
         seconds += pause
         # A text may occur in several minutes, but the number keeps them apart within one.
         whole.append(Said(number, seconds, speaker, f"{word} said {number % 5}"))
-    fates = draw(st.lists(st.sampled_from(["both", "both", "first", "second"]), min_size=len(whole)))
-    # Both exports share the beginning, so that the chat is the same.
-    fates[:4] = ["both"] * 4
-    first = [said for said, fate in zip(whole, fates, strict=False) if fate != "second"]
-    second = [said for said, fate in zip(whole, fates, strict=False) if fate != "first"]
+    # A chat without ids is the same if most of its messages are.
+    alone = draw(st.dictionaries(st.integers(1, len(whole)), st.booleans(), max_size=len(whole) // 3))
+    first = [said for said in whole if alone.get(said.number, True)]
+    second = [said for said in whole if not alone.get(said.number, False)]
     if form.has_ids:
         edited = draw(st.sets(st.sampled_from([said.number for said in second]), max_size=1))
         second, whole = (
