@@ -36,7 +36,10 @@ def create_hostile_imports() -> dict[str, bytes]:
     huge = json.dumps(message | {"text": "x"}).encode()[:-2]
     chatgpt_start = b'[{"create_time":1678784400,"mapping":{"m":{"message":{"author":{"role":"user"},"content":'
     mem0 = b'{"results":[{"memory":"%s"}]}'
+    page = b'<!DOCTYPE html><html><body><div class="page_body chat_page"><div class="message default">'
     return {
+        "nested.html": page + b"<b>" * MEGABYTE,
+        "formatted.html": page + b"".join(b"<b a%d>" % number for number in range(1_000)) + b"<p>x</p>" * 200_000,
         "nested.json": create_nested(100_000),
         "nested_objects.json": b'{"a":' * 100_000,
         "nested_late.json": chat % said + b"," + create_nested(100_000),

@@ -6,7 +6,7 @@ import asyncio
 import html
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,9 @@ from babel.dates import parse_pattern
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.features.imports import html_child
 from bot.features.imports.importing import ForeignImport
+from bot.features.imports.pages import PageReader
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.undo import Undo
 from memory.log.sessions import Address
@@ -34,6 +36,14 @@ START = datetime(2023, 3, 31, 9, 0, tzinfo=UTC)
 """The 31st of a month, so that the order of the numbers in a date is clear."""
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 EXAMPLES = 12
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _read_pages_here() -> Iterator[None]:
+    """Read pages in this process. Other tests check the child process, which takes a tenth of a second to start."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PageReader, "read", lambda _self, form, page: html_child.read_page(form, page))
+        yield
 
 
 @dataclass(frozen=True)
