@@ -97,7 +97,7 @@ def test_json_beyond_a_limit_is_refused(document: str) -> None:
 def test_page_beyond_the_limits_of_the_child_is_refused() -> None:
     pages = PageReader()
     pages.read("telegram", "<p>")
-    child = pages._child
+    child = pages._child  # noqa: SLF001  # Its process is killed.
     assert child is not None
     child.process.kill()
     with pytest.raises(TooComplex):
