@@ -59,6 +59,9 @@ DAMAGED = N_(
 )
 ZIP = b"PK\x03\x04"
 MAX_STEM_CHARS = 60
+_EMPTY_LIST = re.compile(
+    r'"(?:messages|chat_messages|conversations|conversation_turns|mapping)":\s*(?:\[\s*\]|\{\s*\})'
+)
 _HTML = ("<!doctype html", "<html", "<head", "<body", "<div")
 
 
@@ -189,6 +192,10 @@ class ImportSource:
                 pass
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
+
+    def is_empty_export(self, name: str) -> bool:
+        """Return True if a JSON document has a list of messages or chats, and that is empty."""
+        return _EMPTY_LIST.search(self.read_head(name)[:SNIFFED_BYTES]) is not None
 
     def find_json(self, *prefixes: str) -> list[str]:
         """Return the JSON documents with all of these paths at their beginning. DETECTING_PATHS must include them."""

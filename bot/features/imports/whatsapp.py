@@ -91,14 +91,25 @@ class _Survey:
     def find_name(self, rest: str) -> str | None:
         """Return the name at the beginning of a line, or None for a notice.
 
-        A name with a colon never occurs without what follows the colon.
+        A name with a colon never occurs without what follows the colon. A number has none.
         """
         found = _list_names(rest)
+        if not found or self._is_notice(found[0], rest):
+            return None
         if len(found) < 2 or found[0] in self.sole_names:
-            return found[0] if found else None
+            return found[0]
         short, longer = found[:2]
         is_name = self.names[longer] in (self.names[short], *range(2, self.names[short]))
+        is_name &= not short.startswith("+") and "://" not in longer
         return longer if is_name and len(longer) <= MAX_PROFILE_NAME_CHARS else short
+
+    def _is_notice(self, name: str, rest: str) -> bool:
+        """Return True for a notice about a group's name, such as the Hungarian "Anna named this group: "Family""."""
+        if len(name) <= MAX_PROFILE_NAME_CHARS or self.names[name] > 1:
+            return False
+        text, words = rest.lstrip()[len(name) + 1 :].strip(), name.split()
+        is_quoted = len(text) > 2 and text[0] in _QUOTES and text[-1] in _QUOTES
+        return is_quoted and any(" ".join(words[:count]) in self.names for count in range(1, len(words)))
 
 
 class WhatsAppReader:
