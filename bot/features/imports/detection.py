@@ -67,16 +67,16 @@ def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
 
 def _refuse_unknown(source: ImportSource) -> ImportRefused:
     """Return the error for a file without anything to import."""
+    for name in () if source.has_too_complex else source.find_kind(PartKind.JSON):
+        if neighbour := find_neighbour(source.detect_prefixes(name)):
+            sentence = _(neighbour.refusal, file=source.path.name, program=neighbour.program)
+            return ImportRefused(sentence, is_export=True)
     if any(map(source.is_empty_export, source.find_kind(PartKind.JSON))):
         sentence = _(
             "{file} is an export without messages: nothing was imported. Export again, and choose what to include.",
             file=source.path.name,
         )
         return ImportRefused(sentence, is_export=True)
-    for name in () if source.has_too_complex else source.find_kind(PartKind.JSON):
-        if neighbour := find_neighbour(source.detect_prefixes(name)):
-            sentence = _(neighbour.refusal, file=source.path.name, program=neighbour.program)
-            return ImportRefused(sentence, is_export=True)
     return ImportRefused(_explain_unknown(source))
 
 

@@ -59,9 +59,7 @@ DAMAGED = N_(
 )
 ZIP = b"PK\x03\x04"
 MAX_STEM_CHARS = 60
-_EMPTY_LIST = re.compile(
-    r'"(?:messages|chat_messages|conversations|conversation_turns|mapping)":\s*(?:\[\s*\]|\{\s*\})'
-)
+_EMPTY_LIST = re.compile(r'"(?:messages|chat_messages|conversations|mapping)":\s*(?:\[\s*\]|\{\s*\})')
 _HTML = ("<!doctype html", "<html", "<head", "<body", "<div")
 
 
