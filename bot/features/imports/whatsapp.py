@@ -50,6 +50,13 @@ _EDITED = re.compile(rf"\s*{LRM}?{_BRACKETED.pattern}\s*$")
 _WORDS_AT_END = re.compile(r"<[^<>\n]+ [^<>\n]+>\s*$|<[^<>\n]*[^<>\n\x00-\x7f][^<>\n]*>\s*$")
 _MEDIA_FILE = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
 _ANY_FILE = re.compile(r"[^\n]{1,200}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
+_ATTACHED = frozenset(
+    {
+        *("file attached", "Datei angehängt", "archivo adjunto", "fichier joint", "file allegato", "arquivo anexado"),
+        *("файл добавлен", "bestand bijgevoegd"),
+    }
+)
+"""What follows the name of a file. In other languages, it is learned from a photo in the chat, if there is one."""
 _PLACE = re.compile(r"[^\s:][^:\n]{0,40}: https://maps\.google\.com/\?q=-?[\d.]+,-?[\d.]+")
 _VIEWED_ONCE = "null"
 """WhatsApp writes this for a photo that can be viewed only once."""
@@ -252,7 +259,8 @@ def _remove_placeholders(text: str, attached: set[str]) -> str:
         return more.replace(LRM, "").strip()
     said = first.strip()
     media = _MEDIA_FILE.fullmatch(said) or _ANY_FILE.fullmatch(said)
-    if media and (media.re is _MEDIA_FILE or media["phrase"] in attached):
+    is_contact = said.rpartition(" (")[0].endswith(".vcf")
+    if media and (media.re is _MEDIA_FILE or is_contact or media["phrase"] in attached | _ATTACHED):
         return more.strip()
     text = text.strip()
     if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(said):
