@@ -58,6 +58,7 @@ _ATTACHED = frozenset(
 )
 """What follows the name of a file. In other languages, it is learned from a photo in the chat, if there is one."""
 _PLACE = re.compile(r"[^\s:][^:\n]{0,40}: https://maps\.google\.com/\?q=-?[\d.]+,-?[\d.]+")
+_JSON = re.compile(r"\s*(?:\{|\[\s*[{\"\[])")
 _VIEWED_ONCE = "null"
 """WhatsApp writes this for a photo that can be viewed only once."""
 _PHRASES = Path(__file__).with_name("whatsapp_phrases.txt")
@@ -171,7 +172,8 @@ class WhatsAppReader:
 
 def is_chat(head: str) -> bool:
     """Return True if a text begins with a dated message, and people speak in it, not a program that logs."""
-    layout = _detect_layout(head)
+    # Reading the words of all languages, to look for one in a JSON document, would take seconds.
+    layout = _detect_layout(head) if _JSON.match(head) is None else None
     if layout is None:
         return False
     return any(
