@@ -29,7 +29,7 @@ ERASED = "erased:"
 """Prefix of the name of an owner that is being erased. No channel has this name."""
 IS_KEPT = f"o.name NOT GLOB '{ERASED}*'"
 """SQL condition: the owner `o` is not being erased."""
-MESSAGES_PER_WRITE = 80
+MESSAGES_PER_WRITE = 160
 """Deleting a message also updates the rows of its neighbours in the search index."""
 ROWS_PER_WRITE = 100
 CONVERSATIONS_PER_READ = 1_000
