@@ -238,7 +238,7 @@ async def test_same_texts_at_other_times_are_another_chat(app: App, tmp_path: Pa
     assert (await run_import(app, other)).report.messages == 3
 
 
-async def test_chat_that_telegram_wrote_in_both_formats_is_imported_once(app: App, tmp_path: Path) -> None:
+async def test_chat_in_both_formats_of_telegram_is_imported_once(app: App, tmp_path: Path) -> None:
     message = {
         "id": 1,
         "type": "message",
