@@ -151,14 +151,19 @@ def find_announced(text: str, small: str) -> Iterator[tuple[int, int]]:
         cues = here & all_cues
         if cues:
             rule = _compile_rule(words)
-            yield from _find_unusual(rule, text, small, cues)
+            found = list(_find_names(small, rule.any_names, cues))
+            if found:
+                yield from _find_unusual(rule, text, found)
             if words.codes:
+                yield from _find_codes(rule, small, cues)
+            # Their names are among the others.
+            if words.codes and found:
                 yield from _find_plain(rule, small, cues)
 
 
-def _find_unusual(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _find_unusual(rule: _Rule, text: str, names: Iterable[re.Match[str]]) -> Iterator[tuple[int, int]]:
     long_until = 0
-    for name in _find_names(small, rule.any_names, cues):
+    for name in names:
         # Skip names inside a long secret, since each would be matched up to its end.
         if name.end() < long_until - MAX_WORD_CHARS:
             continue
@@ -171,11 +176,14 @@ def _find_unusual(rule: _Rule, text: str, small: str, cues: Iterable[str]) -> It
             yield match.span(match.lastgroup or 0)
 
 
-def _find_plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _find_codes(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
     for name in _find_names(small, rule.codes, cues):
         match = rule.before_digits.match(small, name.end())
         if match is not None:
             yield match.span("digits")
+
+
+def _find_plain(rule: _Rule, small: str, cues: Iterable[str]) -> Iterator[tuple[int, int]]:
     for name in _find_names(small, rule.names, cues):
         match = rule.before_value.match(small, name.end())
         if match is None:

@@ -59,7 +59,7 @@ LANGUAGES = (
         r"(?:private|signing|encryption|account|shared[ _-]?access)[ _-]?key|"
         r"(?:client|app|consumer|shared|jwt|webhook)[ _-]?secret|(?:access|auth|secret|bot|refresh|session)[ _-]?token|"
         r"aws[ _-]secret(?:[ _-]access)?(?:[ _-]key)?|(?<![^\W_])(?:secret|token|pass)(?=[\"']\s*[:=]|\s*=)",
-        cues="token pass pw word secret answer key pin puk cv otp code combin",
+        cues="token pass pw safe secret security key pin puk cv otp code combin",
         links="is|was|are|were|will be|is now|is still|is called|reads",
         prepositions="for|of|to|on|at|in|from",
         quality_endings=r"(?:ed|ing|able|ible|ly|less)$",

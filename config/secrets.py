@@ -31,16 +31,21 @@ class _Secret(NamedTuple):
     kind: str
 
 
-# Characters that normalisation changes (Unicode's NFKC), or that are invisible.
-_ODD = re.compile(
-    "(?P<unseen>[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]+"
-    # A line break inside a key, if the text after it looks like a part of the key.
-    r"|(?<=[A-Za-z0-9_+/=-]{7}[A-Za-z0-9_=])(?:\r?\n|\\r\\n|\\n)(?=[A-Za-z_+/=-]{0,100}\d)"
-    r"(?=[A-Za-z0-9_+/=-]{6,200}(?:[\s.,;\"'\\]|$)))"
-    "|[^\\W\\d_][\u0300-\u036f]{1,30}"
-    "|[\u00a0\u00b2\u00b3\u00b9\u2000-\u209f\u2100-\u218f\u2460-\u24ff\u3000\ufb00-\ufb06\ufe30-\ufe6f\uff00-\uffef"
-    "\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]+"
+_UNSEEN = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f"
+_WIDE = (
+    "\u00a0\u00b2\u00b3\u00b9\u2000-\u209f\u2100-\u218f\u2460-\u24ff\u3000\ufb00-\ufb06\ufe30-\ufe6f\uff00-\uffef"
+    "\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff"
 )
+# Invisible characters, and those that normalisation changes (Unicode's NFKC). The pattern begins with a set of
+# characters and looks back afterwards, since `re` skips characters outside of such a set quickly.
+_ODD = re.compile(
+    rf"[\r\n\\{_UNSEEN}{_WIDE}](?:(?<=[{_UNSEEN}])[{_UNSEEN}]*(?P<unseen>)|(?<=[{_WIDE}])[{_WIDE}]*"
+    # A line break inside a key, if the text after it looks like a part of the key.
+    r"|(?<=[A-Za-z0-9_+/=-]{7}[A-Za-z0-9_=][\r\n\\])(?:(?<=\n)|(?<=\r)\n|(?<=\\)(?:r\\)?n)"
+    r"(?=[A-Za-z_+/=-]{0,100}\d)(?=[A-Za-z0-9_+/=-]{6,200}(?:[\s.,;\"'\\]|$))(?P<break>))"
+)
+_COMBINING = re.compile("[\u0300-\u036f]")
+_ODD_OR_COMBINED = re.compile(rf"[^\W\d_][\u0300-\u036f]{{1,30}}|{_ODD.pattern}")
 
 _DASH = "[-\u2010-\u2015]"
 _DASHES = f"{_DASH}{{2,}}"
@@ -65,7 +70,7 @@ _SHAPES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
         (":", "%3a"),
         re.compile(
             # In a path of the Bot API, a token may have any length.
-            r"(?<!\d)\d{6,12}(?::|%3A)[A-Za-z0-9_-]{30,}|(?<=/bot)\d{5,12}(?::|%3A)[A-Za-z0-9_-]{10,}",
+            r"\d(?:(?<!\d\d)\d{5,11}(?::|%3A)[A-Za-z0-9_-]{30,}|(?<=/bot\d)\d{4,11}(?::|%3A)[A-Za-z0-9_-]{10,})",
             re.IGNORECASE,
         ),
     ),
@@ -119,13 +124,14 @@ _SEED = re.compile(
     re.IGNORECASE,
 )
 _SEED_LENGTHS = (12, 15, 18, 21, 24)
-_DIGITS = re.compile(r"(?<![\d+])(?<!\d\.)\d(?:(?:[\s._/–—-]|\\n){0,3}\d){12,60}(?!\d|\.\d)")
+_DIGITS = re.compile(r"\d(?<![\d+]\d)(?<!\d\.\d)(?:(?:[\s._/–—-]|\\n){0,3}\d){12,60}(?!\d|\.\d)")
 # The formats of the large issuers. This excludes most long numbers that have a valid checksum by chance.
 _CARD = re.compile(r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12,14}|6\d{15,18}")
 _CARD_GROUPS = re.compile(
     r"(?<!\d)(?:\d{4}\D{1,3}\d{4}\D{1,3}\d{4}\D{1,3}\d{1,7}|\d{4}\D{1,3}\d{6}\D{1,3}\d{4,5}|\d{13,19})(?!\d)"
 )
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[\s.-]{0,2}[A-Z0-9]){11,30}", re.IGNORECASE)
+# After the letters of the country, since digits are rarer.
+_IBAN = re.compile(r"\d(?<=\b[A-Z]{2}\d)\d(?:[\s.-]{0,2}[A-Z0-9]){11,30}", re.IGNORECASE)
 _IBAN_LENGTHS = {
     pair[:2]: int(pair[2:])
     for pair in (
@@ -168,8 +174,11 @@ def _normalize(text: str) -> tuple[str, Sequence[int]]:
     pieces: list[str] = []
     places: list[int] = []
     at = 0
-    for odd in _ODD.finditer(text):
-        plain = "" if odd["unseen"] else unicodedata.normalize("NFKC", odd.group())
+    pattern = _ODD if _COMBINING.search(text) is None else _ODD_OR_COMBINED
+    for odd in pattern.finditer(text):
+        plain = (
+            "" if odd["unseen"] is not None or odd["break"] is not None else unicodedata.normalize("NFKC", odd.group())
+        )
         pieces += (text[at : odd.start()], plain)
         places += range(at, odd.start())
         # The positions are exact if the length stays the same, as for wide letters.
@@ -266,13 +275,14 @@ def _find_seed(match: re.Match[str]) -> Iterator[_Secret]:
 
 def _find_iban(match: re.Match[str]) -> Iterator[_Secret]:
     """Find an account number at the beginning of the match. Capital letters may follow it."""
-    number = match.group()
+    start = match.start() - 2
+    number = match.string[start : match.end()]
     length, end, count = _IBAN_LENGTHS.get(number[:2].upper(), 0), 0, 0
     while end < len(number) and count < length:
         count += number[end].isalnum()
         end += 1
     if length and count == length and not number[end : end + 1].isalnum() and _is_iban(number[:end]):
-        yield _Secret(match.start(), match.start() + end, N_("an account number"))
+        yield _Secret(start, start + end, N_("an account number"))
 
 
 def _is_iban(account: str) -> bool:

@@ -142,6 +142,10 @@ class Channel(Protocol):
             document: A file to send with the text. It is stored until it is delivered.
         """
 
+    def show_progress(self, arrival: Arrival, text: str) -> None:
+        """Show how far the command of an arrival is, until `say` answers it. Called repeatedly."""
+        return
+
     async def can_manage(self, arrival: Arrival) -> bool:
         """Return True if the sender may see and change the memory of the whole chat."""
 

@@ -34,7 +34,7 @@ from bot.cli.memory_json import _hit_to_json, entry_to_json
 
 memory_cli = typer.Typer(help="The memory: list, show, change, undo.", no_args_is_help=True)
 
-_OWNER = re.compile(rf"shared|telegram:-?{NUMBER}|(?!telegram:)[a-z]{{1,20}}:[^\s:]{{1,100}}")
+_OWNER = re.compile(rf"shared|telegram:-?{NUMBER}|(?!telegram:)[a-z]{{1,20}}:[^\s:/]{{1,100}}")
 
 
 def _check_owner(owner: str | None) -> str | None:

@@ -65,14 +65,21 @@ async def _no() -> bool:
     return False
 
 
+def _ignore(_text: str) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class CommandCall:
+    """A call of a command. `show_progress` shows a text until the command answers, if the channel can do that."""
+
     session: Session
     name: str
     argument: str
     asker: str | None = None
     sender: str | None = None
     can_choose_people: Callable[[], Awaitable[bool]] = _no
+    show_progress: Callable[[str], None] = _ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +268,10 @@ class CommandRunner:
                             return refused
                         argument = parse_command(offer)[1]
                     can_choose = partial(arrival.channel.can_choose_people, arrival)
-                    call = CommandCall(session, name, argument, arrival.asker, arrival.sender, can_choose)
+                    show_progress = partial(arrival.channel.show_progress, arrival)
+                    call = CommandCall(
+                        session, name, argument, arrival.asker, arrival.sender, can_choose, show_progress
+                    )
                     return await self._run_once(arrival, command, call)
             except MnemeError as error:
                 return str(error)

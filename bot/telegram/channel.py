@@ -66,6 +66,7 @@ class TelegramChannel:
         self.mailbox = mailbox
         self.outbox = outbox
         self._previews: WeakValueDictionary[str, Preview] = WeakValueDictionary()
+        self._progress: dict[tuple[str, str | None, str | None], Preview] = {}
         self._pace = Pace()
         self._reactions = Reactions(bot, mailbox, self._pace, tasks)
         self._leftover_previews: dict[str, str] = {}
@@ -78,7 +79,9 @@ class TelegramChannel:
         await self._reactions.start()
 
     def reply_channel(self, arrivals: list[Arrival]) -> ReplyChannel:
-        arrival = arrivals[-1]
+        return _TelegramReply(self, arrivals, self._create_preview(arrivals[-1]))
+
+    def _create_preview(self, arrival: Arrival) -> Preview:
         session_id = arrival.address.session_id
 
         async def keep(message_id: str) -> None:
@@ -90,10 +93,21 @@ class TelegramChannel:
         remaining = arrival.replaces or self._leftover_previews.pop(session_id, None)
         preview = Preview(self._bot, arrival.address, self._pace, self.features, arrival.reply_to, keep, remaining)
         self._previews[session_id] = preview
-        return _TelegramReply(self, arrivals, preview)
+        return preview
+
+    def show_progress(self, arrival: Arrival, text: str) -> None:
+        """Show a preview of the answer, which `say` replaces."""
+        if find_receiver(arrival) is None:
+            key = _make_key(arrival)
+            if key not in self._progress:
+                self._progress[key] = self._create_preview(arrival)
+            self._progress[key].show(text)
 
     async def say(self, arrival: Arrival, text: str, keyboard: Keyboard = (), document: Document | None = None) -> None:
         """Answer an arrival without a turn: through the outbox, or directly if that can't be written."""
+        if (progress := self._progress.pop(_make_key(arrival), None)) is not None:
+            await progress.close()
+            arrival = replace(arrival, replaces=progress.message_id)
         if not await self._enqueue(arrival, text, keyboard, document, inbox_ids=collect_inbox_ids([arrival])):
             parts = await split_reply(text) if document is None else await with_caption(text, document)
             await self.show_uncommitted([arrival], parts, arrival.replaces)
@@ -132,7 +146,8 @@ class TelegramChannel:
         return await self._access.can_manage(arrival)
 
     async def is_owner(self, arrival: Arrival) -> bool:
-        return await self._access.is_owner(int(arrival.speaker_id or 0))
+        # A scheduled task has no speaker. Its answer in a private chat is for the person there
+        return await self._access.is_owner(int(arrival.speaker_id or 0) or get_chat_id(arrival.address))
 
     async def tell_owner(self, arrival: Arrival, text: Callable[[], str]) -> None:
         with contextlib.suppress(StoreError):
@@ -246,6 +261,10 @@ class TelegramChannel:
             return False
         self.shown.update(collect_inbox_ids(arrivals))
         return True
+
+
+def _make_key(arrival: Arrival) -> tuple[str, str | None, str | None]:
+    return arrival.address.session_id, arrival.message_id, arrival.pressed
 
 
 def find_receiver(arrival: Arrival) -> str | None:

@@ -29,9 +29,10 @@ ERASED = "erased:"
 """Prefix of the name of an owner that is being erased. No channel has this name."""
 IS_KEPT = f"o.name NOT GLOB '{ERASED}*'"
 """SQL condition: the owner `o` is not being erased."""
-MESSAGES_PER_WRITE = 40
+MESSAGES_PER_WRITE = 160
 """Deleting a message also updates the rows of its neighbours in the search index."""
 ROWS_PER_WRITE = 100
+CONVERSATIONS_PER_READ = 1_000
 MESSAGES_PER_MERGE = 1_000
 """Minimum number of erased messages before the search index is merged."""
 DOCUMENT_PARTS_PER_WRITE = 10
@@ -173,37 +174,54 @@ async def _keep_later_messages(database: Database) -> None:
 
 
 async def _erase_conversations(database: Database, condition: str, parameters: tuple[object, ...] = ()) -> None:
-    erased, remaining, query = 0, None, f"SELECT id FROM conversations WHERE {condition} LIMIT 1"
-    while (row := await database.row(query, parameters)) is not None:
+    erased, remaining = 0, None
+    query = f"SELECT id FROM conversations WHERE {condition} LIMIT {CONVERSATIONS_PER_READ}"
+    while rows := await database.rows(query, parameters):
         if remaining is None:  # Counted only if there is something to erase.
             remaining = int(await database.value("SELECT count(*) FROM messages"))
-        gone = await _shorten(database, row["id"])
-        erased, remaining = erased + gone, remaining - gone
-        # A merge rewrites the remaining rows in small writes but skips all erased ones in a single step, so erased rows
-        # must not exceed half of the remaining ones.
-        if erased >= MESSAGES_PER_MERGE and erased * 2 >= remaining:
-            await database.merge_indexes()
-            erased = 0
+        conversations = [int(row["id"]) for row in rows]
+        while conversations:
+            gone = await _shorten(database, conversations)
+            erased, remaining = erased + gone, remaining - gone
+            # A merge rewrites the remaining rows in small writes but skips all erased ones in a single step, so there
+            # must not be many times as many.
+            if erased >= MESSAGES_PER_MERGE and erased >= 2 * remaining:
+                await database.merge_indexes()
+                erased = 0
 
 
-async def _shorten(database: Database, conversation: int) -> int:
-    """Delete the newest messages of a conversation, and the empty conversation. Return the number of messages."""
+async def _shorten(database: Database, conversations: list[int]) -> int:
+    """Delete the newest messages of the last conversations of a list in one write. Return their number.
+
+    Conversations that are empty then are deleted too, and removed from the list.
+    """
+    gone = begun = 0
     async with database.transaction() as connection:
-        # From the end, so that only the last remaining messages get other neighbours in the search index.
-        newest = await connection.execute_fetchall(
-            "SELECT turn_id FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
-            (conversation, MESSAGES_PER_WRITE - 1),
-        )
-        # 0 if all remaining messages fit into this write. The conversation is deleted with them.
-        turn = next((int(row[0]) for row in newest), 0)
-        ((gone,),) = await connection.execute_fetchall(
-            "SELECT count(*) FROM messages WHERE conversation_id = ? AND turn_id >= ?", (conversation, turn)
-        )
-        async with touching_conversation(connection, conversation, turn):
-            await connection.execute("DELETE FROM turns WHERE conversation_id = ? AND id >= ?", (conversation, turn))
-            if turn == 0:
-                await connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
-    return int(gone)
+        while conversations and max(gone, begun) < MESSAGES_PER_WRITE:
+            count, is_whole = await _shorten_conversation(connection, conversations[-1], MESSAGES_PER_WRITE - gone)
+            gone, begun = gone + count, begun + 1
+            if is_whole:
+                conversations.pop()
+    return gone
+
+
+async def _shorten_conversation(connection: aiosqlite.Connection, conversation: int, messages: int) -> tuple[int, bool]:
+    """Delete the newest messages of a conversation. Return their number, and whether the conversation is deleted."""
+    # From the end, so that only the last remaining messages get other neighbours in the search index.
+    newest = await connection.execute_fetchall(
+        "SELECT turn_id FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
+        (conversation, messages - 1),
+    )
+    # 0 if all remaining messages fit into this write. The conversation is deleted with them.
+    turn = next((int(row[0]) for row in newest), 0)
+    ((gone,),) = await connection.execute_fetchall(
+        "SELECT count(*) FROM messages WHERE conversation_id = ? AND turn_id >= ?", (conversation, turn)
+    )
+    async with touching_conversation(connection, conversation, turn):
+        await connection.execute("DELETE FROM turns WHERE conversation_id = ? AND id >= ?", (conversation, turn))
+        if turn == 0:
+            await connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+    return int(gone), turn == 0
 
 
 async def _delete_entries(database: Database, owner_id: int) -> bool:

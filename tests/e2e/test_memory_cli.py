@@ -349,6 +349,14 @@ def test_import_of_a_chat_lists_speakers_and_takes_me(shell: Shell, data: Path, 
     assert shell.run_successfully("import", file, "--me", "Bob").startswith("Imported from WhatsApp: 1 conversation")
 
 
+@pytest.mark.parametrize("owner", ["ftp://x", "telegram:ann", "ann", "telegram:1:2"])
+def test_import_for_an_impossible_owner_is_refused(shell: Shell, data: Path, tmp_path: Path, owner: str) -> None:
+    status, _, err = shell.run("import", str(exports.write_chatgpt(tmp_path, 10)), "--owner", owner)
+    assert status == 2
+    refusal = re.sub(r"[│\s]+", " ", err)
+    assert f"'{owner}' isn't a chat: write it like telegram:12345." in refusal
+
+
 def _export_own(shell: Shell) -> str:
     shell.run_successfully("export", "own")
     return "own"

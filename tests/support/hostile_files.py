@@ -36,7 +36,10 @@ def create_hostile_imports() -> dict[str, bytes]:
     huge = json.dumps(message | {"text": "x"}).encode()[:-2]
     chatgpt_start = b'[{"create_time":1678784400,"mapping":{"m":{"message":{"author":{"role":"user"},"content":'
     mem0 = b'{"results":[{"memory":"%s"}]}'
+    page = b'<!DOCTYPE html><html><body><div class="page_body chat_page"><div class="message default">'
     return {
+        "nested.html": page + b"<b>" * MEGABYTE,
+        "formatted.html": page + b"".join(b"<b a%d>" % number for number in range(1_000)) + b"<p>x</p>" * 200_000,
         "nested.json": create_nested(100_000),
         "nested_objects.json": b'{"a":' * 100_000,
         "nested_late.json": chat % said + b"," + create_nested(100_000),
@@ -46,18 +49,18 @@ def create_hostile_imports() -> dict[str, bytes]:
         "long_path.json": create_long_path(60, 1_900),
         "long_number.json": b'{"id":%s}' % (b"9" * MEGABYTE),
         "long_id.json": b'{"id":%s,"messages":[%s]}' % (b"9" * 300, said),
-        "long_string.zip": create_zip({"result.json": b'{"id":"' + b"x" * 60 * MEGABYTE}),
-        "escaped_string.zip": create_zip({"result.json": b'{"id":"' + b'\\"' * 30 * MEGABYTE}),
-        "many_nested.zip": create_zip({f"{number}.json": create_nested(100_000) for number in range(200)}),
-        "many_keys.zip": create_zip({f"{n}.json": create_long_path(60, 1_900) for n in range(50)}),
+        "long_string.zip": create_zip({"result.json": b'{"id":"' + b"x" * 20 * MEGABYTE}),
+        "escaped_string.zip": create_zip({"result.json": b'{"id":"' + b'\\"' * 10 * MEGABYTE}),
+        "many_nested.zip": create_zip({f"{number}.json": create_nested(100_000) for number in range(50)}),
+        "many_keys.zip": create_zip({f"{n}.json": create_long_path(60, 1_900) for n in range(20)}),
         "huge_message.zip": create_zip(
-            {"result.json": chat % huge + b'"' + b",0:" * 10 + b"[],".join([b""] * 9_000_000)}
+            {"result.json": chat % huge + b'"' + b",0:" * 10 + b"[],".join([b""] * 5_000_000)}
         ),
-        "huge_conversation.zip": create_zip({"c.json": chatgpt_start + b'{"parts":[' + b'"",' * 15 * MEGABYTE}),
-        "wide_conversation.zip": create_zip({"c.json": chatgpt_start + b'{"parts":[' + b'{"a":{}},' * 6 * MEGABYTE}),
+        "huge_conversation.zip": create_zip({"c.json": chatgpt_start + b'{"parts":[' + b'"",' * 6 * MEGABYTE}),
+        "wide_conversation.zip": create_zip({"c.json": chatgpt_start + b'{"parts":[' + b'{"a":{}},' * 2 * MEGABYTE}),
         "far_dates.json": chat % json.dumps(message | {"text": "x", "date_unixtime": "9" * 30}).encode() + b"]}",
         "odd_metadata.json": chatgpt_start + b'{"parts":["a"]},"metadata":[1]}}}}]',
-        "citations.json": chatgpt_start + b'{"content_type":"text","parts":["%s"]}}}}}]' % (b"\\ue200" * 600_000),
+        "citations.json": chatgpt_start + b'{"content_type":"text","parts":["%s"]}}}}}]' % (b"\\ue200" * 300_000),
         "lone_surrogates.json": mem0 % (b"half \\ud83d of it \\u0000"),
         "tags.json": json.dumps(
             [
@@ -68,17 +71,17 @@ def create_hostile_imports() -> dict[str, bytes]:
         "comments.md": b"<!--" * MEGABYTE,
         "observed.md": b"<!-- observed: 2020-01-01 | status: active " * 90_000,
         "paragraph.md": b"[2020-01-01] - a\n[2020-01-01] - b\n" + b"a\n" * 1_900_000,
-        "notes.md": b"<!-- observed: 2020-01-01 -->\n- a\n" + b"<!-- " * 300_000 + b"a\n" * 600_000,
+        "notes.md": b"<!-- observed: 2020-01-01 -->\n- a\n" + b"<!-- " * 200_000 + b"a\n" * 300_000,
         "section.md": "a\n§\n".encode() + b"a\n" * 1_900_000,
         "spaces.txt": b" " * 3 * MEGABYTE,
         "list_spaces.txt": b"- " + b" " * 200_000 + b"\n",
         "no_line_end.txt": b"14.03.23, 09:00 - Ann: " + b"x" * 19 * MEGABYTE,
-        "long_chat.zip": create_zip({"c.txt": b"14.03.23, 09:00 - Ann: x\n" + b"x\n" * 15 * MEGABYTE}),
-        "omitted.txt": b"14.03.23, 09:00 - Ann: <" + b"omitted" * 100_000,
-        "passwords.txt": b"14.03.23, 09:00 - Ann: " + b"my password is " * 60_000,
+        "long_chat.zip": create_zip({"c.txt": b"14.03.23, 09:00 - Ann: x\n" + b"x xx xxx\n" * 2 * MEGABYTE}),
+        "omitted.txt": b"14.03.23, 09:00 - Ann: <" + b"omitted" * 40_000,
+        "passwords.txt": b"14.03.23, 09:00 - Ann: " + b"my password is " * 20_000,
         "long_line.jsonl": b'{"type":"entity","name":"a","observations":[' + b'"a",' * 4 * MEGABYTE,
         "deep_line.jsonl": b'{"type":"entity","name":"a","observations":["b"]}\n' + create_nested(200_000),
-        "list_memory.jsonl": b'{"type":"entity","name":"a","observations":[' + b"[]," * 80_000 + b'"a"]}\n',
+        "list_memory.jsonl": b'{"type":"entity","name":"a","observations":[' + b"[]," * 40_000 + b'"a"]}\n',
         "long_name.jsonl": json.dumps({"type": "entity", "name": "n" * 90_000, "observations": [""] * 40_000}).encode(),
         "many_entries.zip": create_zip({}).replace(b"PK\x05\x06", b"PK\x01\x02" * 100_000 + b"PK\x05\x06"),
         "lzma.zip": create_zip({"result.json": b"[" * 1_000}, zipfile.ZIP_LZMA),

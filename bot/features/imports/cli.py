@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.memory_cli import OpenMemory, Owner, import_own_export, show_progress, with_memory
+from bot.cli.memory_cli import OpenMemory, Owner, import_own_export, with_memory
 from bot.cli.panels import MEMORY
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ async def _import_foreign(
         change = None
     else:
         done = await _run(imports, path, session, me)
-        if sys.stderr.isatty():
-            typer.echo(err=True)
+        _show_status("")
         report, change = done.report, done.change
         typer.echo(describe(report))
     for line in format_left_out(report):
@@ -110,11 +109,14 @@ async def _run(imports: ForeignImport, path: Path, session: Session, me: str | N
     from bot.features.imports.reporting import WhoIsUser
 
     def report_progress(written: int, total: int) -> None:
-        show_progress(written / max(1, total))
+        _show_status(f"{written:,} of {total:,} messages and memories")
+
+    _show_status(f"Reading {path.name}")
 
     try:
         return await imports.run(path, session, report_progress, me=me, asks=True)
     except WhoIsUser as question:
+        _show_status("")
         names = ", ".join(question.speakers)
         if not sys.stdin.isatty():
             raise typer.BadParameter(
@@ -124,3 +126,9 @@ async def _run(imports: ForeignImport, path: Path, session: Session, me: str | N
         typer.echo(f"Which of these is you? {names}")
         me = typer.prompt("Your name there, or Enter for none of them", default="", show_default=False)
         return await imports.run(path, session, report_progress, me=me)
+
+
+def _show_status(text: str) -> None:
+    """Replace the line of progress in a terminal."""
+    if sys.stderr.isatty():
+        typer.echo(f"\r\033[K{text}", nl=False, err=True)

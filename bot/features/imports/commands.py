@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.commands.command import Access, Answer, CommandCall, CommandResult, WrongArgument, command, tapped_number
@@ -13,13 +14,14 @@ from bot.features.imports.memories import is_list
 from bot.features.imports.reporting import WhoIsUser, describe, format_left_out
 from bot.features.imports.source import write_temporarily
 from bot.services import MemoryServices
-from config.texts import N_, _, ngettext, shorten_to_line
+from config.texts import N_, _, format_number, ngettext, shorten_to_line
 from memory.buttons import Button, create_undo_button
 from memory.messages import Role
 from pipeline.media.files import MediaSources
 
 LIST_NAME = "list.txt"
 LEARN = "learn"
+PROGRESS_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,13 @@ class ImportCommands:
             name, content = LIST_NAME, (await self._find_pasted_list(call)).encode()
         async with write_temporarily(name, content) as path:
             try:
-                done = await self.imports.run(path, call.session, me=me.strip() if has_name else None, asks=True)
+                done = await self.imports.run(
+                    path,
+                    call.session,
+                    _Progress(call.show_progress),
+                    me=me.strip() if has_name else None,
+                    asks=True,
+                )
             except WhoIsUser as question:
                 return _ask_who_is_user(question.speakers, reference)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
@@ -88,6 +96,25 @@ class ImportCommands:
         raise WrongArgument(
             _("I can't find a list here: paste one with lines such as “[2025-03-14] - I live in Lviv”.")
         )
+
+
+class _Progress:
+    """Shows the progress of an import every few seconds."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._next = time.monotonic() + PROGRESS_SECONDS
+
+    def __call__(self, written: int, total: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_SECONDS
+            self._show(
+                _(
+                    "Importing: {n} of {total} messages and memories. /stop stops it.",
+                    n=format_number(written),
+                    total=format_number(total),
+                )
+            )
 
 
 def _ask_who_is_user(speakers: Sequence[str], reference: str) -> Answer:

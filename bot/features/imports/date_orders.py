@@ -164,44 +164,40 @@ def find_orders_by_layout(
 
 
 class _Formats(NamedTuple):
-    """The formats of dates and times in one language of a region.
+    """The formats of a language, without those that can't be in a file.
 
     Attributes:
+        times: The format with 12 hours, and that with 24.
         glue: The text between date and time.
-        clock_12: The format of times with twelve hours, if CLDR has one, as for the next one.
-        has_half: Whether the language usually counts twelve hours.
         halves: The words for the halves of the day.
+        has_half: Whether 12 hours are usual.
     """
 
     script: str
-    dates: frozenset[str]
+    dates: tuple[str, ...]
+    times: tuple[str | None, str | None]
     glue: str
-    clock_12: str | None
-    clock_24: str | None
-    has_half: bool
     halves: frozenset[str]
+    has_half: bool
 
 
 @functools.cache
 def _read_formats() -> tuple[_Formats, ...]:
-    """Read the formats of all languages, which takes some seconds."""
-    found: dict[_Formats, None] = {}
-    for locale in iterate_locales(regional=True):
-        skeletons = locale.datetime_skeletons
-        dates = {str(locale.date_formats["short"].pattern)}
-        if (skeleton := skeletons.get("yMd")) is not None:
-            dates.add(str(skeleton.pattern))
-        formats = _Formats(
-            script=_find_script(str(locale)),
-            dates=frozenset(dates),
-            glue=re.split(r"\{[01]\}", str(locale.datetime_formats["short"]))[1],
-            clock_12=str(skeletons["hm"].pattern) if "hm" in skeletons else None,
-            clock_24=str(skeletons["Hm"].pattern) if "Hm" in skeletons else None,
-            has_half="a" in str(locale.time_formats["short"].pattern),
-            halves=frozenset("".join(word.translate(CLEANING).split()) for word in _list_halves(locale)),
-        )
-        found[formats] = None  # Many regions have the formats of their language.
-    return tuple(found)
+    """Read the formats of all languages and regions, which takes a second."""
+    return tuple(map(_read_locale, iterate_locales(regional=True)))
+
+
+def _read_locale(locale: Locale) -> _Formats:
+    skeletons = {name: str(pattern.pattern) for name, pattern in locale.datetime_skeletons.items()}
+    dates = {str(locale.date_formats["short"].pattern), skeletons.get("yMd")}
+    return _Formats(
+        _find_script(str(locale)),
+        tuple(sorted(filter(None, dates))),
+        (skeletons.get("hm"), skeletons.get("Hm")),
+        _normalize(re.split(r"\{[01]\}", str(locale.datetime_formats["short"]))[1]),
+        frozenset("".join(word.translate(CLEANING).split()) for word in _list_halves(locale)),
+        "a" in str(locale.time_formats["short"].pattern),
+    )
 
 
 def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str:
@@ -226,10 +222,10 @@ def _match_time(formats: _Formats, layout: Layout, statistics: DateStatistics) -
 
     The result is 2 for its default clock, 1 for the other one, which the user may have chosen, and 0 for neither.
     """
-    pattern = formats.clock_12 if layout.period is not None else formats.clock_24
+    pattern = formats.times[layout.period is None]
     if pattern is None or layout.time_first or layout.month is not None:
         return 0
-    fits_glue = layout.period == 3 or _normalize(formats.glue) == _normalize(layout.texts[3])
+    fits_glue = layout.period == 3 or formats.glue == _normalize(layout.texts[3])
     clock = re.fullmatch(r"[^hH]*(h+|H+)([^m]*)m+.*", pattern)
     if not fits_glue or clock is None or _normalize(clock[2]) != _normalize(layout.texts[4]):
         return 0

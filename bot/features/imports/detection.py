@@ -38,8 +38,8 @@ def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
     readers: tuple[Reader, ...] = (
         ChatGptReader(),
         ClaudeReader(),
+        TelegramHtmlReader(zone),  # Chats without ids first: see resolving.py.
         TelegramReader(zone),
-        TelegramHtmlReader(zone),
         GeminiReader(),
         GeminiHtmlReader(zone, today),
         Mem0Reader(),
@@ -71,6 +71,12 @@ def _refuse_unknown(source: ImportSource) -> ImportRefused:
         if neighbour := find_neighbour(source.detect_prefixes(name)):
             sentence = _(neighbour.refusal, file=source.path.name, program=neighbour.program)
             return ImportRefused(sentence, is_export=True)
+    if any(map(source.is_empty_export, source.find_kind(PartKind.JSON))):
+        sentence = _(
+            "{file} is an export without messages: nothing was imported. Export again, and choose what to include.",
+            file=source.path.name,
+        )
+        return ImportRefused(sentence, is_export=True)
     return ImportRefused(_explain_unknown(source))
 
 

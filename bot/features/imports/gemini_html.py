@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.date_orders import DateStatistics, to_moment
@@ -20,9 +20,6 @@ from bot.features.imports.gemini import (
 from bot.features.imports.items import BAD_ITEM, UNREADABLE, Item, SkippedItem
 from bot.features.imports.source import ImportSource, PartKind
 from bot.features.imports.written_dates import Layout, Stamp, WrittenLine, detect_layout, parse_stamp
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
 
 _ACTIVITY = re.compile(r'class="outer-cell')
 _ZONE = re.compile(r"\s*(?P<zone>[A-Z]{2,5}|(?:GMT|UTC)[+-]\d{1,2}(?::?\d\d)?)$")
@@ -50,11 +47,9 @@ class GeminiHtmlReader:
         ]
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
-        from selectolax.lexbor import LexborHTMLParser  # Imported late, since most exports are JSON.
-
         for name in names:
-            page = LexborHTMLParser(source.read_page(name))
-            records = [_parse_record(node) for node in page.css(".outer-cell")]
+            found = source.read_page(name, "activity")["records"]
+            records = [_Record(r["title"], r["date"], r["answer"], bool(GEMINI.search(r["header"]))) for r in found]
             beginning = find_beginning(r.title for r in records if r.is_gemini and r.answer)
             dates = _Dates(records, self._today, self._zone)
             for number, record in enumerate(records, 1):
@@ -108,31 +103,3 @@ class _Dates:
         line = WrittenLine("[]", written, "")
         self._layout = self._layout or detect_layout(line)
         return parse_stamp(line, self._layout) if self._layout is not None else None
-
-
-def _parse_record(node: LexborNode) -> _Record:
-    """Return the title, the date behind the first line break, and the answer after it."""
-    header, cell = node.css_first(".header-cell"), node.css_first(".content-cell.mdl-typography--body-1")
-    lines: list[str] = [""]
-    answer: list[str] = []
-    for child in cell.iter(include_text=True) if cell is not None else ():
-        if child.tag == "br":
-            lines.append("")
-        elif len(lines) > 2:
-            answer.append(_get_text(child))
-        elif child.tag in ("p", "div", "ul", "ol", "table", "pre"):
-            lines += [""] * (3 - len(lines))
-            answer.append(_get_text(child))
-        else:
-            lines[-1] += child.text()
-    # A line break separates the title from the date.
-    title, when = " ".join(lines[0].split()), lines[1].strip() if len(lines) > 1 else ""
-    return _Record(title, when, "\n".join(filter(None, answer)), bool(header and GEMINI.search(header.text())))
-
-
-def _get_text(node: LexborNode) -> str:
-    if node.tag == "-text":
-        return node.text().strip()
-    for line_break in node.css("br"):
-        line_break.replace_with("\n")
-    return node.text().strip()

@@ -1,8 +1,7 @@
 """Recognition of messages and chats that were imported before.
 
-A message is recognised by its id in the other program, or else by its minute, its speaker and its text in its chat. A
-chat without ids is recognised by its messages, since its file may be renamed or come from another phone, where the
-speakers have other names. Everything is derived from the log, so earlier imports are recognised too.
+A message is recognised by its id in the other program, or else by its minute, its speaker and its text in its chat.
+Everything is derived from the log, so earlier imports are recognised too.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import hashlib
 import json
 import re
 from array import array
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 
-from bot.features.imports.items import ImportedConversation, ImportedMessage, Item
+from bot.features.imports.items import ImportedMessage
 from memory.clock import to_text
 from memory.messages import Role
 from memory.store.database import Database, Row
@@ -26,21 +25,32 @@ from memory.store.entry_rows import find_owner_id
 
 ASSISTANT = "\0assistant"
 """Stands for the speaker of an assistant's messages. The user's own have the empty string."""
-MINUTE_CHARS = len("2026-01-02T03:04")
-MAX_SAME = 50
-"""Maximum number of stored messages with the text and minute of a message that decide about its chat."""
-MIN_ALIAS_SHARE = 0.1
-"""Minimum share of a speaker's messages that another name in the log has said, so that both are the same person."""
 _CONVERSATIONS_PER_READ = 20
 _PART = re.compile(r"/\d+$")
 """The number of a part of a chat in the ids of former versions."""
 _NOWHERE = -1
+_MIXER = 0x9E37_79B9_7F4A_7C15
+_MASK = (1 << 63) - 1
 
 
 def compute_key(*texts: str) -> int:
     """Return a hash of texts, with 63 bits."""
     joined = "\0".join(texts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest()) >> 1
+
+
+def identify(text: str, source_id: str | None) -> int:
+    """Return a hash of what a message is recognised by in a minute: its id, or else its text."""
+    return compute_key("id", source_id) if source_id else compute_key(text)
+
+
+def combine(minute: int, digest: int) -> int:
+    """Return a key for a hash in a minute. The key and the minute give the hash again."""
+    return digest ^ (minute * _MIXER & _MASK)
+
+
+def to_minute(at: datetime) -> int:
+    return int(at.timestamp()) // 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +70,13 @@ class Resolution:
     Attributes:
         aliases: The stored names of each speaker in the file, the most frequent first.
         added: The number of the chat if it is new and others of the file may be the same.
+        shifts: Minutes to add to a time in the file to get the stored one.
     """
 
     chats: frozenset[int] = frozenset()
     added: int | None = None
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shifts: tuple[int, ...] = (0,)
 
 
 UNRESOLVED = Resolution()
@@ -87,15 +99,16 @@ class KnownMessages:
         self.other_names: set[str] = set()
         """Names of speakers who are known not to be the user."""
         self._numbers: dict[str, int] = {}
-        self._speakers: list[str] = []
+        self.speakers: list[str] = []
         self.speaker_numbers: dict[str, int] = {}
         # One item per message.
-        self._ids, self._digests = array("q"), array("q")
+        self._ids, self._digests, self.minutes = array("q"), array("q"), array("q")
         self.chats, self.said_by, self.groups = array("i"), array("i"), array("i")
         self.by_id: dict[int, int] = {}
         self.by_text: dict[int, int | list[int]] = {}
         self.by_time: dict[int, int] = {}
-        self._minutes: defaultdict[int, list[int]] = defaultdict(list)
+        self._by_only_text: dict[int, int] | None = None
+        self._minutes_of_chat: defaultdict[int, list[int]] = defaultdict(list)
 
     @property
     def is_empty(self) -> bool:
@@ -117,26 +130,25 @@ class KnownMessages:
         Args:
             chat_of: The chat of each conversation.
         """
+        rows = list(rows)
+        with_assistants = {row["conversation_id"] for row in rows if row["role"] == Role.ASSISTANT}
         for row in rows:
             chat = chat_of[row["conversation_id"]]
             speaker = ASSISTANT if row["role"] == Role.ASSISTANT else row["speaker"] or ""
-            at, text, source_id = row["created_at"], row["content"], row["source_id"]
-            index = self._append(row["id"], chat, speaker, _to_minute(at), 0)
+            at, source_id, digest = row["created_at"], row["source_id"], compute_key(row["content"])
+            minute = to_minute(datetime.fromisoformat(at))
+            index = self._append(row["id"], chat, speaker, minute, 0, digest)
+            if source_id is None or row["conversation_id"] not in with_assistants:
+                self._add_text(combine(minute, identify(row["content"], source_id)), index)
             if source_id is not None:
-                self._digests.append(compute_key(text))
                 self.by_id[compute_key(self.sources[chat], source_id)] = index
                 continue
-            self._digests.append(0)
-            self._add_text(compute_key(at[:MINUTE_CHARS], text), index)
             time_key = compute_key(self.sources[chat], at, speaker)
             self.by_time[time_key] = _NOWHERE if time_key in self.by_time else index
 
-    def add_group(self, group: _Group, chat: int, number: int) -> None:
-        """Add the messages of a chat in the file."""
-        for key, minute, speaker in zip(group.keys, group.minutes, group.said_by, strict=True):
-            index = self._append(0, chat, group.speakers[speaker], minute, number)
-            self._digests.append(0)
-            self._add_text(key, index)
+    def add_message(self, chat: int, speaker: str, minute: int, digest: int, group: int) -> None:
+        """Add a message of the file."""
+        self._add_text(combine(minute, digest), self._append(0, chat, speaker, minute, group, digest))
 
     def get_id(self, index: int) -> int:
         return self._ids[index]
@@ -147,50 +159,30 @@ class KnownMessages:
     def start_matching(self) -> Matching:
         return Matching(self, bytearray(len(self._ids)))
 
-    def resolve(self, group: _Group) -> Resolution:
-        """Find the chats that a chat without ids of messages is the same as."""
-        matched: Counter[int] = Counter()
-        stored_speakers: defaultdict[tuple[int, int], Counter[int]] = defaultdict(Counter)
-        for key, said_by in zip(group.keys, group.said_by, strict=True):
-            same = self.list_same(key)[:MAX_SAME]
-            for chat in {self.chats[index] for index in same}:
-                matched[chat] += 1
-                in_chat = [index for index in same if self.chats[index] == chat]
-                if len(in_chat) == 1:
-                    stored_speakers[chat, said_by][self.said_by[in_chat[0]]] += 1
-        chats = {chat for chat, count in matched.items() if self._is_same(chat, count, group)}
-        titled = self._numbers.get(group.source_id) if group.source_id else None
-        if titled is not None and not self._overlaps(titled, group):
-            chats.add(titled)
-        aliases = {}
-        for said_by, name in enumerate(group.speakers):
-            votes = sum((stored_speakers[chat, said_by] for chat in chats), Counter[int]())
-            least = votes.total() * MIN_ALIAS_SHARE
-            aliases[name] = tuple(self._speakers[number] for number, count in votes.most_common() if count >= least)
-        return Resolution(frozenset(chats), None, aliases)
+    def get_minutes(self, chat: int) -> list[int]:
+        """Return the times of the messages of a chat in order."""
+        self._minutes_of_chat[chat].sort()  # Linear if nothing was added, and nearly so otherwise.
+        return self._minutes_of_chat[chat]
 
-    def _is_same(self, chat: int, matched: int, group: _Group) -> bool:
-        """Return True if most of the messages are the same during the time that both chats cover."""
-        stored, minutes = self._get_minutes(chat), sorted(group.minutes)
-        in_group = bisect_right(minutes, stored[-1]) - bisect_left(minutes, stored[0])
-        in_stored = bisect_right(stored, minutes[-1]) - bisect_left(stored, minutes[0])
-        return matched * 2 > max(in_group, in_stored)
+    def find_only(self, digest: int) -> int | None:
+        """Return the message that can be recognised by its text alone, since no other has it."""
+        if self._by_only_text is None:
+            self._by_only_text = {}
+            for key, same in self.by_text.items():
+                for index in (same,) if isinstance(same, int) else same:
+                    self._add_only_text(self._by_only_text, key, index)
+        index = self._by_only_text.get(digest, _NOWHERE)
+        return None if index == _NOWHERE else index
 
-    def _overlaps(self, chat: int, group: _Group) -> bool:
-        stored = self._get_minutes(chat)
-        return bool(stored) and stored[0] <= max(group.minutes) and min(group.minutes) <= stored[-1]
-
-    def _get_minutes(self, chat: int) -> list[int]:
-        self._minutes[chat].sort()  # Linear if nothing was added, and nearly so otherwise.
-        return self._minutes[chat]
-
-    def _append(self, message_id: int, chat: int, speaker: str, minute: int, group: int) -> int:
+    def _append(self, message_id: int, chat: int, speaker: str, minute: int, group: int, digest: int) -> int:
         if speaker not in self.speaker_numbers:
-            self.speaker_numbers[speaker] = len(self._speakers)
-            self._speakers.append(speaker)
+            self.speaker_numbers[speaker] = len(self.speakers)
+            self.speakers.append(speaker)
         self._ids.append(message_id)
+        self._digests.append(digest)
+        self.minutes.append(minute)
         self.chats.append(chat)
-        self._minutes[chat].append(minute)
+        self._minutes_of_chat[chat].append(minute)
         self.said_by.append(self.speaker_numbers[speaker])
         self.groups.append(group)
         return len(self._ids) - 1
@@ -203,6 +195,12 @@ class KnownMessages:
             self.by_text[key] = [same, index]
         else:
             same.append(index)
+        if self._by_only_text is not None:
+            self._add_only_text(self._by_only_text, key, index)
+
+    def _add_only_text(self, by_only_text: dict[int, int], key: int, index: int) -> None:
+        digest = combine(self.minutes[index], key)
+        by_only_text[digest] = _NOWHERE if digest in by_only_text else index
 
     def list_same(self, key: int) -> Sequence[int]:
         same = self.by_text.get(key, ())
@@ -261,24 +259,27 @@ class Matching:
         known = self._known
         return self._take(known.by_id.get(compute_key(known.sources[chat], source_id), _NOWHERE))
 
-    def find_by_text(self, message: ImportedMessage, speaker: str, chats: frozenset[int], group: int) -> int | None:
-        """Return a message with this text by this speaker in this minute.
+    def find_by_text(self, message: ImportedMessage, speaker: str, resolution: Resolution, group: int) -> int | None:
+        """Return a message with this id or text by this speaker in this minute.
 
         Args:
             group: The number of the chat in the file. Only messages of the chats before it are found.
         """
         known = self._known
         number = known.speaker_numbers.get(speaker, _NOWHERE)
-        key = compute_key(to_text(message.at)[:MINUTE_CHARS], message.text)
-        same = known.list_same(key)
-        # A message may be repeated very often in a minute.
-        for place in range(self._cursors.get((key, number), 0), len(same)):
-            index = same[place]
-            is_before = known.groups[index] < group and known.chats[index] in chats
-            if is_before and known.said_by[index] == number and not self._used[index]:
-                if len(same) > 1:
-                    self._cursors[key, number] = place + 1
-                return self._take(index)
+        minute = to_minute(message.at)
+        digests = dict.fromkeys((identify(message.text, message.id), compute_key(message.text)))
+        for shift, digest in product(resolution.shifts, digests):
+            key = combine(minute + shift, digest)
+            same = known.list_same(key)
+            # A message may be repeated very often in a minute.
+            for place in range(self._cursors.get((key, number), 0), len(same)):
+                index = same[place]
+                is_before = known.groups[index] < group and known.chats[index] in resolution.chats
+                if is_before and known.said_by[index] == number and not self._used[index]:
+                    if len(same) > 1:
+                        self._cursors[key, number] = place + 1
+                    return self._take(index)
         return None
 
     def find_by_time(self, message: ImportedMessage, speaker: str, chat: int) -> int | None:
@@ -294,80 +295,3 @@ class Matching:
             return None
         self._used[index] = 1
         return index
-
-
-@dataclass(slots=True)
-class _Group:
-    """The messages of a chat in the file, as hashes."""
-
-    source_id: str
-    speakers: list[str] = field(default_factory=list)
-    keys: array[int] = field(default_factory=lambda: array("q"))
-    minutes: array[int] = field(default_factory=lambda: array("q"))
-    said_by: array[int] = field(default_factory=lambda: array("i"))
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def add(self, message: ImportedMessage) -> None:
-        at, speaker = to_text(message.at), message.speaker or ""
-        if speaker not in self.numbers:
-            self.numbers[speaker] = len(self.speakers)
-            self.speakers.append(speaker)
-        self.keys.append(compute_key(at[:MINUTE_CHARS], message.text))
-        self.minutes.append(_to_minute(at))
-        self.said_by.append(self.numbers[speaker])
-
-
-def is_chat_without_ids(conversation: ImportedConversation) -> bool:
-    """Return True for a chat of people that can only be recognised by its messages."""
-    return any(message.speaker is not None for message in conversation.messages) and not any(
-        message.id for message in conversation.messages
-    )
-
-
-def resolve_chats(items: Iterable[Item], known: KnownMessages) -> dict[int, Resolution]:
-    """Find the stored chats that the chats of a file are the same as, by the number of the chat in the file.
-
-    Args:
-        items: The items of the file, with their texts as they are stored.
-    """
-    resolutions: dict[int, Resolution] = {}
-    pending: tuple[_Group, int] | None = None
-    for number, group in _read_groups(items):
-        # The messages of the only chat in a file don't have to be compared with each other.
-        if pending is not None:
-            earlier, earlier_number = pending
-            resolution = resolutions[earlier_number]
-            if not resolution.chats:
-                chat = known.add_chat(name_chat(known, earlier.source_id, earlier_number))
-                resolution = resolutions[earlier_number] = replace(resolution, added=chat)
-            known.add_group(earlier, min(resolution.chats, default=resolution.added or 0), earlier_number)
-        resolutions[number] = known.resolve(group)
-        pending = group, number
-    return resolutions
-
-
-def name_chat(known: KnownMessages, source_id: str, number: int) -> str:
-    """Return an id for a new chat. Other chats may have the same title."""
-    source_id = source_id or "chat"
-    return source_id if known.find_chat(source_id) is None else f"{source_id} #{len(known.sources)}.{number}"
-
-
-def _read_groups(items: Iterable[Item]) -> Iterator[tuple[int, _Group]]:
-    number, group = 0, None
-    for item in items:
-        if not isinstance(item, ImportedConversation):
-            continue
-        if not item.continues or group is None:
-            if group is not None:
-                yield number, group
-            if not is_chat_without_ids(item):
-                return  # The conversations of one program either have ids or not.
-            number, group = number + 1, _Group(item.source_id)
-        for message in item.messages:
-            group.add(message)
-    if group is not None:
-        yield number, group
-
-
-def _to_minute(at: str) -> int:
-    return int(datetime.fromisoformat(at).timestamp()) // 60

@@ -27,9 +27,9 @@ from bot.features.imports.known import (
     Matching,
     Resolution,
     compute_key,
-    name_chat,
 )
 from bot.features.imports.reporting import ImportReport
+from bot.features.imports.resolving import name_chat
 from config.secrets import mask_secrets
 from config.texts import N_, _, format_number
 from memory.store.entry_rows import MAX_CONTENT_CHARS
@@ -78,6 +78,11 @@ class Piece:
     steps: tuple[Step, ...]
 
     @property
+    def messages(self) -> list[ImportedMessage]:
+        """The messages to add."""
+        return [step.message for step in self.steps if step.stored is None and step.message is not None]
+
+    @property
     def chars(self) -> int:
         return sum(len(step.message.text) for step in self.steps if step.message is not None)
 
@@ -92,10 +97,16 @@ class Preparation:
     def __init__(self) -> None:
         self._checksums = array("q")
         self._position = 0
+        self._only_counts = False
 
-    def restart(self) -> None:
-        """Begin another pass through the file."""
+    def restart(self, *, only_counts: bool = False) -> None:
+        """Begin another pass through the file.
+
+        Args:
+            only_counts: Don't mask the secrets of new messages, since only their number is of interest.
+        """
         self._position = 0
+        self._only_counts = only_counts
 
     def limit(self, message: ImportedMessage) -> ImportedMessage:
         """Return the next message of the file with its secrets."""
@@ -108,6 +119,10 @@ class Preparation:
         """Mask the secrets in the message that `limit` has returned last."""
         masked = self._mask(message.text)
         return message if masked == message.text else replace(message, text=masked[:MAX_MESSAGE_CHARS])
+
+    def mask_new(self, message: ImportedMessage) -> ImportedMessage:
+        """Do the same for a message that is new."""
+        return message if self._only_counts else self.mask(message)
 
     def prepare_all(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield the items with their messages as they are stored. Empty conversations are left out."""
@@ -138,6 +153,8 @@ def plan_pieces(
     report: ImportReport,
     program: str,
     preparation: Preparation,
+    *,
+    only_counts: bool = False,
 ) -> Iterator[Piece | ImportedMemory]:
     """Yield the conversations with something new and the new memories, and count all items in the report.
 
@@ -145,9 +162,10 @@ def plan_pieces(
 
     Args:
         resolutions: The stored chats of chats without ids, by their number in the file.
+        only_counts: The caller doesn't use the texts, nor the number of secrets.
     """
     seen: set[str] = set()
-    preparation.restart()
+    preparation.restart(only_counts=only_counts)
     conversations = _Conversations(known, resolutions, report, program, preparation)
     for item in items:
         if len(seen) + conversations.number > MAX_ITEMS:
@@ -308,7 +326,7 @@ class _Conversations:
                 return None
             self._seen_ids.add(key)
         if not self._resolution.chats:
-            return Step(None, self._preparation.mask(message))
+            return Step(None, self._preparation.mask_new(message))
         if (index := self._find_by_id(message)) is not None:
             # Most messages have no secrets, and looking for them takes long.
             if self._known.has_text(index, message.text):
@@ -334,7 +352,7 @@ class _Conversations:
 
     def _find_same(self, message: ImportedMessage, name: str) -> int | None:
         for speaker in self._list_speakers(message, name):
-            index = self._matching.find_by_text(message, speaker, self._resolution.chats, self.number)
+            index = self._matching.find_by_text(message, speaker, self._resolution, self.number)
             if index is not None:
                 return index
         return None

@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from bot.features.imports.items import ImportRefused, Item
 from bot.features.imports.neighbours import NEIGHBOURS
+from bot.features.imports.pages import PageReader
 from config.json_stream import CHUNK_BYTES, TooComplex, parse_events, parse_values
 from config.texts import N_, _
 from memory.transfer.archive import BROKEN_ZIP
@@ -58,6 +59,7 @@ DAMAGED = N_(
 )
 ZIP = b"PK\x03\x04"
 MAX_STEM_CHARS = 60
+_EMPTY_LIST = re.compile(r'"(?:messages|chat_messages|conversations|mapping)":\s*(?:\[\s*\]|\{\s*\})')
 _HTML = ("<!doctype html", "<html", "<head", "<body", "<div")
 
 
@@ -80,6 +82,7 @@ class ImportSource:
         self._prefixes: dict[str, frozenset[str]] = {}
         self._kinds: dict[str, PartKind] = {}
         self._encodings: dict[str, str] = {}
+        self._pages = PageReader()
         self._is_closed = False
         self.has_too_complex = False
         """True if a JSON document exceeded the limits when its format was detected."""
@@ -140,9 +143,9 @@ class ImportSource:
                     raise TooComplex("a line is too long")
                 yield line.rstrip("\n")
 
-    def read_page(self, name: str) -> str:
-        """Read a page of HTML as a whole. Raises ImportRefused if it is too large."""
-        return self.read_text(name, MAX_PAGE_BYTES)
+    def read_page(self, name: str, form: str) -> dict[str, Any]:
+        """Return the content of a page of HTML: see html_child.py. Raises ImportRefused if it is too large."""
+        return self._pages.read(form, self.read_text(name, MAX_PAGE_BYTES))
 
     def read_text(self, name: str, limit: int = MAX_TEXT_BYTES) -> str:
         """Read a whole text. Raises ImportRefused if it is too large."""
@@ -188,6 +191,10 @@ class ImportSource:
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
 
+    def is_empty_export(self, name: str) -> bool:
+        """Return True if a JSON document has a list of messages or chats, and that is empty."""
+        return _EMPTY_LIST.search(self.read_head(name)[:SNIFFED_BYTES]) is not None
+
     def find_json(self, *prefixes: str) -> list[str]:
         """Return the JSON documents with all of these paths at their beginning. DETECTING_PATHS must include them."""
         return [name for name in self.find_kind(PartKind.JSON) if self.detect_prefixes(name).issuperset(prefixes)]
@@ -209,8 +216,9 @@ class ImportSource:
             yield io.BufferedReader(_Recoded(file, encoding), CHUNK_BYTES)
 
     def close(self) -> None:
-        """Stop a thread that still reads for a cancelled request."""
+        """End the reader of pages, and stop a thread that still reads for a cancelled request."""
         self._is_closed = True
+        self._pages.close()
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -5,12 +5,14 @@ It has no ids of chats.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from html import unescape
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.items import (
@@ -26,11 +28,10 @@ from bot.features.imports.items import (
     require_plausible,
 )
 from bot.features.imports.source import ImportSource, PartKind
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+from bot.features.imports.telegram import TelegramReader
 
 _CHAT = re.compile(r'class="page_body chat_page"')
+_TITLE = re.compile(r'<div class="text bold">\s*(.*?)\s*</div>')
 _NUMBERED = re.compile(r"(\d*)\.html?$", re.IGNORECASE)
 
 
@@ -41,51 +42,43 @@ class TelegramHtmlReader:
         self._zone = zone
 
     def find(self, source: ImportSource) -> list[str]:
-        return [name for name in source.find_kind(PartKind.HTML) if _CHAT.search(source.read_head(name))]
+        pages = [name for name in source.find_kind(PartKind.HTML) if _CHAT.search(source.read_head(name))]
+        exports = TelegramReader(self._zone).find(source) if pages else []
+        return [page for page in pages if not any(_is_exported_twice(source, page, export) for export in exports)]
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
         for _folder, pages in groupby(sorted(names, key=_get_place), key=lambda name: _get_place(name)[0]):
             yield from self._read_chat(source, list(pages))
 
     def _read_chat(self, source: ImportSource, pages: Sequence[str]) -> Iterator[Item]:
-        from selectolax.lexbor import LexborHTMLParser  # Imported late, since most exports are JSON.
-
         chat: ChatParts | None = None
         for name in pages:
-            page = LexborHTMLParser(source.read_page(name))
-            title = page.css_first(".page_header .text")
-            chat = chat or ChatParts("", title=_get_text(title) if title else "")
+            page = source.read_page(name, "telegram")
+            chat = chat or ChatParts("", title=page["title"])
             speaker = DELETED_ACCOUNT
-            for number, node in enumerate(page.css("div.message"), 1):
+            for number, message in enumerate(page["messages"], 1):
                 # A message that follows another of the same sender has no name.
-                if (sender := _find_child(node, "from_name")) is not None:
-                    speaker = _get_text(sender) or DELETED_ACCOUNT
-                item = self._parse_message(node, speaker, f"{name}, message {number}")
+                if message.get("sender") is not None:
+                    speaker = message["sender"] or DELETED_ACCOUNT
+                item = self._parse_message(message, speaker, f"{name}, message {number}")
                 yield from (item,) if isinstance(item, SkippedItem) else chat.add(item)
         if chat is not None:
             yield from chat.flush()
 
-    def _parse_message(self, node: LexborNode, speaker: str, place: str) -> ImportedMessage | SkippedItem:
-        if "service" in _get_classes(node):
+    def _parse_message(self, data: dict[str, Any], speaker: str, place: str) -> ImportedMessage | SkippedItem:
+        if data.get("is_service"):
             return SkippedItem(NOTICES)
+        text, is_forward = data["text"], "origin" in data
+        if not text:
+            return SkippedItem(NO_TEXT)
+        if is_forward:
+            text = f"[from {data['origin'] or DELETED_ACCOUNT}] {text}"
         try:
-            text = _get_text(_find_child(node, "text"))
-            forwarded = _find_child(node, "forwarded")
-            if forwarded is not None:
-                origin = forwarded.css_first(".from_name")
-                for details in origin.css(".details") if origin else ():
-                    details.decompose()
-                text = f"[from {_get_text(origin) or DELETED_ACCOUNT}] {_get_text(forwarded.css_first('.text'))}"
-                if not _get_text(forwarded.css_first(".text")):
-                    return SkippedItem(NO_TEXT)
-            if not text:
-                return SkippedItem(NO_TEXT)
-            date = node.css_first(".date")
-            at = self._parse_time((date.attributes.get("title") if date else "") or "")
-            identifier = (node.attributes.get("id") or "").removeprefix("message")
-            return ImportedMessage(text, at, speaker=speaker, id=identifier, is_foreign=forwarded is not None)
+            at = self._parse_time(data["date"])
         except BAD_ITEM:
             return SkippedItem(UNREADABLE, place)
+        identifier = data["id"].removeprefix("message")
+        return ImportedMessage(text, at, speaker=speaker, id=identifier, is_foreign=is_forward)
 
     def _parse_time(self, text: str) -> datetime:
         """Parse a time such as 01.01.2025 10:00:00 UTC+01:00. Older exports have no zone."""
@@ -96,27 +89,17 @@ class TelegramHtmlReader:
         return require_plausible(local)
 
 
+def _is_exported_twice(source: ImportSource, page: str, export: str) -> bool:
+    """Return True if a JSON file of the same export contains the chat of a page, since Telegram can write both."""
+    if not PurePosixPath(page).is_relative_to(PurePosixPath(export).parent):
+        return False
+    if "chats.list.item" in source.detect_prefixes(export):
+        return True
+    title = _TITLE.search(source.read_head(page))
+    return title is not None and json.dumps(unescape(title[1]), ensure_ascii=False) in source.read_head(export)
+
+
 def _get_place(name: str) -> tuple[str, int]:
     """Return the folder of a page, and its number. The first has none."""
     match = _NUMBERED.search(name)
     return str(PurePosixPath(name).parent), int(match[1] or 1) if match else 1
-
-
-def _find_child(node: LexborNode, name: str) -> LexborNode | None:
-    """Return the part of a message with a class, but not that of a forwarded message in it."""
-    for found in node.css(f".{name}"):
-        if "forwarded" not in _get_classes(found.parent):
-            return found
-    return None
-
-
-def _get_classes(node: LexborNode | None) -> list[str]:
-    return (node.attributes.get("class") or "").split() if node is not None else []
-
-
-def _get_text(node: LexborNode | None) -> str:
-    if node is None:
-        return ""
-    for line_break in node.css("br"):
-        line_break.replace_with("\n")
-    return node.text().strip()

@@ -50,7 +50,15 @@ _EDITED = re.compile(rf"\s*{LRM}?{_BRACKETED.pattern}\s*$")
 _WORDS_AT_END = re.compile(r"<[^<>\n]+ [^<>\n]+>\s*$|<[^<>\n]*[^<>\n\x00-\x7f][^<>\n]*>\s*$")
 _MEDIA_FILE = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
 _ANY_FILE = re.compile(r"[^\n]{1,200}\.\w{2,5} \((?P<phrase>[^()\n]{1,60})\)")
+_ATTACHED = frozenset(
+    {
+        *("file attached", "Datei angehängt", "archivo adjunto", "fichier joint", "file allegato", "arquivo anexado"),
+        *("файл добавлен", "bestand bijgevoegd"),
+    }
+)
+"""What follows the name of a file. In other languages, it is learned from a photo in the chat, if there is one."""
 _PLACE = re.compile(r"[^\s:][^:\n]{0,40}: https://maps\.google\.com/\?q=-?[\d.]+,-?[\d.]+")
+_JSON = re.compile(r"\s*(?:\{|\[\s*[{\"\[])")
 _VIEWED_ONCE = "null"
 """WhatsApp writes this for a photo that can be viewed only once."""
 _PHRASES = Path(__file__).with_name("whatsapp_phrases.txt")
@@ -91,14 +99,25 @@ class _Survey:
     def find_name(self, rest: str) -> str | None:
         """Return the name at the beginning of a line, or None for a notice.
 
-        A name with a colon never occurs without what follows the colon.
+        A name with a colon never occurs without what follows the colon. A number has none.
         """
         found = _list_names(rest)
+        if not found or self._is_notice(found[0], rest):
+            return None
         if len(found) < 2 or found[0] in self.sole_names:
-            return found[0] if found else None
+            return found[0]
         short, longer = found[:2]
         is_name = self.names[longer] in (self.names[short], *range(2, self.names[short]))
+        is_name &= not short.startswith("+") and "://" not in longer
         return longer if is_name and len(longer) <= MAX_PROFILE_NAME_CHARS else short
+
+    def _is_notice(self, name: str, rest: str) -> bool:
+        """Return True for a notice about a group's name, such as the Hungarian "Anna named this group: "Family""."""
+        if len(name) <= MAX_PROFILE_NAME_CHARS or self.names[name] > 1:
+            return False
+        text, words = rest.lstrip()[len(name) + 1 :].strip(), name.split()
+        is_quoted = len(text) > 2 and text[0] in _QUOTES and text[-1] in _QUOTES
+        return is_quoted and any(" ".join(words[:count]) in self.names for count in range(1, len(words)))
 
 
 class WhatsAppReader:
@@ -153,7 +172,8 @@ class WhatsAppReader:
 
 def is_chat(head: str) -> bool:
     """Return True if a text begins with a dated message, and people speak in it, not a program that logs."""
-    layout = _detect_layout(head)
+    # Reading the words of all languages, to look for one in a JSON document, would take seconds.
+    layout = _detect_layout(head) if _JSON.match(head) is None else None
     if layout is None:
         return False
     return any(
@@ -241,7 +261,8 @@ def _remove_placeholders(text: str, attached: set[str]) -> str:
         return more.replace(LRM, "").strip()
     said = first.strip()
     media = _MEDIA_FILE.fullmatch(said) or _ANY_FILE.fullmatch(said)
-    if media and (media.re is _MEDIA_FILE or media["phrase"] in attached):
+    is_contact = said.rpartition(" (")[0].endswith(".vcf")
+    if media and (media.re is _MEDIA_FILE or is_contact or media["phrase"] in attached | _ATTACHED):
         return more.strip()
     text = text.strip()
     if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(said):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.features.imports.pages import PageReader
 from bot.features.imports.source import write_temporarily
 from bot.kernel import App
 from config.json_stream import (
@@ -59,17 +60,17 @@ async def test_hostile_imports_end_in_a_sentence_within_bounds(tmp_path: Path) -
     # These are readable. Texts that are too long in them are cut or left out.
     assert set(files) - refused == {
         *("citations.json", "deep_line.jsonl", "list_memory.jsonl", "lone_surrogates.json", "long_name.jsonl"),
-        *("notes.md", "omitted.txt", "passwords.txt", "section.md", "tags.json"),
+        *("formatted.html", "nested.html", "notes.md", "omitted.txt", "passwords.txt", "section.md", "tags.json"),
     }
 
 
-@pytest.mark.parametrize("name", ["nested.json", "long_key.json", "many_nested.zip", "far_dates.json"])
-async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: str) -> None:
+async def test_hostile_imports_change_nothing(app: App, tmp_path: Path) -> None:
     before = await export_contents(app, tmp_path / "before")
-    path = tmp_path / name
-    path.write_bytes(create_hostile_imports()[name])
-    with pytest.raises(MnemeError, match="nothing was imported"):
-        await run_import(app, path)
+    files = create_hostile_imports()
+    for name in ("nested.json", "long_key.json", "many_nested.zip", "far_dates.json"):
+        (tmp_path / name).write_bytes(files[name])
+        with pytest.raises(MnemeError, match="nothing was imported"):
+            await run_import(app, tmp_path / name)
     assert await export_contents(app, tmp_path / "after") == before
 
 
@@ -91,6 +92,17 @@ async def test_hostile_import_changes_nothing(app: App, tmp_path: Path, name: st
 def test_json_beyond_a_limit_is_refused(document: str) -> None:
     with pytest.raises(TooComplex):
         list(parse_values(io.BytesIO(document.encode()), "item"))
+
+
+def test_page_beyond_the_limits_of_the_child_is_refused() -> None:
+    pages = PageReader()
+    pages.read("telegram", "<p>")
+    child = pages._child  # noqa: SLF001  # Its process is killed.
+    assert child is not None
+    child.process.kill()
+    with pytest.raises(TooComplex):
+        pages.read("telegram", "<p>")
+    pages.close()
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.text() | st.sampled_from(['"', "\\", '":', "[{"])

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import zipfile
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.features.imports.date_orders import DateStatistics
-from bot.features.imports.importing import ForeignImport, ImportDone
-from bot.features.imports.items import ImportedConversation, ImportRefused
+from bot.features.imports.importing import ImportDone
+from bot.features.imports.items import MAX_CHAT_MESSAGES, ImportedConversation, ImportRefused
 from bot.features.imports.opening import opened_source
 from bot.features.imports.whatsapp import WhatsAppReader
+from bot.features.imports.writer import ImportWriter, Planned
 from bot.features.imports.written_dates import Stamp
 from bot.kernel import App
 from memory.facts.fact import Doubt
@@ -57,7 +59,7 @@ async def export_contents(app: App, folder: Path) -> dict[str, str]:
     return {name: path.read_text(encoding="utf-8") for name, path in files.items() if name not in left_out}
 
 
-@pytest.mark.parametrize("messages", [10, 1_000])
+@pytest.mark.parametrize("messages", [10, MAX_CHAT_MESSAGES + 20])
 @pytest.mark.parametrize("form", exports.CONVERSATIONS)
 async def test_conversations_are_imported_once_with_their_days(
     app: App, person: Person, tmp_path: Path, form: str, messages: int
@@ -182,7 +184,7 @@ async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: P
     assert await export_contents(app, tmp_path / "after") == before
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     form=st.sampled_from(sorted(name for name in ALL if name not in FOLDERS)),
     # A fraction, because a zip file contains dates and varies in length.
@@ -190,7 +192,7 @@ async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: P
     flipped=st.integers(0, 255),
 )
 async def test_damaged_export_is_imported_whole_or_not_at_all(
-    start: OpenApp, tmp_path: Path, form: str, share: float, flipped: int
+    app: App, tmp_path: Path, form: str, share: float, flipped: int
 ) -> None:
     folder = tmp_path / form
     folder.mkdir(exist_ok=True)
@@ -204,36 +206,33 @@ async def test_damaged_export_is_imported_whole_or_not_at_all(
         del content[place:]
     damaged.write_bytes(content)
     counting = "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM entries)"
-    async with start() as app:
-        before = await app.memory.database.value(counting)
-        try:
-            done = await run_import(app, damaged)
-        except ImportRefused:
-            assert await app.memory.database.value(counting) == before
-            return
-        if done.change is not None:
-            added = done.report.messages + done.report.memories + 1
-            assert await app.memory.database.value(counting) == before + added
-            await app.memory.undo.undo(OWNER, done.change)
+    before = await app.memory.database.value(counting)
+    try:
+        done = await run_import(app, damaged)
+    except ImportRefused:
         assert await app.memory.database.value(counting) == before
+        return
+    if done.change is not None:
+        added = done.report.messages + done.report.memories + 1
+        assert await app.memory.database.value(counting) == before + added
+        await app.memory.undo.undo(OWNER, done.change)
+    assert await app.memory.database.value(counting) == before
 
 
-async def test_import_undone_while_running_leaves_nothing(app: App, tmp_path: Path) -> None:
-    undone = []
+async def test_import_undone_while_running_leaves_nothing(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone: list[object] = []
+    write = ImportWriter.write
 
-    async def undo() -> None:
-        undone.append(await app.memory.undo.undo(OWNER))
+    async def write_and_undo(self: ImportWriter, batch: Sequence[Planned]) -> None:
+        await write(self, batch)
+        if not undone:
+            undone.append(await app.memory.undo.undo(OWNER))
 
-    class Interrupted(ForeignImport):
-        async def _write_some(self, *arguments: object) -> None:
-            await super()._write_some(*arguments)  # type: ignore[arg-type]  # Passed on unchanged.
-            if not undone:
-                await undo()
-
-    session = await app.sessions.get_or_create(Address("console", "local"))
-    importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
+    monkeypatch.setattr(ImportWriter, "write", write_and_undo)
     with pytest.raises(ImportRefused, match="undone while it was running"):
-        await importing.run(exports.write_chatgpt(tmp_path, 1_000), session)
+        await run_import(app, exports.write_chatgpt(tmp_path, 1_000))
     await app.memory.traces.remove()
     assert await app.memory.database.value("SELECT count(*) FROM messages") == 0
 
@@ -321,19 +320,20 @@ async def test_undo_killed_between_slices_is_finished(
         assert undone.operation != "import"
 
 
-async def test_large_import_ends_when_its_undo_begins(app: App, tmp_path: Path) -> None:
+async def test_large_import_ends_when_its_undo_begins(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     undoing: list[asyncio.Task[object]] = []
+    write = ImportWriter.write
 
-    class Interrupted(ForeignImport):
-        async def _write_some(self, *arguments: Any) -> None:
-            await super()._write_some(*arguments)
-            if not undoing:
-                undoing.append(asyncio.create_task(app.memory.undo.undo(OWNER)))
+    async def write_and_begin_undo(self: ImportWriter, batch: Sequence[Planned]) -> None:
+        await write(self, batch)
+        if not undoing:
+            undoing.append(asyncio.create_task(app.memory.undo.undo(OWNER)))
 
-    session = await app.sessions.get_or_create(Address("console", "local"))
-    importing = Interrupted(app.memory.database, app.memory.ledger, app.memory.zone_of)
+    monkeypatch.setattr(ImportWriter, "write", write_and_begin_undo)
     with contextlib.suppress(ImportRefused):
-        await importing.run(write_many_memories(tmp_path, 20 * MEMORIES_PER_WRITE), session)
+        await run_import(app, write_many_memories(tmp_path, 20 * MEMORIES_PER_WRITE))
     await undoing[0]
     await app.memory.traces.remove()
     assert await app.memory.database.value("SELECT count(*) FROM entries") == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -18,12 +18,14 @@ from babel.localedata import locale_identifiers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.features.imports import html_child
 from bot.features.imports.chatgpt import ChatGptReader
 from bot.features.imports.claude import ClaudeReader
 from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.gemini_html import GeminiHtmlReader
 from bot.features.imports.items import ImportedConversation
 from bot.features.imports.opening import opened_source
+from bot.features.imports.pages import PageReader
 from bot.features.imports.source import Reader
 from bot.features.imports.telegram import TelegramReader
 from bot.features.imports.telegram_html import TelegramHtmlReader
@@ -69,6 +71,14 @@ def conversations(draw: st.DrawFn, first: int = 2010, seconds: bool = True) -> l
     if end >= moment:
         said.append((people[0], end, draw(texts)))
     return said or [(people[0], end, "hello")]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _read_pages_here() -> Iterator[None]:
+    """Read pages in this process. Other tests check the child process, which takes a tenth of a second to start."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PageReader, "read", lambda _self, form, page: html_child.read_page(form, page))
+        yield
 
 
 def read(path: Path) -> list[Said]:

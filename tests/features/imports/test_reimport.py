@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.features.imports.importing import ImportDone
+from bot.features.imports.importing import ForeignImport, ImportDone
 from bot.features.imports.items import ImportedConversation, ImportRefused
 from bot.features.imports.learning import _restore_provenance
 from bot.features.imports.reporting import WhoIsUser
@@ -207,3 +209,52 @@ async def test_import_before_ids_were_stored_is_recognised(app: App, tmp_path: P
     assert (report.messages, report.changed) == (0, 1)
     assert await database.value("SELECT count(*) FROM messages WHERE source_id IS NULL") == 0
     assert (await read_texts(app))[3] == "edited"
+
+
+def _get_zone(zone: ZoneInfo, _session: str) -> ZoneInfo:
+    return zone
+
+
+@pytest.mark.parametrize(("first", "second"), [("UTC", "Europe/Kyiv"), ("Europe/London", "UTC")])
+async def test_chat_is_recognised_after_a_change_of_the_time_zone(
+    app: App, tmp_path: Path, first: str, second: str
+) -> None:
+    """The times of the file have no zone. Summer time makes the differences several."""
+    summer = [f"{day}/07/2024, 21:24 - {'Ann' if day % 2 else 'Bob'}: summer {day}" for day in range(14, 24)]
+    winter = [f"{day}/12/2024, 21:24 - {'Ann' if day % 2 else 'Bob'}: winter {day}" for day in range(14, 24)]
+    session = await app.sessions.get_or_create(Address("console", "local"))
+    path = tmp_path / "WhatsApp Chat with Family.txt"
+    more = ["25/12/2024, 1:00 - Ann: new"]
+    for name, lines, added in ((first, [], 20), (second, more, 1)):
+        path.write_text("\n".join([*summer, *winter, *lines]))
+        importer = ForeignImport(app.memory.database, app.memory.ledger, partial(_get_zone, ZoneInfo(name)))
+        assert (await importer.run(path, session)).report.messages == added
+    assert len(await read_texts(app)) == 21
+
+
+async def test_same_texts_at_other_times_are_another_chat(app: App, tmp_path: Path) -> None:
+    await run_import(app, write_whatsapp(tmp_path, "a.txt", "9:00 - Ann: hello", "9:01 - Bob: hi", "9:02 - Ann: bye"))
+    other = write_whatsapp(tmp_path, "b.txt", "12:00 - Ann: hello", "12:07 - Bob: hi", "12:11 - Ann: bye")
+    assert (await run_import(app, other)).report.messages == 3
+
+
+async def test_chat_in_both_formats_of_telegram_is_imported_once(app: App, tmp_path: Path) -> None:
+    message = {
+        "id": 1,
+        "type": "message",
+        "date_unixtime": "1700000000",
+        "from": "Ann",
+        "from_id": "user1",
+        "text": "hi",
+    }
+    chat = {"name": "Fam & ily", "type": "private_group", "id": 7, "messages": [message]}
+    (tmp_path / "result.json").write_text(json.dumps(chat))
+    (tmp_path / "messages.html").write_text(
+        '<!DOCTYPE html><html><body><div class="page_header"><div class="text bold">\nFam &amp; ily </div></div>'
+        '<div class="page_body chat_page"><div class="message default clearfix" id="message1"><div class="body">'
+        '<div class="pull_right date details" title="14.11.2023 22:13:20 UTC+00:00">22:13</div>'
+        '<div class="from_name">Ann</div><div class="text">hi</div></div></div></div></body></html>'
+    )
+    assert (await run_import(app, tmp_path)).report.messages == 1
+    (tmp_path / "result.json").unlink()
+    assert (await run_import(app, tmp_path)).report.program == "Telegram"

@@ -1,0 +1,34 @@
+"""Reads pages of HTML in a child process, which lives as long as the import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from config.json_stream import TooComplex
+from pipeline.child import JsonChild
+
+_SCRIPT = Path(__file__).with_name("html_child.py")
+_END_SECONDS = 1.0
+
+
+class PageReader:
+    """Starts the child with the first page. All methods block."""
+
+    def __init__(self) -> None:
+        self._child: JsonChild | None = None
+
+    def read(self, form: str, page: str) -> dict[str, Any]:
+        """Return what html_child.py reads from a page. Raises TooComplex if the page exceeds the child's limits."""
+        if self._child is None:
+            # Without the environment, which contains keys.
+            self._child = JsonChild(_SCRIPT, env={"LANG": "C.UTF-8"})
+        found = self._child.ask({"format": form, "page": page})
+        if not found:
+            raise TooComplex("a page is too complex")
+        return found
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.end(_END_SECONDS)
+            self._child = None
