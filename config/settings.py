@@ -6,6 +6,8 @@ its settings in a group of its own, which `Settings.group` reads.
 
 from __future__ import annotations
 
+import functools
+import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,11 +17,21 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
 import tzlocal
+from dotenv import dotenv_values
 from pydantic import Field, HttpUrl, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from config.errors import ConfigurationError
-from config.groups import AnyCase, FilePath, HeaderSecret, JsonObject, SettingsGroup, describe_invalid
+from config.groups import (
+    ENCODING,
+    ENV_FILE,
+    AnyCase,
+    FilePath,
+    HeaderSecret,
+    JsonObject,
+    SettingsGroup,
+    describe_invalid,
+)
 
 DATABASE_NAME = "mneme.db"
 
@@ -239,11 +251,19 @@ class Settings(SettingsGroup):
         """Return the settings of a feature, from the same sources. Raises ConfigurationError for a wrong value."""
         found = self._groups.get(kind)
         if not isinstance(found, kind):
+            is_given = not self._given_names.isdisjoint(kind.model_fields)
             try:
-                found = self._groups[kind] = kind(**self._given)
+                # Looking for values costs some milliseconds
+                found = self._groups[kind] = kind(**self._given) if is_given else kind.model_construct()
             except ValidationError as error:
                 raise describe_invalid(error) from error
         return found
+
+    @functools.cached_property
+    def _given_names(self) -> frozenset[str]:
+        """The names of everything that is given, in small letters."""
+        in_file = dotenv_values(self._given.get("_env_file", ENV_FILE), encoding=ENCODING)
+        return frozenset(name.lower() for name in (*self._given, *os.environ, *in_file))
 
     def count_given(self) -> int:
         """Return how many settings are given, also of the groups that have been read."""
