@@ -45,8 +45,6 @@ from pipeline.tools.toolbox import Tool, ToolSource
 from pipeline.turn import System, Turn
 
 MEMORY_OFF = "MEMORY_ENABLED is false"
-GROUP = "mneme.features"
-"""The entry point group of features from other packages. An entry point names a `Feature` class."""
 
 
 @dataclass(frozen=True, slots=True)

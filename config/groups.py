@@ -12,6 +12,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from config.errors import ConfigurationError
 
+ENTRY_POINTS = "mneme.features"
+"""The entry point group of features from other packages. An entry point names a `Feature` class."""
 ENV_FILE = Path(".env")
 ENCODING = "utf-8-sig"
 """UTF-8 with an optional byte order mark, which some editors write."""

@@ -259,6 +259,10 @@ class Settings(SettingsGroup):
                 raise describe_invalid(error) from error
         return found
 
+    def is_given(self, name: str) -> bool:
+        """Return True if a setting of the kernel or of a feature has a value in the environment or the file."""
+        return name in self._given_names
+
     @functools.cached_property
     def _given_names(self) -> frozenset[str]:
         """The names of everything that is given, in small letters."""

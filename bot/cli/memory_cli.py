@@ -85,7 +85,7 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
         database = await Database.open(settings.database_file)
         stack.push_async_callback(database.close)
         memory = MemoryServices(settings, database, TokenCounter(), system_clock)
-        if by_meaning:
+        if by_meaning and settings.is_given("embedding_model"):  # Loading the features takes a tenth of a second
             await _extend_search(settings, memory, stack)
         await memory.preferences.load()
         yield OpenMemory(settings, memory)

@@ -19,11 +19,11 @@ def load_settings_with_logging(*, quiet: bool = False) -> Settings:
         quiet: log only errors, unless LOG_LEVEL is set.
     """
     _import_without_rich()
-    from bot.features.registry import installed_features
+    from bot.cli.declared import import_settings
     from config.loading import load_settings
     from config.logs import configure_logging
 
-    installed_features()  # Those of other packages declare settings too
+    import_settings()
     settings = load_settings()
     level = "error" if quiet and "log_level" not in settings.model_fields_set else settings.log_level
     configure_logging(level, settings.log_format)

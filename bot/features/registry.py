@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
-from bot.feature import GROUP, Feature
+from bot.feature import Feature
 from bot.features.guest.feature import GuestFeature
 from bot.features.imports.feature import ImportsFeature
 from bot.features.lightrag.feature import LightRagFeature
@@ -24,6 +24,7 @@ from bot.features.vectors.feature import VectorsFeature
 from bot.features.voice.feature import VoiceFeature
 from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
+from config.groups import ENTRY_POINTS
 
 FEATURES: tuple[type[Feature], ...] = (
     LocalModelFeature,
@@ -51,7 +52,7 @@ FEATURES: tuple[type[Feature], ...] = (
 def installed_features() -> list[Feature]:
     """Return all features, those of other packages last. Raises ConfigurationError if one can't be loaded."""
     features = [feature() for feature in FEATURES]
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(group=ENTRY_POINTS):
         try:
             features.append(entry.load()())
         except Exception as error:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from bot.feature import Contributions, Feature
+from bot.features.guest.settings import GuestSettings
 from bot.kernel import Kernel
 from bot.telegram.part import Connection, TelegramPart
 from config.errors import ConfigurationError
-from config.groups import SettingsGroup
 from config.settings import MemoryScope, Settings
-
-
-class GuestSettings(SettingsGroup):
-    guest_memory: bool = False
 
 
 class GuestFeature(Feature):

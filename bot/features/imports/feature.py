@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from bot.feature import MEMORY_OFF, Contributions, Feature
+from bot.features.imports.settings import ImportsSettings
 from bot.kernel import Kernel
 from bot.services import MemoryServices
-from config.groups import SettingsGroup
 from config.settings import Settings
 from config.texts import N_, _
 from memory.buttons import Button, Notice
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
 
 PURPOSE = "import"
 _A_LIST = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
-
-
-class ImportsSettings(SettingsGroup):
-    import_daily_tokens: int = Field(default=100_000, ge=1)
 
 
 class ImportsFeature(Feature):

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import HttpUrl, SecretStr
-
 from bot.feature import Contributions, Feature
 from bot.features.media.reader import MediaContentReader
+from bot.features.media.settings import MediaSettings
 from bot.features.media.store import MediaTexts
 from bot.features.media.tools import media_tools
 from bot.features.media.transcription import Transcriber
 from bot.kernel import Kernel
 from bot.models import check_audio_endpoint, create_audio_endpoint
-from config.groups import SettingsGroup
 from config.settings import Settings
-
-
-class MediaSettings(SettingsGroup):
-    llm_transcription_model: str | None = None
-    llm_transcription_base_url: HttpUrl | None = None
-    llm_transcription_api_key: SecretStr | None = None
 
 
 class MediaFeature(Feature):

@@ -7,16 +7,12 @@ from pathlib import Path
 from bot.feature import Contributions, Feature
 from bot.features.persona.commands import SETTING, PersonaCommands
 from bot.features.persona.part import ORDER, PersonaPart
+from bot.features.persona.settings import PersonaSettings
 from bot.kernel import Kernel
 from config.errors import ConfigurationError
-from config.groups import FilePath, SettingsGroup
 
 MAX_FILE_CHARS = 8_000
 """Maximum length of the file PERSONA. It is a part of every request."""
-
-
-class PersonaSettings(SettingsGroup):
-    persona: FilePath | None = None
 
 
 class PersonaFeature(Feature):

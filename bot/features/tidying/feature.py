@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import Field
-
 from bot.feature import MEMORY_OFF, Contributions, Feature
 from bot.features.tidying.job import WeeklySchedule, create_weekly_rule
+from bot.features.tidying.settings import TidyingSettings
 from bot.features.tidying.tidying import WeeklyConsolidation
 from bot.features.tidying.tool import consolidate_tool
 from bot.kernel import Kernel
-from config.groups import AnyCase, SettingsGroup
 from config.settings import Settings
-
-
-class TidyingSettings(SettingsGroup):
-    memory_tidy_day: Annotated[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], AnyCase] = "sun"
-    memory_tidy_hour: int = Field(default=4, ge=0, le=23)
 
 
 class TidyingFeature(Feature):

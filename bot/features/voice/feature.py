@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import HttpUrl, SecretStr
-
 from bot.feature import Contributions, Feature
+from bot.features.voice.settings import VoiceSettings
 from bot.kernel import Kernel
 from bot.models import check_audio_endpoint, create_audio_endpoint
 from bot.telegram.part import Connection, TelegramPart
-from config.groups import SettingsGroup
 from config.settings import Settings
-
-
-class VoiceSettings(SettingsGroup):
-    llm_speech_model: str | None = None
-    llm_speech_voice: str = "alloy"
-    llm_speech_base_url: HttpUrl | None = None
-    llm_speech_api_key: SecretStr | None = None
 
 
 class VoiceFeature(Feature):

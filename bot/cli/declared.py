@@ -1,0 +1,26 @@
+"""What other packages and the features of this one declare, without the import of the features themselves."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+
+import bot.features
+from config.groups import ENTRY_POINTS
+
+
+def import_settings() -> None:
+    """Import the module `settings` of each feature. Features of other packages are imported as a whole.
+
+    Raises ConfigurationError if one can't be imported.
+    """
+    for module in pkgutil.iter_modules(bot.features.__path__):
+        name = f"bot.features.{module.name}.settings"
+        if module.ispkg and find_spec(name) is not None:
+            import_module(name)
+    if entry_points(group=ENTRY_POINTS):
+        from bot.features.registry import installed_features
+
+        installed_features()
