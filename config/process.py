@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import resource
+import sys
 from collections.abc import Iterator
 
 DISTRIBUTION = "mneme-bot"
@@ -47,3 +48,19 @@ def loading_for_good() -> Iterator[None]:
         gc.freeze()
     finally:
         gc.enable()
+
+
+@contextlib.contextmanager
+def hidden_modules(*names: str) -> Iterator[None]:
+    """Let imports of these packages fail in the block, if nothing has imported them yet.
+
+    Libraries import some packages if they are installed, for functions that Mneme doesn't use.
+    """
+    hidden = [name for name in names if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]  # Makes the import fail
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]

@@ -16,7 +16,7 @@ import typer
 import bot.features
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.panels import MEMORY, TALK, UPKEEP
-from bot.cli.start import load_settings_with_logging
+from bot.cli.start import import_telegram, load_settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from config.errors import ConfigurationError
 from config.process import get_program_version, raise_handle_limit
@@ -157,6 +157,7 @@ def run() -> None:
 
 
 async def _run(settings: Settings) -> None:
+    import_telegram()
     from bot.app import open_app
     from bot.feature import list_enabled
     from bot.features.registry import installed_features

@@ -5,7 +5,6 @@ Slow imports happen when a command runs, so that `--help` is fast.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,12 +34,16 @@ def _import_without_rich() -> None:
 
     Rich takes 4 MB. Commands that draw tables import it later.
     """
-    hidden = [name for name in ("rich", "pygments") if name not in sys.modules]
-    for name in hidden:
-        sys.modules[name] = None  # type: ignore[assignment]  # Makes the import fail
-    try:
+    from config.process import hidden_modules
+
+    with hidden_modules("rich", "pygments"):
         import httpx  # noqa: F401
         import structlog  # noqa: F401
-    finally:
-        for name in hidden:
-            del sys.modules[name]
+
+
+def import_telegram() -> None:
+    """Import Telegram's library without cryptography, which takes 7 MB and only decrypts passports."""
+    from config.process import hidden_modules
+
+    with hidden_modules("cryptography"):
+        import telegram  # noqa: F401

@@ -48,11 +48,12 @@ else:
 
 RICH = """
 import sys
-from bot.cli.start import load_settings_with_logging
+from bot.cli.start import import_telegram, load_settings_with_logging
 load_settings_with_logging()
+import_telegram()
 import bot.app, bot.telegram.service
-assert "rich" not in sys.modules
-import rich.console
+assert not {"rich", "pygments", "cryptography"} & set(sys.modules)
+import rich.console, cryptography
 """
 
 
@@ -74,5 +75,5 @@ def test_unknown_name_imports_the_whole_package() -> None:
     run(UNKNOWN)
 
 
-def test_running_bot_does_not_import_rich() -> None:
+def test_running_bot_imports_neither_rich_nor_cryptography() -> None:
     run(RICH)
