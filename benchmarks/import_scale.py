@@ -1,6 +1,7 @@
 """Duration and memory of imports, and the delay that they cause in another chat.
 
     python -m benchmarks.import_scale [--large [MESSAGES]]
+    python -m benchmarks.import_scale --before COMMIT [--messages MESSAGES]
 
 Imports each format with 10 and 1,000 messages. With --large, also ChatGPT with 100,000 messages, which unpack to 200 MB
 and take minutes. Another chat commits a turn every 20 ms. The durations are seconds of processor time, so that other
@@ -13,7 +14,11 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import resource
+import shutil
+import subprocess
+import sys
 import tempfile
 import time
 import zipfile
@@ -31,6 +36,7 @@ from memory.messages import Message, Role
 from tests.support import exports
 
 MINE, OTHER = Address("console", "mine"), Address("console", "other")
+ROOT = Path(__file__).parent.parent
 LARGE = 100_000
 """Messages of 2 KB in the large file."""
 MESSAGE_CHARS = 1_800
@@ -103,13 +109,51 @@ def write_large_chatgpt(folder: Path, messages: int) -> Path:
     return file
 
 
+def compare_with(commit: str, messages: int) -> None:
+    """Import and undo a large ChatGPT export with the command line of an earlier commit and of this one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = write_large_chatgpt(folder, messages)
+        git = shutil.which("git") or "git"
+        subprocess.run([git, "worktree", "add", "--detach", "--quiet", folder / "before", commit], cwd=ROOT, check=True)  # noqa: S603  # Our own words
+        try:
+            print(f"{messages:,} messages     {'import':>24} {'undo':>24}   (seconds: processor, in all)")
+            for title, root in ((commit, folder / "before"), ("now", ROOT)):
+                environment = {"PYTHONPATH": str(root), "MNEME_DATA_DIR": str(folder / title / "data"), "PATH": ""}
+                (folder / title).mkdir(exist_ok=True)
+                steps = (["import", str(file)], ["memory", "undo"])
+                costs = [measure_command(step, environment, folder / title) for step in steps]
+                print(f"{title:20} " + " ".join(f"{cpu:12.1f} {in_all:11.1f}" for cpu, in_all in costs), flush=True)
+        finally:
+            subprocess.run([git, "worktree", "remove", "--force", folder / "before"], cwd=ROOT, check=True)  # noqa: S603  # As above
+
+
+def measure_command(arguments: list[str], environment: dict[str, str], folder: Path) -> tuple[float, float]:
+    """Return the processor seconds and all seconds of a command, which must succeed."""
+    began = time.monotonic()
+    with subprocess.Popen(  # noqa: S603  # Our own program
+        [sys.executable, "-m", "bot", *arguments], env=environment, cwd=folder, stdout=subprocess.DEVNULL
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"mneme {' '.join(arguments)} ended with status {process.returncode}")
+    return usage.ru_utime + usage.ru_stime, time.monotonic() - began
+
+
 async def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--large", type=int, nargs="?", const=LARGE, metavar="MESSAGES", help="also ChatGPT with 100,000 messages"
     )
-    large = parser.parse_args().large
+    parser.add_argument("--before", metavar="COMMIT", help="compare only this commit with the present, in one run")
+    parser.add_argument("--messages", type=int, default=20_000, help="messages for --before, of 2 KB each")
+    wanted = parser.parse_args()
+    if wanted.before is not None:
+        compare_with(wanted.before, wanted.messages)
+        return
+    large = wanted.large
     steps = ("import", "again", "undo", "export", "forget all")
     print(f"{'':18}{'count':>8} " + " ".join(f"{step:>11} {'waits':>8}" for step in steps) + f" {'peak':>7}")
     for name, (_program, write) in {**exports.CONVERSATIONS, **exports.MEMORIES}.items():
