@@ -31,12 +31,12 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _DAY = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)")
 _HERMES = "\n§\n"
 MAX_MEMORY_CHARS = 2_000
-"""A longer text is a document."""
+"""Maximum length of a memory. A longer text is considered a document."""
 _MEMORY_FILES = frozenset({"USER.md", "MEMORY.md"})
 _MEMORY_FOLDERS = frozenset({"memory", "memories", "users"})
-"""The other files of a workspace are instructions, templates and skills."""
+"""Folders with memories. The other files of a workspace are instructions, templates and skills."""
 _PROJECT_FILES = frozenset({"license", "licence", "readme", "changelog", "contributing", "code_of_conduct", "security"})
-"""Files that every project has, by their names without an extension."""
+"""Names, without extensions, of files that most projects have."""
 _PLACEHOLDER = re.compile(
     r"(?:[^()\n]{0,80}:)?\s*[*_]{0,2}\([^()\n]{0,200}\)[*_]{0,2}|[^:\n]{1,80}:\s*[*_]{0,3}|[*_][^*_\n]{1,300}[*_]"
 )
@@ -104,7 +104,7 @@ class OpenClawReader:
         return notes if any(_OBSERVED.search(source.read_head(name)) for name in notes) else []
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
-        """Yield active directives, then the notes. Its dreams are left out."""
+        """Yield the active directives and the notes. Replaced directives and dreams are skipped."""
         for name in names:
             text = source.read_text(name)
             if marks := [*_OBSERVED.finditer(text)]:
@@ -158,7 +158,7 @@ def _parse_observations(text: str, marks: list[re.Match[str]]) -> Iterator[Item]
 
 
 def _parse_memories(text: str, at: datetime | None) -> Iterator[Item]:
-    """Yield the list items and paragraphs of a text, without headings, code and comments."""
+    """Yield the list items and paragraphs of a text. Headings, code and comments are skipped."""
     text = _FRONT_MATTER.sub("", _remove_comments(text))
     is_code, paragraph = False, ""
     # The added empty line completes the last paragraph.
@@ -178,7 +178,7 @@ def _parse_memories(text: str, at: datetime | None) -> Iterator[Item]:
             yield SkippedItem(NOT_FILLED_IN)
             continue
         said = re.sub(r"^\[[xX]\]\s*", "", said)
-        if len(paragraph) <= MAX_MEMORY_CHARS:  # Longer ones are left out later.
+        if len(paragraph) <= MAX_MEMORY_CHARS:  # `_create_memory` skips longer ones.
             paragraph = f"{paragraph} {said}".strip()
 
 
@@ -189,7 +189,7 @@ def _create_memory(text: str, at: datetime | None) -> Item:
 
 
 def _remove_comments(text: str) -> str:
-    """Remove HTML comments in linear time, which a regular expression can't with many unclosed ones."""
+    """Remove HTML comments in linear time. A regular expression is quadratic if many comments are unclosed."""
     kept: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:

@@ -38,15 +38,15 @@ _MEMORIES = {
     "conversations_memory": "",
     "memory_files.item.content": "",
 }
-"""Older exports have a list of accounts."""
+"""The paths of memories in a file, by a path in them. Older exports have a list of accounts."""
 _PROJECTS = {"item.prompt_template": "item", "prompt_template": ""}
-"""Where the items are in a file, by a path that only they have."""
+"""The paths of projects in a file, by a path that occurs only in them."""
 _DOCUMENT_TOOLS = frozenset({"artifacts", "create_file"})
 _WRITTEN = ("content", "file_text", "new_str")
 
 
 class ClaudeReader:
-    """Reads conversations, projects and memories. Users, logins and feedback are left out."""
+    """Reads conversations, projects and memories. Users, logins and feedback are skipped."""
 
     name = "Claude"
 
@@ -109,7 +109,7 @@ def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
 
 
 def _find_branch(messages: Sequence[Any], newest: object) -> set[int]:  # parsed JSON
-    """Return the identities of the messages of the last branch. Without parents, all belong to it."""
+    """Return the `id()` of each message in the newest branch. If no message has a parent, all belong to it."""
     by_id = {message.get("uuid"): message for message in messages if isinstance(message, dict)}
     parents = {message.get("parent_message_uuid") for message in by_id.values()}
     if not parents & by_id.keys():
@@ -129,7 +129,7 @@ def _parse_message(data: Any) -> Iterator[ImportedMessage | SkippedItem]:  # par
     by_assistant = data["sender"] == "assistant"
     identifier = str(data.get("uuid") or "")
     blocks = [block for block in data.get("content") or () if isinstance(block, dict)]
-    # The text of a message repeats its blocks, including its reasoning.
+    # The key `text` of a message repeats its blocks, including the reasoning.
     texts = [_get_text(block, "text") for block in blocks if block.get("type") in ("text", "voice_note")]
     text = "\n".join(filter(None, texts)) if blocks else _get_text(data, "text")
     documents = [document for block in blocks if (document := _parse_document(block))]
@@ -154,7 +154,7 @@ def _get_text(data: dict[str, Any], key: str) -> str:
 
 
 def _parse_attachment(data: Any) -> str:  # parsed JSON
-    """Return the text of an attached file or of pasted text; an empty string if it has none."""
+    """Return the text of an attached file or of pasted text, or an empty string if there is no text."""
     text = _get_text(data, "extracted_content")
     return f"[attached: {data.get('file_name') or 'pasted text'}]\n{text}" if text else ""
 
@@ -205,7 +205,7 @@ def _parse_memories(data: Any, name: str) -> Iterator[Item]:  # parsed JSON
 
 
 def _split_memory(text: object, at: datetime | None) -> Iterator[ImportedMemory]:
-    """Yield the lines of a memory, which Claude stores as one long text, without headings."""
+    """Yield the lines of a memory, without headings. Claude stores a memory as one long text."""
     for line in text.splitlines() if isinstance(text, str) else ():
         said = line.strip().removeprefix("- ").removeprefix("* ").strip()
         if said and not said.startswith("#") and not (said.startswith("**") and said.endswith("**")):

@@ -1,4 +1,4 @@
-"""The command for exports of other programs, clicked below a file: /import_5."""
+"""The command that imports a file or a pasted list. The user clicks it below the file: /import_5."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ImportCommands:
             )
         if call.argument.lower() == LEARN:
             return await self._learn(call.session.owner)
-        # "as" without a name: the user is none of the speakers.
+        # An "as" without a name means that no speaker is the user.
         reference, has_name, me = re.sub(r"\s+as$", " as ", call.argument).partition(" as ")
         if reference:
             number = tapped_number(replace(call, argument=reference))
@@ -118,7 +118,7 @@ class _Progress:
 
 
 def _ask_who_is_user(speakers: Sequence[str], reference: str) -> Answer:
-    """Ask which of the speakers is the user, with a button for each."""
+    """Ask which speaker is the user, with a button for each of them."""
     rows = [(Button(shorten_to_line(name), f"/import {reference} as {name}", name),) for name in speakers]
     none = Button(_("None of them"), f"/import {reference} as")
     text = _(

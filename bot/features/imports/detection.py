@@ -1,4 +1,4 @@
-"""Finds the readers for the parts of a file, and explains why there is none."""
+"""Finds the readers for the parts of a file, or explains why Mneme can't read it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
     """Return the readers for the parts of a file. Raise ImportRefused for an unknown format.
 
     Args:
-        zone: The time zone of times without one.
-        today: The date in this zone. Dates after it are errors.
+        zone: The time zone for times that don't state one.
+        today: The current date in this zone. Later dates are errors.
     """
     readers: tuple[Reader, ...] = (
         ChatGptReader(),
         ClaudeReader(),
-        TelegramHtmlReader(zone),  # Chats without ids first: see resolving.py.
+        TelegramHtmlReader(zone),  # Before TelegramReader, since resolving.py needs the chats without ids first.
         TelegramReader(zone),
         GeminiReader(),
         GeminiHtmlReader(zone, today),

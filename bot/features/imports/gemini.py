@@ -1,6 +1,6 @@
-"""The readers for Gemini's part of Google Takeout: MyActivity.json or .html, and conversations.
+"""The reader for Gemini's part of Google Takeout: MyActivity.json, and conversations.
 
-MyActivity has no conversations, so each prompt with its answer becomes one.
+MyActivity doesn't group prompts into conversations, so each prompt with its answer becomes a conversation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from config.texts import N_
 NOT_PROMPTS = N_("activity that isn't a prompt")
 OTHER_PRODUCTS = N_("activity of other products")
 MIN_ANSWERED_PROMPTS = 2
-"""How many prompts with answers must begin alike to tell in an unknown language how prompts begin."""
+"""Minimum number of answered prompts, all with the same beginning, to learn this beginning in an unknown language."""
 _RECORD = ("item.header", "item.title", "item.time", "item.products")
 _TURNS = "conversation_turns"
 GEMINI = re.compile(r"Gemini|Bard")
@@ -44,7 +44,7 @@ class GeminiReader:
     name = "Gemini"
 
     def find(self, source: ImportSource) -> list[str]:
-        """Return activity of Gemini, and its conversations. Other Google products use the same format."""
+        """Return the parts with Gemini's activity or conversations. Other Google products have the same format."""
         activity = [name for name in source.find_json(*_RECORD) if GEMINI.search(source.read_head(name))]
         return activity + source.find_json(_TURNS)
 
@@ -76,7 +76,10 @@ def _is_gemini(record: dict[str, Any]) -> bool:
 
 
 def find_beginning(titles: Iterable[str]) -> str:
-    """Return how the titles of answered prompts begin in the language of the account; empty if that is unknown."""
+    """Return the beginning that all titles of answered prompts share, such as "Prompted ".
+
+    It depends on the language of the account. Return an empty string if the titles differ or are too few.
+    """
     beginnings: Counter[str] = Counter()
     total = 0
     for title in titles:
@@ -112,7 +115,7 @@ def _parse_exchange(record: Any, beginning: str) -> Iterator[Item]:  # parsed JS
             return
         asked = title.strip()
     for attached in record.get("subtitles") or ():
-        # The title ends with the first line about attached files.
+        # The title ends with the first subtitle about attached files.
         asked = asked.removesuffix(str(attached.get("name"))).strip()
         if attached.get("url"):
             yield SkippedItem(ATTACHED)
@@ -120,7 +123,7 @@ def _parse_exchange(record: Any, beginning: str) -> Iterator[Item]:  # parsed JS
 
 
 def create_exchange(asked: str, answers: Sequence[str], time: str) -> Item:
-    """Return a conversation of a prompt and its answers."""
+    """Return a conversation with a prompt and its answers."""
     if not asked:
         return SkippedItem(EMPTY)
     at = parse_moment(time)
@@ -130,7 +133,7 @@ def create_exchange(asked: str, answers: Sequence[str], time: str) -> Item:
 
 
 def _parse_turns(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
-    """Yield a conversation of a file that has whole ones."""
+    """Yield the conversation of a file with conversation turns."""
     try:
         messages: list[ImportedMessage] = []
         for turn in data[_TURNS]:

@@ -1,4 +1,4 @@
-"""The reader for MyActivity.html, the default format of Google Takeout, in any of its languages."""
+"""The reader for Gemini's MyActivity.html, the default format of Google Takeout, in any language."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ class GeminiHtmlReader:
 
 
 class _Dates:
-    """Parses the dates of a page. All of them decide the order of day and month."""
+    """Parses the dates of a page. All dates together decide the order of day and month."""
 
     def __init__(self, records: Sequence[_Record], today: date, zone: ZoneInfo) -> None:
         self._today = today
         self._zone = zone
         self._layout: Layout | None = None
         statistics = DateStatistics(today)
-        # The newest is the first.
+        # The newest record is the first, but statistics expect chronological order.
         for record in reversed(records):
             if (stamp := self._read(record.date)) is not None:
                 statistics.add(stamp)
@@ -97,7 +97,7 @@ class _Dates:
     def _read(self, text: str) -> Stamp | None:
         written = text.replace("\u202f", " ").strip()
         zone = _ZONE.search(written)
-        # AM and PM look like zones.
+        # AM and PM match the pattern for zones.
         if zone is not None and zone["zone"] not in ("AM", "PM"):
             written = written[: zone.start()]
         line = WrittenLine("[]", written, "")

@@ -1,7 +1,7 @@
-"""Writes of new messages into conversations that were imported before.
+"""Inserts new messages into conversations that were imported before.
 
-The messages of a conversation are read in the order of their ids. If a later export has new messages between the stored
-ones, these and the messages after them are written again, so that they get ids in the right order.
+The messages of a conversation are read in the order of their ids. If a later export has new messages between stored
+messages, the stored messages after them are written again, so that all ids are in the right order.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _COPIED = (
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """New messages for one conversation, or for a new one if it is None.
+    """New messages for one conversation.
 
     Attributes:
-        steps: All messages of the export from the first to the last new one, with the stored ones between them.
+        conversation: The stored conversation, or None if the messages begin a new one.
+        steps: The messages of the export up to the last new one, including the stored messages between them.
     """
 
     conversation: StoredConversation | None
@@ -48,10 +49,10 @@ class Addition:
 
 
 def divide_by_conversation(piece: Piece, places: Sequence[StoredConversation]) -> list[Addition]:
-    """Divide the new messages of a piece by the conversations to which they are added.
+    """Group the new messages of a piece by the conversations that they are added to.
 
     Args:
-        places: The conversations of the chat, in the order of their times.
+        places: The conversations of the chat in chronological order.
     """
     additions: list[Addition] = []
     steps: list[Step] = []
@@ -71,7 +72,7 @@ def divide_by_conversation(piece: Piece, places: Sequence[StoredConversation]) -
 
 
 def is_at_end(addition: Addition) -> bool:
-    """Return True if the new messages follow all of their conversation."""
+    """Return True if the new messages come after all messages of their conversation."""
     place, steps = addition.conversation, addition.steps
     first = next(number for number, step in enumerate(steps) if step.stored is None and step.message is not None)
     is_later = all(place is None or to_text(message.at) >= place.last for message in addition.messages)
@@ -84,7 +85,7 @@ def _find_place(
     """Return the conversation that a message belongs to, or None for a new one.
 
     Args:
-        added: The number of messages before it that are added to `current`.
+        added: The number of earlier new messages that are added to `current`.
     """
     at = to_text(message.at)
     place = next((place for place in reversed(places) if place.first <= at), None)
@@ -92,7 +93,7 @@ def _find_place(
         return None
     if at <= place.last:
         return place
-    # After the end. A chat of people is divided.
+    # The message is later than the conversation. A full conversation of a chat with people isn't extended.
     more = added if place is current else 0
     is_full = message.speaker is not None and place.messages + more >= MAX_CHAT_MESSAGES
     return None if is_full else place
@@ -150,7 +151,10 @@ async def insert_messages(connection: Connection, writing: Writing, addition: Ad
 
 
 def _merge(rows: Sequence[Row], steps: Sequence[Step]) -> list[Row | ImportedMessage]:
-    """Return the messages in order: as in the file, with the stored messages that it doesn't have by their times."""
+    """Return the new and the stored messages in the order of the file.
+
+    Stored messages that are not in the file are placed by their times.
+    """
     position = {row["id"]: place for place, row in enumerate(rows)}
     known = {step.stored for step in steps if step.stored is not None}
     order: list[Row | ImportedMessage] = []
@@ -170,7 +174,7 @@ def _merge(rows: Sequence[Row], steps: Sequence[Step]) -> list[Row | ImportedMes
 
 
 def _list_next_turns(order: Sequence[Row | ImportedMessage]) -> list[int]:
-    """Return for each message the turn of the next stored message, or 0 without one."""
+    """Return the turn of the next stored message for each message, or 0 if none follows."""
     turns: list[int] = []
     turn = 0
     for item in reversed(order):
@@ -206,7 +210,7 @@ async def _insert_message(
 
 
 async def _move_references(connection: Connection, conversation: int, moved: Mapping[int, int]) -> None:
-    """Let everything that refers to messages refer to their copies."""
+    """Update all references to moved messages."""
     pairs = [(new, old) for old, new in moved.items()]
     for table, column in (
         ("entries", "source_message_id"),

@@ -1,7 +1,7 @@
-"""Recognition of messages and chats that were imported before.
+"""Recognises messages and chats that were imported before.
 
-A message is recognised by its id in the other program, or else by its minute, its speaker and its text in its chat.
-Everything is derived from the log, so earlier imports are recognised too.
+A message is recognised by its id in the other program, or else by its chat, minute, speaker and text. All of this is
+derived from the log, so imports by earlier versions are recognised too.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from memory.store.database import Database, Row
 from memory.store.entry_rows import find_owner_id
 
 ASSISTANT = "\0assistant"
-"""Stands for the speaker of an assistant's messages. The user's own have the empty string."""
+"""The speaker of messages from an assistant. The speaker of the user's own messages is an empty string."""
 _CONVERSATIONS_PER_READ = 20
 _PART = re.compile(r"/\d+$")
-"""The number of a part of a chat in the ids of former versions."""
+"""The number of a chat's part. Former versions added it to the ids of chats."""
 _NOWHERE = -1
 _MIXER = 0x9E37_79B9_7F4A_7C15
 _MASK = (1 << 63) - 1
 
 
 def compute_key(*texts: str) -> int:
-    """Return a hash of texts, with 63 bits."""
+    """Return a 63-bit hash of texts."""
     joined = "\0".join(texts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest()) >> 1
 
 
 def identify(text: str, source_id: str | None) -> int:
-    """Return a hash of what a message is recognised by in a minute: its id, or else its text."""
+    """Return the hash that identifies a message within its minute: the hash of its id, or else of its text."""
     return compute_key("id", source_id) if source_id else compute_key(text)
 
 
 def combine(minute: int, digest: int) -> int:
-    """Return a key for a hash in a minute. The key and the minute give the hash again."""
+    """Return a key for a minute and a hash. Combining the minute with the key returns the hash again."""
     return digest ^ (minute * _MIXER & _MASK)
 
 
@@ -55,7 +55,13 @@ def to_minute(at: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoredConversation:
-    """A conversation in the log. The times are those of its first and last message."""
+    """A conversation in the log.
+
+    Attributes:
+        first: The time of its earliest message.
+        last: The time of its latest message.
+        messages: The number of its messages.
+    """
 
     id: int
     first: str
@@ -68,9 +74,9 @@ class Resolution:
     """The stored chats that contain messages of a chat in the file.
 
     Attributes:
+        added: The number of the chat if it is new and a later chat of the file may be the same.
         aliases: The stored names of each speaker in the file, the most frequent first.
-        added: The number of the chat if it is new and others of the file may be the same.
-        shifts: Minutes to add to a time in the file to get the stored one.
+        shifts: Minutes to add to a time in the file to get the stored time.
     """
 
     chats: frozenset[int] = frozenset()
@@ -85,8 +91,8 @@ UNRESOLVED = Resolution()
 class KnownMessages:
     """The stored messages of one program, as hashes.
 
-    Messages of the file itself can be added too, so that a chat that occurs twice in it is stored once. They have the
-    id 0 and the number of their chat in the file.
+    Messages of the file itself can be added too, so that a chat that occurs twice in the file is stored once. These
+    messages have the id 0. Their group is the number of their chat in the file.
     """
 
     def __init__(self) -> None:
@@ -118,7 +124,7 @@ class KnownMessages:
         return self._numbers.get(source_id)
 
     def add_chat(self, source_id: str) -> int:
-        """Return the number of a chat, which is new if the id is."""
+        """Return the number of a chat. If the id is unknown, add the chat."""
         if source_id not in self._numbers:
             self._numbers[source_id] = len(self.sources)
             self.sources.append(source_id)
@@ -160,12 +166,12 @@ class KnownMessages:
         return Matching(self, bytearray(len(self._ids)))
 
     def get_minutes(self, chat: int) -> list[int]:
-        """Return the times of the messages of a chat in order."""
-        self._minutes_of_chat[chat].sort()  # Linear if nothing was added, and nearly so otherwise.
+        """Return the minutes of a chat's messages in chronological order."""
+        self._minutes_of_chat[chat].sort()  # Nearly linear, since most of the list is sorted already.
         return self._minutes_of_chat[chat]
 
     def find_only(self, digest: int) -> int | None:
-        """Return the message that can be recognised by its text alone, since no other has it."""
+        """Return the only message with this hash at any time, or None if there are several or none."""
         if self._by_only_text is None:
             self._by_only_text = {}
             for key, same in self.by_text.items():
@@ -248,7 +254,7 @@ async def read_known(database: Database, owner: str, program: str) -> KnownMessa
 
 
 class Matching:
-    """Finds each stored message at most once."""
+    """Finds the stored messages that equal messages of the file. Each stored message is found at most once."""
 
     def __init__(self, known: KnownMessages, used: bytearray) -> None:
         self._known = known
@@ -260,10 +266,10 @@ class Matching:
         return self._take(known.by_id.get(compute_key(known.sources[chat], source_id), _NOWHERE))
 
     def find_by_text(self, message: ImportedMessage, speaker: str, resolution: Resolution, group: int) -> int | None:
-        """Return a message with this id or text by this speaker in this minute.
+        """Return a message with the same id or text, by the same speaker, in the same minute.
 
         Args:
-            group: The number of the chat in the file. Only messages of the chats before it are found.
+            group: The number of the chat in the file. Only messages of earlier chats are found.
         """
         known = self._known
         number = known.speaker_numbers.get(speaker, _NOWHERE)
@@ -272,7 +278,7 @@ class Matching:
         for shift, digest in product(resolution.shifts, digests):
             key = combine(minute + shift, digest)
             same = known.list_same(key)
-            # A message may be repeated very often in a minute.
+            # The cursor avoids quadratic time if a message is repeated very often in a minute.
             for place in range(self._cursors.get((key, number), 0), len(same)):
                 index = same[place]
                 is_before = known.groups[index] < group and known.chats[index] in resolution.chats
@@ -283,7 +289,7 @@ class Matching:
         return None
 
     def find_by_time(self, message: ImportedMessage, speaker: str, chat: int) -> int | None:
-        """Return the only message without an id that the speaker wrote at this moment."""
+        """Return the message without an id that this speaker wrote at the same moment, if there is exactly one."""
         known = self._known
         return self._take(known.by_time.get(compute_key(known.sources[chat], to_text(message.at), speaker), _NOWHERE))
 

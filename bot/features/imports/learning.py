@@ -1,7 +1,7 @@
-"""Learning from imported conversations at their owner's request, newest first, within a daily budget of tokens.
+"""Learns from imported conversations at their owner's request, newest first, within a daily token budget.
 
 Learned facts are unconfirmed, like all imported memories, and belong to the import, so that one /undo reverts both.
-Facts without a citation and doubtful ones are left out. Such a conversation adds no history and deletes nothing.
+Doubtful facts and facts without a citation are skipped. Imported conversations add no history and delete nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 CONVERSATIONS_PER_REQUEST = 30
 MAX_TRIES = 3
-"""How often a conversation is tried if the model gives no usable answer."""
+"""Maximum number of attempts for a conversation if the model gives no usable answer."""
 TIMEOUT_SECONDS = 120.0
 """Timeout of each request to the model. No user waits for it."""
 _OF_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id JOIN owners o ON o.id = i.owner_id"
@@ -64,7 +64,7 @@ class ImportLearning:
     """Learns from imported conversations.
 
     Args:
-        spent_today: Returns the tokens used since midnight.
+        spent_today: Returns the number of tokens used since midnight.
         limit: Maximum number of tokens per day.
     """
 
@@ -87,7 +87,10 @@ class ImportLearning:
         self._limit = limit
 
     async def step(self) -> ImportLearningResult | None:
-        """Learn from the next conversation. Return None if the queue or budget is empty. Raises Postponed."""
+        """Learn from the next conversation. Return None if the queue is empty or the budget is spent.
+
+        Raises Postponed.
+        """
         wanted = await self._find_next()
         if wanted is None or await self._spent_today() >= self._limit:
             return None
@@ -104,7 +107,7 @@ class ImportLearning:
                 is_whole = False
                 break
             memories += learned
-            # Recorded after each part, so that a restart continues behind it.
+            # Record the progress after each part, so that a restart continues with the next one.
             if part.through is not None:
                 await self._database.write(
                     "UPDATE imported SET learned_through = ? WHERE conversation_id = ?",
@@ -130,7 +133,7 @@ class ImportLearning:
         return _LearningRequest(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
 
     async def _learn(self, wanted: _LearningRequest, part: Part) -> int | None:
-        """Learn from a part. Return the number of memories, or None without a usable answer."""
+        """Learn from a part. Return the number of memories, or None if the model gave no usable answer."""
         owner, deadline = wanted.owner, asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         memory = await self._ledger.read_page(owner)
         answer = await self._extractor.extract(part, owner, memory, deadline)
@@ -155,7 +158,7 @@ class ImportLearning:
 
 
 def _restore_provenance(message: Message) -> Message:
-    """Restore the provenance of a message: only the user's own have no speaker, and they typed it elsewhere."""
+    """Restore the original provenance of a message. The user typed the messages without a speaker elsewhere."""
     is_own = message.role is Role.USER and message.speaker is None and message.provenance is Provenance.IMPORTED
     if is_own:
         return replace(message, provenance=Provenance.TYPED)

@@ -22,7 +22,7 @@ from config.texts import N_
 REPLACED = N_("memories that were replaced")
 _DATED = r"\d{4}-\d\d(?:-\d\d)?(?: \d\d:\d\d)?"
 _UNDATED = r"[^\W\d_][^\d\[\]]{1,30}(?:\d{4})?"
-"""Words such as "unknown" and "May 2024"."""
+"""Words in place of a date, such as "unknown" and "May 2024"."""
 _ENTRY = re.compile(
     rf"(?P<item>[-*+•]\s*|\d{{1,4}}[.)]\s*)?(?:\*\*|__|`)?\[(?P<day>{_DATED}|{_UNDATED})\](?:\*\*|__|`)?"
     r"(?:\s*[-–—:.]\s*|(?(item)\s+|(?!)))(?P<text>\S.*)"
@@ -41,7 +41,7 @@ _GRAPH = frozenset({"entities.item.observations", "relations.item.relationType"}
 
 
 class Mem0Reader:
-    """Reads the result of mem0's get_all, {"results": [{"memory": ...}]} or the list alone, and OpenMemory's export."""
+    """Reads the result of mem0's get_all, {"results": [{"memory": ...}]} or only the list, and OpenMemory's export."""
 
     name = "mem0"
 
@@ -57,7 +57,7 @@ class Mem0Reader:
 
 
 class McpMemoryReader:
-    """Reads the file of the MCP memory server, with an entity or a relation per line, or the result of read_graph."""
+    """Reads the MCP memory server's file with one entity or relation per line, or the result of read_graph."""
 
     name = "MCP memory"
 
@@ -94,7 +94,7 @@ class PastedListReader:
 
 
 def is_list(text: str) -> bool:
-    """Return True if a text has at least MIN_ENTRIES entries, and they are most of its lines."""
+    """Return True if most lines of a text are entries, and there are at least MIN_ENTRIES of them."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
     entries = [match for line in lines if (match := _ENTRY.fullmatch(line.strip()))]
     has_date = any(match["day"][0].isdigit() or match["day"].casefold() in _UNKNOWN for match in entries)

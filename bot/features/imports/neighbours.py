@@ -1,4 +1,4 @@
-"""Formats of programs that Mneme can't import, so that the refusal can say what to do instead."""
+"""Formats that Mneme recognises but can't import. The refusal tells the user what to do instead."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Neighbour(NamedTuple):
     """A format that is recognised but not read.
 
     Attributes:
-        paths: Paths that together occur only in its JSON documents.
-        refusal: The sentence for the user, with the placeholders `file` and `program`.
+        paths: Paths that occur together only in its JSON documents.
+        refusal: The text for the user, with the placeholders `file` and `program`.
     """
 
     program: str
@@ -51,5 +51,9 @@ NEIGHBOURS = (
 
 
 def find_neighbour(paths: frozenset[str]) -> Neighbour | None:
-    """Return the unsupported format of a JSON document, or None. The paths are those of DETECTING_PATHS that it has."""
+    """Return the unsupported format of a JSON document, or None if it is unknown.
+
+    Args:
+        paths: The paths of the document that are in DETECTING_PATHS.
+    """
     return next((neighbour for neighbour in NEIGHBOURS if paths.issuperset(neighbour.paths)), None)

@@ -1,7 +1,7 @@
-"""Recognition of chats without ids by their messages.
+"""Recognises chats without ids by their messages.
 
-The file of a chat may be renamed or come from another phone, where the speakers have other names. Its times are in the
-time zone of the chat, which may have changed since the last import.
+The file of a chat may have been renamed, or come from another phone with other names for the speakers. Its times may
+have no time zone, and the session's time zone may have changed since the last import.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from bot.features.imports.items import ImportedConversation, ImportedMessage, It
 from bot.features.imports.known import KnownMessages, Resolution, combine, identify, to_minute
 
 MAX_SAME = 50
-"""Maximum number of stored messages with the text and minute of a message that decide about its chat."""
+"""Maximum number of equal stored messages that are compared for a message."""
 MIN_ALIAS_SHARE = 0.1
-"""Minimum share of a speaker's messages that another name in the log has said, so that both are the same person."""
+"""Minimum share of a speaker's messages that are stored under another name, to treat both names as one person."""
 MAX_SHIFT_MINUTES = 26 * 60
-"""Largest difference between two time zones."""
+"""Maximum difference between two time zones."""
 SHIFT_STEP_MINUTES = 15
 MIN_SHIFTED, MIN_SHIFTED_SHARE = 2, 0.05
-"""Number of texts, and their share of all that occur once, that prove a change of the time zone."""
+"""Minimum number of unique texts with a shift, and their minimum share, to accept it as a change of the time zone."""
 MAX_SHIFTS = 4
 
 
@@ -49,15 +49,15 @@ class _Group:
 
 
 def resolve_chats(items: Iterable[Item], known: KnownMessages) -> dict[int, Resolution]:
-    """Find the stored chats that the chats of a file are the same as, by the number of the chat in the file.
+    """Find the stored chats of each chat without an id. Return them by the number of the chat in the file.
 
     Args:
-        items: The items of the file, with their texts as they are stored.
+        items: The items of the file, with their texts in the stored form.
     """
     resolutions: dict[int, Resolution] = {}
     pending: tuple[_Group, int] | None = None
     for number, group in _read_groups(items):
-        # The messages of the only chat in a file don't have to be compared with each other.
+        # A chat's messages are added only when another chat follows, which may be the same one.
         if pending is not None:
             earlier, earlier_number = pending
             resolution = resolutions[earlier_number]
@@ -87,7 +87,7 @@ def _read_groups(items: Iterable[Item]) -> Iterator[tuple[int, _Group]]:
             if group is not None:
                 yield number, group
             if not _is_chat_without_id(item):
-                return  # Those without ids are read first.
+                return  # The chats without ids come first.
             number, group = number + 1, _Group(item.source_id)
         for message in item.messages:
             group.add(message)
@@ -96,10 +96,10 @@ def _read_groups(items: Iterable[Item]) -> Iterator[tuple[int, _Group]]:
 
 
 def _is_chat_without_id(conversation: ImportedConversation) -> bool:
-    """Return True for a chat of people that can only be recognised by its messages."""
+    """Return True for a chat with people that can only be recognised by its messages."""
     if not any(message.speaker is not None for message in conversation.messages):
         return False
-    # The id of a chat whose messages have none is its title.
+    # If the messages have no ids, the id of the chat is only its title.
     return not conversation.source_id or not any(message.id for message in conversation.messages)
 
 
@@ -131,9 +131,9 @@ def _resolve(group: _Group, known: KnownMessages) -> Resolution:
 
 
 def _find_shifts(group: _Group, known: KnownMessages) -> tuple[int, ...]:
-    """Return the differences in minutes between stored times and those in the file, if the time zone has changed.
+    """Return the differences in minutes between stored times and times in the file if the time zone has changed.
 
-    Summer time makes them several.
+    There may be several differences because of daylight saving time.
     """
     counts = Counter(group.texts)
     differences: Counter[int] = Counter()
@@ -157,7 +157,7 @@ def _find_same(known: KnownMessages, text: int, minute: int, shifts: Sequence[in
 
 
 def _is_same(stored: Sequence[int], matched: int, minutes: Sequence[int]) -> bool:
-    """Return True if most of the messages are the same during the time that both chats cover."""
+    """Return True if most messages are the same in the period that both chats cover."""
     in_group = bisect_right(minutes, stored[-1]) - bisect_left(minutes, stored[0])
     in_stored = bisect_right(stored, minutes[-1]) - bisect_left(stored, minutes[0])
     return matched * 2 > max(in_group, in_stored)

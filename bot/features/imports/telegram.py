@@ -1,4 +1,4 @@
-"""The reader for Telegram Desktop's export: result.json with one chat or all."""
+"""The reader for Telegram Desktop's export: result.json with one chat or all chats."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SAVED = "Saved messages"
 
 @dataclass(slots=True)
 class _Account:
-    """The owner of a whole export, as far as the file has named them."""
+    """The owner of a whole account's export. The id and names are empty until the file has stated them."""
 
     id: str = ""
     names: list[str] = field(default_factory=list)
@@ -46,17 +46,17 @@ class _Account:
 
 @dataclass(slots=True)
 class _Chat:
-    """A chat that is being read. In the file, its name and id precede its messages."""
+    """The chat that is being read. In the file, its name and id precede its messages."""
 
     id: str = ""
     name: str = ""
     kind: str = ""
     owners: set[str] = field(default_factory=set)
-    """The speakers in a chat of two who are not the other person."""
+    """The speakers in a chat of two people who don't have the chat's name."""
 
 
 class TelegramReader:
-    """Reads chats. Contacts, sessions and account data other than the owner's name are left out."""
+    """Reads chats. Contacts, sessions and account data other than the owner's name are skipped."""
 
     name = "Telegram"
 
@@ -124,7 +124,7 @@ class TelegramReader:
             return SkippedItem(UNREADABLE, place)
 
     def _parse_time(self, data: Any) -> datetime:  # parsed JSON
-        """Return the time of a message. Exports of before 2021 have only a local time."""
+        """Parse the time of a message. Exports from before 2021 have only a local time."""
         if data.get("date_unixtime"):
             return parse_timestamp(int(data["date_unixtime"]))
         local = datetime.fromisoformat(data["date"])
@@ -160,14 +160,14 @@ def _note_name(path: str, value: str, account: _Account, chat: _Chat) -> None:
 
 
 def _note_owner(message: ImportedMessage, account: _Account, chat: _Chat, parts: ChatParts) -> None:
-    """Find the owner in the export of a single chat of two, which has the name of the other person."""
+    """Find the owner in the export of a single chat of two people. The chat has the name of the other person."""
     if account.name is None and chat.kind in _CHATS_OF_TWO and message.speaker not in (chat.name, DELETED_ACCOUNT):
         chat.owners.add(message.speaker or "")
         parts.set_user(message.speaker if len(chat.owners) == 1 else None)
 
 
 def _find_speaker(data: Any, account: _Account, chat: _Chat) -> str:  # parsed JSON
-    """Return the name of the sender. A namesake of the account's owner gets another name."""
+    """Return the name of the sender. Someone with the same name as the account's owner gets an added id."""
     sender = str(data.get("from_id", ""))
     if account.id and sender in (account.id, f"user{account.id}"):
         return account.name or str(data.get("from") or DELETED_ACCOUNT)
@@ -194,7 +194,7 @@ def _parse_text(value: object) -> str:
 
 
 def _parse_extras(data: Any) -> Iterator[str]:  # parsed JSON
-    """Yield the texts of a poll, a list of tasks, and a place."""
+    """Yield the texts of a poll, a to-do list and a place."""
     for kind, key, title in (("poll", "poll", "question"), ("list", "todo_list", "title")):
         if isinstance(content := data.get(key), dict):
             answers = [_parse_text(answer) for answer in content.get("answers", ()) if isinstance(answer, dict)]

@@ -1,6 +1,6 @@
-"""Writes the new content of a file, with a transaction for every few messages, so that other chats can write.
+"""Writes the new content of a file in short transactions, so that other chats can write in between.
 
-An entry records the import, and /undo of its change reverts all of it.
+An entry records the import. An /undo of its change reverts the whole import.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memory.store.database import Connection, Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 
 Planned = tuple[str, Piece | ImportedMemory]
-"""The program and what to write of it."""
+"""A program, and a piece or memory from it to write."""
 UNDONE = N_("The import was undone while it was running, so it has stopped.")
 MEMORIES_PER_WRITE = 20
 
@@ -45,7 +45,7 @@ MEMORIES_PER_WRITE = 20
 async def writing_import(
     database: Database, ledger: Ledger, session: Session, known: Mapping[str, KnownMessages], report: ImportReport
 ) -> AsyncIterator[ImportWriter]:
-    """Record an import, and describe it at the end, also if it was interrupted."""
+    """Record an import as an entry, and describe it there at the end, even if it was interrupted."""
     async with ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
         text = _("An import from {program} has started.", program=report.program)
         record = await change.add(NewEntry(text, stem="import", topic=report.program, author=Author.IMPORT))
@@ -59,11 +59,11 @@ async def writing_import(
 
 
 class ImportWriter:
-    """Writes what a file adds to the log and the memories.
+    """Writes the new messages and memories of a file.
 
     Args:
-        known: What is stored of each program.
-        report: It counts the items of the file. Memories that can't be stored move to those left out.
+        known: The stored messages of each program.
+        report: The report with all items of the file. Memories that can't be stored are moved to its skipped items.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ImportWriter:
         self._report = report
         self._writing = writing
         self.written = 0
-        """The number of messages and memories that are written."""
+        """The number of messages and memories written so far."""
 
     @property
     def change(self) -> int:
@@ -111,14 +111,14 @@ class ImportWriter:
             self.written += len(found)
 
     async def _write_new(self, pieces: Sequence[Piece]) -> None:
-        """Write parts of new chats as they are in the file: several small ones, or one of any size."""
+        """Write pieces of new chats unchanged: several small pieces, or a single one of any size."""
         writing = self._writing
         for piece, place in zip(pieces, await self._begin([(piece, piece.messages) for piece in pieces]), strict=True):
             if piece.added is not None:
                 writing.places.setdefault((writing.program, piece.added), []).append(place)
 
     async def _begin(self, parts: Sequence[tuple[Piece, Sequence[ImportedMessage]]]) -> list[StoredConversation]:
-        """Create conversations in one transaction. If there is only one, it may continue in others."""
+        """Create conversations in one transaction. A single large conversation is continued in further transactions."""
         writing = self._writing
         places = []
         rest: list[list[ImportedMessage]] = []
@@ -133,7 +133,7 @@ class ImportWriter:
         return places
 
     async def _add_to_chat(self, known: KnownMessages, piece: Piece) -> None:
-        """Write what is new in a chat that is stored or was written before."""
+        """Write the changes of a chat that is stored or was written earlier in this import."""
         writing = self._writing
         places = _find_places(writing, known, piece)
         steps = writing.find_present(piece.steps)
@@ -199,7 +199,7 @@ class ImportWriter:
 
 
 def _find_places(writing: Writing, known: KnownMessages, piece: Piece) -> list[StoredConversation]:
-    """Return the conversations of a chat in the order of their times."""
+    """Return the conversations of a chat in chronological order."""
     key = (writing.program, min(piece.chats))
     if key not in writing.places:
         stored = [place for chat in piece.chats for place in known.conversations.get(chat, ())]

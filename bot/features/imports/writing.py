@@ -1,4 +1,4 @@
-"""Writes of imported conversations into the log, each in a transaction of the caller."""
+"""Functions that write imported conversations to the log, within the caller's transaction."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from memory.store.index import touching_conversation, touching_messages
 T = TypeVar("T")
 MESSAGES_PER_WRITE = 80
 CHARS_PER_WRITE = 60_000
-"""Limits of one transaction, so that other chats can write in between. Each message is indexed five times."""
+"""Limits for one transaction, so that other chats can write in between. Each message is in five indexes."""
 COLUMNS = "conversation_id, turn_id, role, content, speaker, provenance, created_at, source_id"
 """The columns of an imported message."""
 
 
 @dataclass(slots=True)
 class Writing:
-    """A running import.
+    """The state of a running import.
 
     Attributes:
-        program: The program of the next piece.
-        places: The conversations of the chats that are added to, by program and number of the chat.
-        own: The conversations that this import has created.
-        moved: The present ids of messages that this import has written again.
+        program: The program of the current piece.
+        places: The conversations of the chats that have been extended, by program and number of the chat.
+        own: The ids of the conversations that this import has created.
+        moved: The new ids of messages that this import has written again, by their former ids.
     """
 
     session: Session
@@ -46,7 +46,7 @@ class Writing:
     moved: dict[int, int] = field(default_factory=dict)
 
     def find_present(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """Return the steps with the present ids of their messages."""
+        """Return the steps with the current ids of their messages."""
         return tuple(
             replace(step, stored=self._follow(step.stored)) if step.stored in self.moved else step for step in steps
         )
@@ -58,7 +58,7 @@ class Writing:
 
 
 def slice_pieces(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """Collect small pieces for common transactions. A larger piece is alone."""
+    """Group small pieces into transactions. A large piece gets its own transaction."""
     together: list[Piece] = []
     messages = chars = 0
     for piece in pieces:
@@ -73,12 +73,12 @@ def slice_pieces(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
 
 
 def slice_messages(messages: Iterable[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
-    """Divide messages into short transactions."""
+    """Divide messages into batches for short transactions."""
     return _slice(messages, lambda message: len(message.text))
 
 
 def slice_steps(steps: Iterable[Step]) -> Iterator[list[Step]]:
-    """Divide changes of messages into short transactions."""
+    """Divide changes of messages into batches for short transactions."""
     return _slice(steps, lambda step: len(step.message.text) if step.message is not None else 0)
 
 
@@ -136,7 +136,7 @@ async def append_messages(
 async def append_exchanges(
     connection: Connection, writing: Writing, conversation: int, messages: Sequence[ImportedMessage]
 ) -> list[int]:
-    """Write messages at the end of a conversation, but not into the index. Return their ids."""
+    """Write messages to the end of a conversation and return their ids. The caller updates the index."""
     turn, number = await _read_last_id(connection, "turns"), await _read_last_id(connection, "messages")
     first = number + 1
     turns: list[tuple[object, ...]] = []
@@ -191,7 +191,7 @@ async def extend_conversation(
 
 
 async def change_messages(connection: Connection, writing: Writing, steps: Sequence[Step]) -> None:
-    """Replace the texts of messages. Messages with forgotten words keep theirs."""
+    """Replace the texts of messages, except messages with forgotten words."""
     marked = {
         row[0]
         for row in await connection.execute_fetchall(
@@ -210,7 +210,7 @@ async def change_messages(connection: Connection, writing: Writing, steps: Seque
 
 
 async def store_source_ids(connection: Connection, steps: Sequence[Step]) -> None:
-    """Store the ids of messages that were imported without them."""
+    """Store the other program's ids for messages that were imported without ids."""
     await connection.executemany(
         "UPDATE messages SET source_id = ? WHERE id = ? AND source_id IS NULL",
         [(step.source_id, step.stored) for step in steps if step.source_id and step.stored],
@@ -218,7 +218,7 @@ async def store_source_ids(connection: Connection, steps: Sequence[Step]) -> Non
 
 
 def _group_exchanges(messages: Sequence[ImportedMessage]) -> Iterator[list[ImportedMessage]]:
-    """Yield each message of a person with the answers of the assistant to it."""
+    """Yield each message of a person together with the assistant's answers to it."""
     exchange: list[ImportedMessage] = []
     for message in messages:
         if exchange and not message.by_assistant:
