@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.items import (
-    BAD_ITEM,
+    ITEM_ERRORS,
     UNREADABLE_MEMORIES,
     ImportedMemory,
     Item,
@@ -29,7 +29,7 @@ _OBSERVED = re.compile(
 )
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _DAY = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)")
-_HERMES = "\n§\n"
+_HERMES_SEPARATOR = "\n§\n"
 MAX_MEMORY_CHARS = 2_000
 """Maximum length of a memory. A longer text is considered a document."""
 _MEMORY_FILES = frozenset({"USER.md", "MEMORY.md"})
@@ -71,7 +71,7 @@ class NanobotReader:
             row = json.loads(line)
             at = require_plausible(datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone))
             return [*_parse_memories(str(row["content"]), at)]
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             return [SkippedItem(UNREADABLE_MEMORIES, place)]
 
 
@@ -82,16 +82,16 @@ class HermesReader:
 
     def find(self, source: ImportSource) -> list[str]:
         notes = source.find_by_suffix(".md")
-        return notes if any(_HERMES in source.read_head(name) for name in notes) else []
+        return notes if any(_HERMES_SEPARATOR in source.read_head(name) for name in notes) else []
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
         for name in names:
-            if not _is_memory_file(name) and _HERMES not in source.read_head(name):
+            if not _is_memory_file(name) and _HERMES_SEPARATOR not in source.read_head(name):
                 yield SkippedItem(NOT_MEMORIES)
                 continue
-            for entry in source.read_text(name).split(_HERMES):
-                if said := entry.strip():
-                    yield _create_memory(" ".join(said.split()), None)
+            for entry in source.read_text(name).split(_HERMES_SEPARATOR):
+                if text := entry.strip():
+                    yield _create_memory(" ".join(text.split()), None)
 
 
 class OpenClawReader:
@@ -162,24 +162,24 @@ def _parse_memories(text: str, at: datetime | None) -> Iterator[Item]:
     text = _FRONT_MATTER.sub("", _remove_comments(text))
     is_code, paragraph = False, ""
     # The added empty line completes the last paragraph.
-    for line in [*text.splitlines(), ""]:
-        said = line.strip()
-        if said.startswith("```"):
+    for raw_line in [*text.splitlines(), ""]:
+        line = raw_line.strip()
+        if line.startswith("```"):
             is_code = not is_code
-        is_item = re.match(r"(?:[-*+]|\d+[.)])\s+", said)
-        ends = not said or is_item is not None or said.startswith(("#", "```")) or is_code
-        if ends and paragraph:
+        is_item = re.match(r"(?:[-*+]|\d+[.)])\s+", line)
+        ends_paragraph = not line or is_item is not None or line.startswith(("#", "```")) or is_code
+        if ends_paragraph and paragraph:
             yield _create_memory(paragraph, at)
             paragraph = ""
-        if is_code or not said or said.startswith(("#", "```", "---", "===", "|")):
+        if is_code or not line or line.startswith(("#", "```", "---", "===", "|")):
             continue
-        said = said[is_item.end() :] if is_item else said
-        if said.startswith("[ ]"):
+        line = line[is_item.end() :] if is_item else line
+        if line.startswith("[ ]"):
             yield SkippedItem(NOT_FILLED_IN)
             continue
-        said = re.sub(r"^\[[xX]\]\s*", "", said)
+        line = re.sub(r"^\[[xX]\]\s*", "", line)
         if len(paragraph) <= MAX_MEMORY_CHARS:  # `_create_memory` skips longer ones.
-            paragraph = f"{paragraph} {said}".strip()
+            paragraph = f"{paragraph} {line}".strip()
 
 
 def _create_memory(text: str, at: datetime | None) -> Item:

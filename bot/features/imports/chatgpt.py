@@ -11,8 +11,8 @@ from typing import Any
 
 from bot.features.imports.items import (
     ATTACHED,
-    BAD_ITEM,
     EMPTY,
+    ITEM_ERRORS,
     OTHER_BRANCHES,
     TOOLS,
     UNDATED,
@@ -30,7 +30,7 @@ from bot.features.imports.source import ImportSource
 
 # The placeholder of a citation. ChatGPT shows it as a link.
 _CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")
-_SPOKEN = frozenset({"text", "multimodal_text", "code", None})
+_MESSAGE_TYPES = frozenset({"text", "multimodal_text", "code", None})
 """Content types of messages. Other content types are reasoning, tool results and settings."""
 _FENCED = re.compile(r"```(?:\w*\n)?(.*?)```", re.DOTALL)
 _PLACES = {"item.mapping": "item", "conversations.item.mapping": "conversations.item", "mapping": ""}
@@ -70,7 +70,7 @@ def _find_place(prefixes: frozenset[str]) -> str | None:
 def _parse_safely(data: Any, place: str) -> list[Item]:  # parsed JSON
     try:
         return [*_parse_conversation(data, place)]
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return [SkippedItem(UNREADABLE_CONVERSATIONS, place)]
 
 
@@ -79,7 +79,7 @@ def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
     branch = _find_branch(data.get("current_node"), nodes)
     at = _parse_moment(data.get("create_time")) or _parse_moment(data.get("update_time")) or _find_time(branch)
     messages: list[ImportedMessage] = []
-    is_bad = at is None and any(_is_said(node.get("message")) for node in branch)
+    is_bad = at is None and any(_is_visible_text(node.get("message")) for node in branch)
     if is_bad:
         yield SkippedItem(UNDATED, place)
     for item in _parse_branch(branch, at, place):
@@ -90,7 +90,7 @@ def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
             yield item
     shown = {id(node) for node in branch}
     for node in nodes.values():
-        if isinstance(node, dict) and id(node) not in shown and _is_said(node.get("message")):
+        if isinstance(node, dict) and id(node) not in shown and _is_visible_text(node.get("message")):
             yield SkippedItem(OTHER_BRANCHES)
     source_id = data.get("conversation_id") or data.get("id") or ""
     if messages:
@@ -109,7 +109,7 @@ def _parse_branch(
             # A message without a time gets the time of the previous message.
             at = _parse_moment(message.get("create_time")) or at
             yield from [*_parse_message(message, node, at)]
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             yield SkippedItem(UNREADABLE, f"{place}, message {message.get('id') or node.get('id')}")
 
 
@@ -141,7 +141,7 @@ def _find_time(branch: Sequence[Mapping[str, Any]]) -> datetime | None:
     return next((parse_timestamp(at) for node in branch if (at := _get_time(node))), None)
 
 
-def _is_said(message: object) -> bool:
+def _is_visible_text(message: object) -> bool:
     """Return True if a message has text, and the user wrote it or the assistant wrote it to the user."""
     return isinstance(message, dict) and _is_shown(message) and bool(_parse_text(message.get("content")))
 
@@ -175,7 +175,7 @@ def _parse_message(
         text = _parse_text(content)
         if text and at is not None:
             yield ImportedMessage(text, at, by_assistant=by_assistant, id=_get_id(message, node))
-        elif kind not in _SPOKEN:
+        elif kind not in _MESSAGE_TYPES:
             yield SkippedItem(TOOLS)
         yield from _count_attachments(message, content)
 
@@ -211,12 +211,12 @@ def _parse_canvas(content: object) -> str:
         data = json.loads(text)
         written = data.get("content") or "\n".join(update["replacement"] for update in data["updates"])
         return f"[canvas {data['name']}]\n{written}" if data.get("name") else f"[canvas]\n{written}"
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return f"[canvas]\n{text}"
 
 
 def _parse_text(content: object, *, any_kind: bool = False) -> str:
-    if not isinstance(content, dict) or (content.get("content_type") not in _SPOKEN and not any_kind):
+    if not isinstance(content, dict) or (content.get("content_type") not in _MESSAGE_TYPES and not any_kind):
         return ""
     parts = content.get("parts")
     pieces = [_parse_part(part) for part in parts] if isinstance(parts, list) else [content.get("text")]

@@ -37,9 +37,9 @@ def import_memory(
 ) -> None:
     """Import the export of another program, or a whole export of Mneme.
 
-    Exports of ChatGPT, Claude, Gemini, Telegram, WhatsApp and other agents add their conversations to the search and
-    their memories as unconfirmed. /undo reverts an import. An export of Mneme needs an empty installation. Admitted
-    users, settings and waiting messages aren't part of it: use `mneme restore` with a backup.
+    You can then search the conversations of ChatGPT, Claude, Gemini, Telegram, WhatsApp and other agents. Their memories
+    wait until you confirm them, and /undo reverts the import. An export of Mneme needs an empty installation. Admitted
+    users, settings and waiting messages aren't part of it: for these, use `mneme restore` with a backup.
     """
     if not path.exists():
         raise typer.BadParameter(f"{path} doesn't exist.")
@@ -106,7 +106,7 @@ async def _import_foreign(
 
 async def _run(imports: ForeignImport, path: Path, session: Session, me: str | None) -> ImportDone:
     """Import a file. If it doesn't say which speaker is the user, ask."""
-    from bot.features.imports.reporting import WhoIsUser
+    from bot.features.imports.reporting import UnknownUser
 
     def report_progress(written: int, total: int) -> None:
         _show_status(f"{written:,} of {total:,} messages and memories")
@@ -114,8 +114,8 @@ async def _run(imports: ForeignImport, path: Path, session: Session, me: str | N
     _show_status(f"Reading {path.name}")
 
     try:
-        return await imports.run(path, session, report_progress, me=me, asks=True)
-    except WhoIsUser as question:
+        return await imports.run(path, session, report_progress, me=me, ask_user=True)
+    except UnknownUser as question:
         _show_status("")
         names = ", ".join(question.speakers)
         if not sys.stdin.isatty():

@@ -11,7 +11,7 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.features.imports.importing import ForeignImport
 from bot.features.imports.job import BackgroundImportLearning
 from bot.features.imports.memories import is_list
-from bot.features.imports.reporting import WhoIsUser, describe, format_left_out
+from bot.features.imports.reporting import UnknownUser, describe, format_left_out
 from bot.features.imports.source import write_temporarily
 from bot.services import MemoryServices
 from config.texts import N_, _, format_number, ngettext, shorten_to_line
@@ -62,9 +62,9 @@ class ImportCommands:
                     call.session,
                     _Progress(call.show_progress),
                     me=me.strip() if has_name else None,
-                    asks=True,
+                    ask_user=True,
                 )
-            except WhoIsUser as question:
+            except UnknownUser as question:
                 return _ask_who_is_user(question.speakers, reference)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
         if done.change is None:

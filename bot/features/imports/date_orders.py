@@ -80,13 +80,13 @@ class DateStatistics:
         """Return the orders that the dates allow, without those that are less likely. Several mean a tie."""
         if not self.total:
             return []
-        most = max(self.total - self.invalid[order] for order in ORDERS)
-        orders = [order for order in ORDERS if self.total - self.invalid[order] == most]
-        if not most or most < MIN_EVIDENCE_RATIO * min(self.contradicted[order] for order in orders):
+        max_valid = max(self.total - self.invalid[order] for order in ORDERS)
+        orders = [order for order in ORDERS if self.total - self.invalid[order] == max_valid]
+        if not max_valid or max_valid < MIN_EVIDENCE_RATIO * min(self.contradicted[order] for order in orders):
             return []
         if len(orders) > 1 and self.differs:
-            fewest = min(self.backwards[order] for order in orders)
-            orders = [order for order in orders if self.backwards[order] == fewest]
+            min_backwards = min(self.backwards[order] for order in orders)
+            orders = [order for order in orders if self.backwards[order] == min_backwards]
         return orders
 
 
@@ -94,17 +94,17 @@ class DateStatistics:
 def convert_date(day: tuple[str, str, str], order: str, today: date, era: int | None = None) -> date:
     """Convert three numbers in an order to a date. Raises UnreadableDate if it doesn't exist or is in the future."""
     numbers = dict(zip(order, day, strict=True))
-    digits, month, of_month = numbers["y"], numbers["m"], numbers["d"]
-    if len(month) > 2 or len(of_month) > 2:
+    year_digits, month_digits, day_digits = numbers["y"], numbers["m"], numbers["d"]
+    if len(month_digits) > 2 or len(day_digits) > 2:
         raise UnreadableDate("no day")
     try:
-        found = _convert(digits, int(month), int(of_month), today, era)
+        converted = _convert(year_digits, int(month_digits), int(day_digits), today, era)
     except (ValueError, OverflowError) as error:
         raise UnreadableDate(str(error)) from error
     # In a time zone to the east it may already be tomorrow.
-    if found > today + timedelta(days=1):
+    if converted > today + timedelta(days=1):
         raise UnreadableDate("it is in the future")
-    return found
+    return converted
 
 
 def _convert(digits: str, month: int, day: int, today: date, era: int | None) -> date:

@@ -15,7 +15,7 @@ from bot.features.imports.gemini_html import GeminiHtmlReader
 from bot.features.imports.items import ImportRefused
 from bot.features.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
 from bot.features.imports.neighbours import find_neighbour
-from bot.features.imports.source import BROKEN, DAMAGED, ImportSource, PartKind, Reader
+from bot.features.imports.source import DAMAGED, SOURCE_ERRORS, ImportSource, PartKind, Reader
 from bot.features.imports.telegram import TelegramReader
 from bot.features.imports.telegram_html import TelegramHtmlReader
 from bot.features.imports.whatsapp import WhatsAppReader
@@ -114,5 +114,5 @@ def readable(source: ImportSource, *, is_export: bool = False) -> Iterator[None]
         raise
     except TooComplex as error:
         raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name), is_export=is_export) from error
-    except BROKEN as error:
+    except SOURCE_ERRORS as error:
         raise ImportRefused(_(DAMAGED, file=source.path.name), is_export=is_export) from error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.features.imports.job import BackgroundImportLearning
 
 PURPOSE = "import"
-_A_LIST = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
+_OFFER = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
 
 
 class ImportsSettings(SettingsGroup):
@@ -79,4 +79,4 @@ def offer_for_list(text: str) -> Notice | None:
     """Offer to import a pasted list of memories. Usually another assistant wrote it, so the user hasn't said this."""
     from bot.features.imports.memories import is_list
 
-    return Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)) if is_list(text) else None
+    return Notice(_(_OFFER), ((Button(_("Import"), "/import"),),)) if is_list(text) else None

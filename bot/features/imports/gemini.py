@@ -13,8 +13,8 @@ from typing import Any
 
 from bot.features.imports.items import (
     ATTACHED,
-    BAD_ITEM,
     EMPTY,
+    ITEM_ERRORS,
     UNREADABLE,
     UNREADABLE_CONVERSATIONS,
     ImportedConversation,
@@ -66,7 +66,7 @@ def _read_activity(source: ImportSource, name: str) -> Iterator[Item]:
     for number, record in enumerate(source.read_items(name, "item"), 1):
         try:
             items = [*_parse_exchange(record, beginning)]
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             items = [SkippedItem(UNREADABLE, f"{name}, record {number}")]
         yield from items
 
@@ -108,28 +108,28 @@ def _parse_exchange(record: Any, beginning: str) -> Iterator[Item]:  # parsed JS
     items = record.get("safeHtmlItem")
     answers = [_strip_markup(str(item.get("html", ""))) for item in items if isinstance(item, dict)] if items else []
     title = str(record.get("title", ""))
-    asked = strip_beginning(title, beginning)
-    if asked is None:
+    prompt = strip_beginning(title, beginning)
+    if prompt is None:
         if not any(answers):
             yield SkippedItem(NOT_PROMPTS)
             return
-        asked = title.strip()
+        prompt = title.strip()
     for attached in record.get("subtitles") or ():
         # The title ends with the first subtitle about attached files.
-        asked = asked.removesuffix(str(attached.get("name"))).strip()
+        prompt = prompt.removesuffix(str(attached.get("name"))).strip()
         if attached.get("url"):
             yield SkippedItem(ATTACHED)
-    yield create_exchange(asked, answers, record["time"])
+    yield create_exchange(prompt, answers, record["time"])
 
 
-def create_exchange(asked: str, answers: Sequence[str], time: str) -> Item:
+def create_exchange(prompt: str, answers: Sequence[str], time: str) -> Item:
     """Return a conversation with a prompt and its answers."""
-    if not asked:
+    if not prompt:
         return SkippedItem(EMPTY)
     at = parse_moment(time)
-    messages = [ImportedMessage(asked, at)]
+    messages = [ImportedMessage(prompt, at)]
     messages += [ImportedMessage(answer, at, by_assistant=True) for answer in answers if answer]
-    return ImportedConversation(compute_digest(time, asked), tuple(messages))
+    return ImportedConversation(compute_digest(time, prompt), tuple(messages))
 
 
 def _parse_turns(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
@@ -138,14 +138,14 @@ def _parse_turns(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
         messages: list[ImportedMessage] = []
         for turn in data[_TURNS]:
             user, system = turn.get("user_turn"), turn.get("system_turn")
-            said = user or system
+            content = user or system
             texts = [user.get("prompt")] if user else [part.get("data") for part in system.get("text") or ()]
             text = "\n".join(part for part in texts if isinstance(part, str)).strip()
             if text:
-                at = parse_moment(said.get("turn_last_modified") or data.get("creation_time"))
+                at = parse_moment(content.get("turn_last_modified") or data.get("creation_time"))
                 messages.append(ImportedMessage(text, at, by_assistant=not user))
         title, created = str(data.get("title") or ""), str(data.get("creation_time") or "")
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         yield SkippedItem(UNREADABLE_CONVERSATIONS, place)
         return
     source_id = compute_digest(created, messages[0].text) if messages else ""

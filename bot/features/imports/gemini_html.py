@@ -17,7 +17,7 @@ from bot.features.imports.gemini import (
     find_beginning,
     strip_beginning,
 )
-from bot.features.imports.items import BAD_ITEM, UNREADABLE, Item, SkippedItem
+from bot.features.imports.items import ITEM_ERRORS, UNREADABLE, Item, SkippedItem
 from bot.features.imports.source import ImportSource, PartKind
 from bot.features.imports.written_dates import Layout, Stamp, WrittenLine, detect_layout, parse_stamp
 
@@ -53,18 +53,18 @@ class GeminiHtmlReader:
             beginning = find_beginning(r.title for r in records if r.is_gemini and r.answer)
             dates = _Dates(records, self._today, self._zone)
             for number, record in enumerate(records, 1):
-                asked = strip_beginning(record.title, beginning)
+                prompt = strip_beginning(record.title, beginning)
                 if not record.is_gemini:
                     yield SkippedItem(OTHER_PRODUCTS)
-                elif asked is None and not record.answer:
+                elif prompt is None and not record.answer:
                     yield SkippedItem(NOT_PROMPTS)
                 else:
-                    yield self._create(record, asked or record.title, dates, f"{name}, record {number}")
+                    yield self._create(record, prompt or record.title, dates, f"{name}, record {number}")
 
-    def _create(self, record: _Record, asked: str, dates: _Dates, place: str) -> Item:
+    def _create(self, record: _Record, prompt: str, dates: _Dates, place: str) -> Item:
         try:
-            return create_exchange(asked, [record.answer], dates.parse(record.date).isoformat())
-        except BAD_ITEM:
+            return create_exchange(prompt, [record.answer], dates.parse(record.date).isoformat())
+        except ITEM_ERRORS:
             return SkippedItem(UNREADABLE, place)
 
 

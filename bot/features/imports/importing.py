@@ -21,11 +21,11 @@ from bot.features.imports.detection import Found, detect_readers, readable
 from bot.features.imports.items import UNREADABLE_KINDS, ImportRefused, Item
 from bot.features.imports.known import KnownMessages, Resolution, read_known
 from bot.features.imports.neighbours import find_neighbour
-from bot.features.imports.opening import opened_source
+from bot.features.imports.opening import open_source
 from bot.features.imports.planning import Piece, Preparation, plan_pieces
 from bot.features.imports.reporting import (
     ImportReport,
-    WhoIsUser,
+    UnknownUser,
     describe,
     format_counts,
     format_left_out,
@@ -33,7 +33,7 @@ from bot.features.imports.reporting import (
 )
 from bot.features.imports.resolving import resolve_chats
 from bot.features.imports.source import DAMAGED, ImportSource, PartKind, make_file_name
-from bot.features.imports.writer import Planned, writing_import
+from bot.features.imports.writer import Planned, open_writer
 from config.texts import N_, _
 from memory.clock import Clock, TimezoneLookup, system_clock
 from memory.ledger.ledger import Ledger
@@ -79,7 +79,7 @@ class ForeignImport:
 
     async def look(self, path: Path, session: Session) -> ImportReport:
         """Preview an import without writing anything. Raises ImportRefused for damaged or unknown files."""
-        async with self._opened(path) as source:
+        async with self._open(path) as source:
             plan = await self._detect(source, session)
             return await self._in_thread(_inspect, source, plan)
 
@@ -90,20 +90,20 @@ class ForeignImport:
         progress: Progress = lambda _written, _all: None,
         *,
         me: str | None = None,
-        asks: bool = False,
+        ask_user: bool = False,
     ) -> ImportDone:
         """Import the new parts of a file into a session. Raises ImportRefused for damaged or unknown files.
 
         Args:
             me: The user's name in chats that don't say which speaker is the user, or an empty string if the user is not
                 in them. The name is remembered for later imports.
-            asks: Raise WhoIsUser if the file has such chats and the user's name isn't known.
+            ask_user: Raise UnknownUser if the file has such chats and the user's name isn't known.
         """
-        async with self._opened(path) as source:
+        async with self._open(path) as source:
             plan = await self._detect(source, session, me)
             expected = await self._in_thread(partial(_inspect, only_counts=True), source, plan)
-            if asks and me is None and expected.asks:
-                raise WhoIsUser(expected)
+            if ask_user and me is None and expected.is_user_unknown:
+                raise UnknownUser(expected)
             if me and expected.speakers and not any(me in found for found in expected.speakers.values()):
                 raise ImportRefused(
                     _("{name} isn't in this chat. The speakers are {names}.", name=me, names=list_speakers(expected))
@@ -116,7 +116,7 @@ class ForeignImport:
             items = _plan(source, plan, report)
             advance = partial(self._in_thread, _next_batch, source, items)
             async with (
-                writing_import(self._database, self._ledger, session, plan.known, report) as writer,
+                open_writer(self._database, self._ledger, session, plan.known, report) as writer,
                 contextlib.aclosing(_prefetch(advance)) as batches,
             ):
                 async for batch in batches:
@@ -128,19 +128,19 @@ class ForeignImport:
         """Implement FileImporter.preview_file."""
         report = await self.look(path, session)
         lines = format_left_out(report)
-        if report.asks:
-            lines.append(str(WhoIsUser(report)))
+        if report.is_user_unknown:
+            lines.append(str(UnknownUser(report)))
         return FileSummary(report.program, format_counts(report), lines)
 
     async def import_file(self, path: Path, session: Session) -> FileSummary:
         """Implement FileImporter.import_file."""
-        done = await self.run(path, session, asks=True)
+        done = await self.run(path, session, ask_user=True)
         return FileSummary(done.report.program, describe(done.report), format_left_out(done.report), done.change)
 
     @contextlib.asynccontextmanager
-    async def _opened(self, path: Path) -> AsyncIterator[ImportSource]:
+    async def _open(self, path: Path) -> AsyncIterator[ImportSource]:
         with contextlib.ExitStack() as stack:
-            yield await self._in_thread(stack.enter_context, opened_source(path))
+            yield await self._in_thread(stack.enter_context, open_source(path))
 
     async def _in_thread(self, function: Callable[..., T], *args: object) -> T:
         async with self._free:

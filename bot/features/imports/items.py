@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from config.texts import N_
 from memory.errors import MnemeError
 
-NOTICES = N_("service messages")
+SERVICE_MESSAGES = N_("service messages")
 NO_TEXT = N_("photos, recordings and other messages without text")
 EMPTY = N_("conversations without a message")
 UNREADABLE = N_("messages that can't be read")
@@ -22,7 +22,7 @@ ATTACHED = N_("attached pictures and files")
 OTHER_BRANCHES = N_("messages of replaced branches")
 TOOLS = N_("reasoning, and steps of tools")
 """Reasons for leaving out items."""
-BAD_ITEM = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
+ITEM_ERRORS = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 """Errors that parsing an item can raise if the item doesn't have the format of its program."""
 DELETED_ACCOUNT = "Deleted account"
 """The name of speakers with a deleted account."""
@@ -55,7 +55,7 @@ class ImportedMessage:
     """One message.
 
     Attributes:
-        speaker: The name of the sender, including the user, in a chat with people. None in a conversation with an assistant.
+        speaker: The name of the sender in a chat with people, or None in a conversation with an assistant.
         id: The message's id, which later exports of the conversation repeat. An empty string if the format has no ids.
         is_foreign: Whether the speaker didn't write the text, as in a forward or an attached file.
     """

@@ -32,7 +32,7 @@ MAX_TRIES = 3
 """Maximum number of attempts for a conversation if the model gives no usable answer."""
 TIMEOUT_SECONDS = 120.0
 """Timeout of each request to the model. No user waits for it."""
-_OF_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id JOIN owners o ON o.id = i.owner_id"
+_FROM_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id JOIN owners o ON o.id = i.owner_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class _LearningRequest:
 async def request_learning(database: Database, owner: str) -> int:
     """Queue the newest imported conversations for learning. Return their number."""
     return await database.write(
-        f"UPDATE imported SET learning_tries = ? WHERE id IN (SELECT i.id {_OF_IMPORTS} WHERE i.owner_id = ?"
+        f"UPDATE imported SET learning_tries = ? WHERE id IN (SELECT i.id {_FROM_IMPORTS} WHERE i.owner_id = ?"
         " AND NOT i.undone AND i.learning_tries = 0 AND i.learned_through <"
         " (SELECT max(m.id) FROM messages m WHERE m.conversation_id = i.conversation_id)"
         " ORDER BY c.ended_at DESC LIMIT ?)",
@@ -91,18 +91,18 @@ class ImportLearning:
 
         Raises Postponed.
         """
-        wanted = await self._find_next()
-        if wanted is None or await self._spent_today() >= self._limit:
+        request = await self._find_next()
+        if request is None or await self._spent_today() >= self._limit:
             return None
         memories, is_whole = 0, True
         rows = await self._database.rows(
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? ORDER BY id",
-            (wanted.conversation, wanted.learned_through),
+            (request.conversation, request.learned_through),
         )
-        forgotten = await read_forgotten_words(self._database.rows, wanted.owner)
+        forgotten = await read_forgotten_words(self._database.rows, request.owner)
         messages = [_restore_provenance(forgotten.mask(message_from_row(row))) for row in rows]
         for part in divide_into_parts(messages, self._extractor.contract.part_tokens(), self._extractor.count):
-            learned = await self._learn(wanted, part)
+            learned = await self._learn(request, part)
             if learned is None:
                 is_whole = False
                 break
@@ -111,20 +111,20 @@ class ImportLearning:
             if part.through is not None:
                 await self._database.write(
                     "UPDATE imported SET learned_through = ? WHERE conversation_id = ?",
-                    (part.through, wanted.conversation),
+                    (part.through, request.conversation),
                 )
         await self._database.write(
             "UPDATE imported SET learning_tries = CASE WHEN ? THEN 0 ELSE learning_tries - 1 END"
             " WHERE conversation_id = ?",
-            (is_whole, wanted.conversation),
+            (is_whole, request.conversation),
         )
-        log.info("learned_from_import", conversation=wanted.conversation, memories=memories, whole=is_whole)
-        return ImportLearningResult(wanted.owner, memories)
+        log.info("learned_from_import", conversation=request.conversation, memories=memories, whole=is_whole)
+        return ImportLearningResult(request.owner, memories)
 
     async def _find_next(self) -> _LearningRequest | None:
         row = await self._database.row(
             "SELECT i.conversation_id, o.name, i.learned_through, min(h.batch) AS batch"
-            f" {_OF_IMPORTS} JOIN changes h ON h.entry_id = i.entry_id AND h.undone_at IS NULL"
+            f" {_FROM_IMPORTS} JOIN changes h ON h.entry_id = i.entry_id AND h.undone_at IS NULL"
             " WHERE i.learning_tries > 0 AND NOT i.undone GROUP BY i.id"
             " ORDER BY i.learning_tries DESC, c.ended_at DESC LIMIT 1"
         )
@@ -132,9 +132,9 @@ class ImportLearning:
             return None
         return _LearningRequest(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
 
-    async def _learn(self, wanted: _LearningRequest, part: Part) -> int | None:
+    async def _learn(self, request: _LearningRequest, part: Part) -> int | None:
         """Learn from a part. Return the number of memories, or None if the model gave no usable answer."""
-        owner, deadline = wanted.owner, asyncio.get_running_loop().time() + TIMEOUT_SECONDS
+        owner, deadline = request.owner, asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         memory = await self._ledger.read_page(owner)
         answer = await self._extractor.extract(part, owner, memory, deadline)
         if answer is None:
@@ -146,10 +146,10 @@ class ImportLearning:
         if not checked:
             return 0
         async with self._ledger.change(
-            owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=wanted.change
+            owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=request.change
         ) as change:
             if not await change.read(
-                "SELECT 1 FROM imported WHERE conversation_id = ? AND NOT undone", (wanted.conversation,)
+                "SELECT 1 FROM imported WHERE conversation_id = ? AND NOT undone", (request.conversation,)
             ):
                 return 0  # The import was undone.
             waiting = [_mark_unconfirmed(fact) for fact in checked if _is_cited(fact)]
@@ -172,5 +172,5 @@ def _is_cited(checked: CheckedFact) -> bool:
 
 def _mark_unconfirmed(checked: CheckedFact) -> CheckedFact:
     """Return a fact as unconfirmed, valid since its message."""
-    said_on = checked.message.created_at.date() if checked.message is not None else None
-    return replace(checked, doubt=Doubt.IMPORTED, fact=replace(checked.fact, since=checked.fact.since or said_on))
+    message_day = checked.message.created_at.date() if checked.message is not None else None
+    return replace(checked, doubt=Doubt.IMPORTED, fact=replace(checked.fact, since=checked.fact.since or message_day))

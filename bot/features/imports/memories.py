@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bot.features.imports.items import (
-    BAD_ITEM,
+    ITEM_ERRORS,
     MAX_ID_CHARS,
     UNREADABLE_MEMORIES,
     ImportedMemory,
@@ -37,7 +37,7 @@ _MEM0 = {
     "memories.item.memory": "memories.item",
     "memories.item.content": "memories.item",
 }
-_GRAPH = frozenset({"entities.item.observations", "relations.item.relationType"})
+_GRAPH_PATHS = frozenset({"entities.item.observations", "relations.item.relationType"})
 
 
 class Mem0Reader:
@@ -65,12 +65,12 @@ class McpMemoryReader:
         return [
             name
             for name in source.find_json()
-            if not source.detect_prefixes(name).isdisjoint(_GRAPH) or _is_graph(source.read_head(name))
+            if not source.detect_prefixes(name).isdisjoint(_GRAPH_PATHS) or _is_graph(source.read_head(name))
         ]
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
         for name in names:
-            if not source.detect_prefixes(name).isdisjoint(_GRAPH):
+            if not source.detect_prefixes(name).isdisjoint(_GRAPH_PATHS):
                 for kind, place in (("entity", "entities.item"), ("relation", "relations.item")):
                     for number, row in enumerate(source.read_items(name, place), 1):
                         yield from _parse_safely(row, kind, f"{name}, {kind} {number}")
@@ -138,14 +138,14 @@ def _parse_line(line: str, place: str) -> list[Item]:
     try:
         row = json.loads(line)
         return _parse_safely(row, row.get("type"), place)
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return [SkippedItem(UNREADABLE_MEMORIES, place)]
 
 
 def _parse_safely(row: object, kind: object, place: str) -> list[Item]:
     try:
         return [*_parse_facts(row, kind)]
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return [SkippedItem(UNREADABLE_MEMORIES, place)]
 
 

@@ -39,7 +39,7 @@ MAX_ITEMS = 200_000
 """Maximum number of conversations and memories in one import, since their ids stay in RAM while it runs."""
 MAX_SPEAKERS = 1_000
 """Maximum number of speakers that are counted for the question who the user is."""
-CANT_BE_KEPT = N_("memories that can't be stored as they are")
+NOT_STORABLE = N_("memories that can't be stored as they are")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def plan_pieces(
             if item.messages:
                 yield from conversations.plan(item)
         elif len(item.text) > MAX_CONTENT_CHARS:
-            report.left_out[CANT_BE_KEPT] += 1
+            report.left_out[NOT_STORABLE] += 1
         elif item.source_id in seen:
             report.known += 1
         else:
@@ -295,7 +295,7 @@ class _Conversations:
             if self._speakers:
                 known = self._known
                 self._report.speakers.setdefault(self._program, Counter()).update(self._speakers)
-                self._report.asks |= known.names.isdisjoint(self._speakers) and not known.other_names >= set(
+                self._report.is_user_unknown |= known.names.isdisjoint(self._speakers) and not known.other_names >= set(
                     self._speakers
                 )
         else:

@@ -24,7 +24,7 @@ class ImportReport:
         places: The places of unreadable items, at most MAX_PLACES.
         unreadable: The number of all unreadable items.
         speakers: For each program, the number of messages by speaker in the chats that don't say who the user is.
-        asks: Whether the user is still unknown in one of these chats.
+        is_user_unknown: Whether the user is still unknown in one of these chats.
     """
 
     program: str
@@ -40,7 +40,7 @@ class ImportReport:
     places: list[str] = field(default_factory=list)
     unreadable: int = 0
     speakers: dict[str, Counter[str]] = field(default_factory=dict)
-    asks: bool = False
+    is_user_unknown: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -113,7 +113,7 @@ def list_speakers(report: ImportReport) -> str:
     return listed
 
 
-class WhoIsUser(ImportRefused):
+class UnknownUser(ImportRefused):
     """Raised if the file doesn't say which speaker is the user."""
 
     def __init__(self, report: ImportReport) -> None:

@@ -35,7 +35,7 @@ class _Group:
     speakers: list[str] = field(default_factory=list)
     texts: array[int] = field(default_factory=lambda: array("q"))
     minutes: array[int] = field(default_factory=lambda: array("q"))
-    said_by: array[int] = field(default_factory=lambda: array("i"))
+    speaker_indexes: array[int] = field(default_factory=lambda: array("i"))
     numbers: dict[str, int] = field(default_factory=dict)
 
     def add(self, message: ImportedMessage) -> None:
@@ -45,7 +45,7 @@ class _Group:
             self.speakers.append(speaker)
         self.texts.append(identify(message.text, message.id))
         self.minutes.append(to_minute(message.at))
-        self.said_by.append(self.numbers[speaker])
+        self.speaker_indexes.append(self.numbers[speaker])
 
 
 def resolve_chats(items: Iterable[Item], known: KnownMessages) -> dict[int, Resolution]:
@@ -65,7 +65,7 @@ def resolve_chats(items: Iterable[Item], known: KnownMessages) -> dict[int, Reso
                 chat = known.add_chat(name_chat(known, earlier.source_id, earlier_number))
                 resolution = resolutions[earlier_number] = replace(resolution, added=chat)
             chat = min(resolution.chats, default=resolution.added or 0)
-            for text, minute, speaker in zip(earlier.texts, earlier.minutes, earlier.said_by, strict=True):
+            for text, minute, speaker in zip(earlier.texts, earlier.minutes, earlier.speaker_indexes, strict=True):
                 known.add_message(chat, earlier.speakers[speaker], minute, text, earlier_number)
         resolutions[number] = _resolve(group, known)
         pending = group, number
@@ -108,14 +108,14 @@ def _resolve(group: _Group, known: KnownMessages) -> Resolution:
     stored_speakers: defaultdict[tuple[int, int], Counter[int]] = defaultdict(Counter)
     shifts = (0, *_find_shifts(group, known))
     used: Counter[int] = Counter()
-    for text, minute, said_by in zip(group.texts, group.minutes, group.said_by, strict=True):
+    for text, minute, speaker in zip(group.texts, group.minutes, group.speaker_indexes, strict=True):
         shift, same = _find_same(known, text, minute, shifts)
         used[shift] += bool(same)
         for chat in {known.chats[index] for index in same}:
             matched[chat] += 1
             in_chat = [index for index in same if known.chats[index] == chat]
             if len(in_chat) == 1:
-                stored_speakers[chat, said_by][known.said_by[in_chat[0]]] += 1
+                stored_speakers[chat, speaker][known.speaker_indexes[in_chat[0]]] += 1
     ((main_shift, _count),) = used.most_common(1)
     minutes = sorted(minute + main_shift for minute in group.minutes)
     chats = {chat for chat, count in matched.items() if _is_same(known.get_minutes(chat), count, minutes)}
@@ -123,10 +123,10 @@ def _resolve(group: _Group, known: KnownMessages) -> Resolution:
     if titled is not None and not _overlap(known.get_minutes(titled), minutes):
         chats.add(titled)
     aliases = {}
-    for said_by, name in enumerate(group.speakers):
-        votes = sum((stored_speakers[chat, said_by] for chat in chats), Counter[int]())
-        least = votes.total() * MIN_ALIAS_SHARE
-        aliases[name] = tuple(known.speakers[number] for number, count in votes.most_common() if count >= least)
+    for speaker, name in enumerate(group.speakers):
+        votes = sum((stored_speakers[chat, speaker] for chat in chats), Counter[int]())
+        min_votes = votes.total() * MIN_ALIAS_SHARE
+        aliases[name] = tuple(known.speakers[number] for number, count in votes.most_common() if count >= min_votes)
     return Resolution(frozenset(chats), None, aliases, shifts)
 
 
@@ -138,20 +138,20 @@ def _find_shifts(group: _Group, known: KnownMessages) -> tuple[int, ...]:
     counts = Counter(group.texts)
     differences: Counter[int] = Counter()
     for text, minute in zip(group.texts, group.minutes, strict=True):
-        if counts[text] == 1 and (index := known.find_only(text)) is not None:
+        if counts[text] == 1 and (index := known.find_unique_text(text)) is not None:
             differences[known.minutes[index] - minute] += 1
-    least = max(MIN_SHIFTED, differences.total() * MIN_SHIFTED_SHARE)
+    min_count = max(MIN_SHIFTED, differences.total() * MIN_SHIFTED_SHARE)
     shifts = (
         difference
         for difference, count in differences.most_common()
-        if count >= least and 0 < abs(difference) <= MAX_SHIFT_MINUTES and difference % SHIFT_STEP_MINUTES == 0
+        if count >= min_count and 0 < abs(difference) <= MAX_SHIFT_MINUTES and difference % SHIFT_STEP_MINUTES == 0
     )
     return tuple(shifts)[:MAX_SHIFTS]
 
 
 def _find_same(known: KnownMessages, text: int, minute: int, shifts: Sequence[int]) -> tuple[int, Sequence[int]]:
     for shift in shifts:
-        if same := known.list_same(combine(minute + shift, text)):
+        if same := known.list_equal(combine(minute + shift, text)):
             return shift, same[:MAX_SAME]
     return 0, ()
 

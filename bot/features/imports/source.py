@@ -34,7 +34,7 @@ MAX_TEXT_BYTES = 4 * 1024**2
 MAX_PAGE_BYTES = 16 * 1024**2
 """Maximum size of an HTML page. Its parsed elements need ten times as much memory."""
 MAX_LINE_CHARS = 1_000_000
-KINDS = frozenset({".html", ".htm", ".json", ".jsonl", ".md", ".txt", ".zip"})
+EXPORT_SUFFIXES = frozenset({".html", ".htm", ".json", ".jsonl", ".md", ".txt", ".zip"})
 """The file name extensions of exports."""
 HEAD_BYTES = 256 * 1024
 SNIFFED_BYTES = 1024
@@ -52,7 +52,7 @@ DETECTING_PATHS = frozenset(
     """.split()
 ) | {path for neighbour in NEIGHBOURS for path in neighbour.paths}
 """The paths in JSON documents by which readers detect their exports. No others are stored."""
-BROKEN = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+SOURCE_ERRORS = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
 """Errors that the archive or a reader can raise for a damaged, encrypted or foreign file."""
 DAMAGED = N_(
     "{file} is damaged or incomplete: nothing was imported. Download or copy it again, then send the whole file."
@@ -113,7 +113,7 @@ class ImportSource:
         try:
             with self.open(name) as file:
                 content = file.read(SNIFFED_BYTES)
-        except BROKEN:  # The part may be damaged, and no reader may need it.
+        except SOURCE_ERRORS:  # The part may be damaged, and no reader may need it.
             return PartKind.OTHER
         start = content.decode(detect_encoding(content), errors="replace").lstrip()
         if start.startswith(("{", "[")):
@@ -163,7 +163,7 @@ class ImportSource:
             encoding = self._detect_encoding(name)
             with self.open(name) as file:
                 content = file.read(HEAD_BYTES)
-        except BROKEN:  # The part may be damaged, and no reader may need it.
+        except SOURCE_ERRORS:  # The part may be damaged, and no reader may need it.
             return ""
         # The last character may be incomplete.
         text = codecs.getincrementaldecoder(encoding)(_get_errors(encoding)).decode(content)
@@ -186,7 +186,7 @@ class ImportSource:
                     found.update(path for path in paths if path in DETECTING_PATHS)
             except TooComplex:
                 self.has_too_complex = True
-            except BROKEN:  # No reader may need it.
+            except SOURCE_ERRORS:  # No reader may need it.
                 pass
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
@@ -319,7 +319,7 @@ class _Part(io.RawIOBase):
 def could_be_export(name: str, content: bytes) -> bool:
     """Return True if a file is a zip file, has an extension of an export, or has none."""
     suffix = Path(name).suffix.lower()
-    return suffix in KINDS or not suffix or content.startswith(ZIP)
+    return suffix in EXPORT_SUFFIXES or not suffix or content.startswith(ZIP)
 
 
 def make_file_name(name: str) -> str:
@@ -327,7 +327,7 @@ def make_file_name(name: str) -> str:
     given = Path(name.replace("\0", ""))
     suffix = given.suffix.lower()
     stem = " ".join(re.sub(r"[^\w '’().,+&-]", " ", given.stem[:MAX_STEM_CHARS]).split()).strip(".") or "sent"
-    return f"{stem}{suffix if suffix in KINDS else ''}"
+    return f"{stem}{suffix if suffix in EXPORT_SUFFIXES else ''}"
 
 
 @contextlib.asynccontextmanager

@@ -9,11 +9,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.items import (
-    BAD_ITEM,
     DELETED_ACCOUNT,
+    ITEM_ERRORS,
     MAX_ID_CHARS,
     NO_TEXT,
-    NOTICES,
+    SERVICE_MESSAGES,
     UNREADABLE,
     ChatParts,
     ImportedMessage,
@@ -26,10 +26,10 @@ from bot.features.imports.source import ImportSource
 from config.json_stream import ValueBuilder
 
 _CHAT_LISTS = ("chats.list.item", "left_chats.list.item")
-_WHOLE_ACCOUNT = "personal_information.user_id"
+_ACCOUNT_ID = "personal_information.user_id"
 _ACCOUNT_NAMES = ("personal_information.first_name", "personal_information.last_name")
-_CHATS_OF_TWO = ("personal_chat", "bot_chat", "private_chat")
-_SAVED = "Saved messages"
+_PRIVATE_KINDS = ("personal_chat", "bot_chat", "private_chat")
+_SAVED_MESSAGES = "Saved messages"
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class TelegramReader:
                     if isinstance(item, SkippedItem):
                         yield item
                         continue
-                    _note_owner(item, account, chat, parts)
+                    _detect_owner(item, account, chat, parts)
                     yield from parts.add(item)
             elif event == "start_map":
                 if path in _CHAT_LISTS:
@@ -95,10 +95,10 @@ class TelegramReader:
                     builder.add(event, value)
             elif event == "start_array" and path.endswith("messages"):
                 yield from parts.flush()
-                title = chat.name or (_SAVED if chat.kind == "saved_messages" else "")
+                title = chat.name or (_SAVED_MESSAGES if chat.kind == "saved_messages" else "")
                 parts = ChatParts(chat.id, title=title, user=account.name)
             elif event in ("string", "number"):
-                _note_name(path, str(value)[:MAX_ID_CHARS], account, chat)
+                _record_name(path, str(value)[:MAX_ID_CHARS], account, chat)
         yield from parts.flush()
 
     def _parse_message(
@@ -106,8 +106,8 @@ class TelegramReader:
     ) -> ImportedMessage | SkippedItem:  # parsed JSON
         try:
             if data.get("type") != "message":
-                return SkippedItem(NOTICES)
-            text = "\n".join(part for part in (_parse_said(data), *_parse_extras(data)) if part)
+                return SkippedItem(SERVICE_MESSAGES)
+            text = "\n".join(part for part in (_parse_body(data), *_parse_extras(data)) if part)
             if not text:
                 return SkippedItem(NO_TEXT)
             is_forwarded = "forwarded_from" in data or "forwarded_from_id" in data
@@ -120,7 +120,7 @@ class TelegramReader:
                 id=str(data.get("id", ""))[:MAX_ID_CHARS],
                 is_foreign=is_forwarded,
             )
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             return SkippedItem(UNREADABLE, place)
 
     def _parse_time(self, data: Any) -> datetime:  # parsed JSON
@@ -139,7 +139,7 @@ def _is_export(prefixes: frozenset[str]) -> bool:
 
 
 def _is_account(prefixes: frozenset[str]) -> bool:
-    return _WHOLE_ACCOUNT in prefixes or any(chats in prefixes for chats in _CHAT_LISTS)
+    return _ACCOUNT_ID in prefixes or any(chats in prefixes for chats in _CHAT_LISTS)
 
 
 def _is_message(path: str, prefixes: dict[str, str]) -> bool:
@@ -148,8 +148,8 @@ def _is_message(path: str, prefixes: dict[str, str]) -> bool:
     return path == "messages.item"
 
 
-def _note_name(path: str, value: str, account: _Account, chat: _Chat) -> None:
-    if path == _WHOLE_ACCOUNT:
+def _record_name(path: str, value: str, account: _Account, chat: _Chat) -> None:
+    if path == _ACCOUNT_ID:
         account.id = value
     elif path in _ACCOUNT_NAMES and value:
         account.names.append(value)
@@ -159,9 +159,9 @@ def _note_name(path: str, value: str, account: _Account, chat: _Chat) -> None:
             setattr(chat, "kind" if key == "type" else key, value)
 
 
-def _note_owner(message: ImportedMessage, account: _Account, chat: _Chat, parts: ChatParts) -> None:
+def _detect_owner(message: ImportedMessage, account: _Account, chat: _Chat, parts: ChatParts) -> None:
     """Find the owner in the export of a single chat of two people. The chat has the name of the other person."""
-    if account.name is None and chat.kind in _CHATS_OF_TWO and message.speaker not in (chat.name, DELETED_ACCOUNT):
+    if account.name is None and chat.kind in _PRIVATE_KINDS and message.speaker not in (chat.name, DELETED_ACCOUNT):
         chat.owners.add(message.speaker or "")
         parts.set_user(message.speaker if len(chat.owners) == 1 else None)
 
@@ -176,7 +176,7 @@ def _find_speaker(data: Any, account: _Account, chat: _Chat) -> str:  # parsed J
     return f"{name} ({sender})" if account.id and sender and name == account.name else str(name)
 
 
-def _parse_said(data: Any) -> str:  # parsed JSON
+def _parse_body(data: Any) -> str:  # parsed JSON
     return _parse_text(data.get("rich_message", data.get("text"))).strip()
 
 

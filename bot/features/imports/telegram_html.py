@@ -16,10 +16,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.items import (
-    BAD_ITEM,
     DELETED_ACCOUNT,
+    ITEM_ERRORS,
     NO_TEXT,
-    NOTICES,
+    SERVICE_MESSAGES,
     UNREADABLE,
     ChatParts,
     ImportedMessage,
@@ -67,7 +67,7 @@ class TelegramHtmlReader:
 
     def _parse_message(self, data: dict[str, Any], speaker: str, place: str) -> ImportedMessage | SkippedItem:
         if data.get("is_service"):
-            return SkippedItem(NOTICES)
+            return SkippedItem(SERVICE_MESSAGES)
         text, is_forward = data["text"], "origin" in data
         if not text:
             return SkippedItem(NO_TEXT)
@@ -75,7 +75,7 @@ class TelegramHtmlReader:
             text = f"[from {data['origin'] or DELETED_ACCOUNT}] {text}"
         try:
             at = self._parse_time(data["date"])
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             return SkippedItem(UNREADABLE, place)
         identifier = data["id"].removeprefix("message")
         return ImportedMessage(text, at, speaker=speaker, id=identifier, is_foreign=is_forward)

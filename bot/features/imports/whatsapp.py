@@ -22,7 +22,7 @@ from bot.features.imports.date_orders import DateStatistics, UnreadableDate, fin
 from bot.features.imports.items import (
     MAX_MESSAGE_CHARS,
     NO_TEXT,
-    NOTICES,
+    SERVICE_MESSAGES,
     UNREADABLE,
     ChatParts,
     ImportedMessage,
@@ -168,7 +168,7 @@ class WhatsAppReader:
     ) -> ImportedMessage | SkippedItem:
         speaker = survey.find_name(message.rest)
         if speaker is None:
-            return SkippedItem(NOTICES)
+            return SkippedItem(SERVICE_MESSAGES)
         place = f"{name}, line {message.line}"
         text = message.rest.lstrip()[len(speaker) + 1 :].removeprefix(" ") + message.more
         if is_damaged(text) or is_damaged(speaker):
@@ -272,15 +272,15 @@ def _remove_placeholders(text: str, attached: set[str]) -> str:
     if LRM in marks:
         # A photo's caption or a poll's question may follow.
         return more.replace(LRM, "").strip()
-    said = first.strip()
-    media = _MEDIA_FILE.fullmatch(said) or _ANY_FILE.fullmatch(said)
-    is_contact = said.rpartition(" (")[0].endswith(".vcf")
+    line = first.strip()
+    media = _MEDIA_FILE.fullmatch(line) or _ANY_FILE.fullmatch(line)
+    is_contact = line.rpartition(" (")[0].endswith(".vcf")
     if media and (media.re is _MEDIA_FILE or is_contact or media["phrase"] in attached | _ATTACHED):
         return more.strip()
     text = text.strip()
-    if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(said):
+    if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(line):
         return ""
-    if _BRACKETED.fullmatch(said) and _WORDS_AT_END.search(said):
+    if _BRACKETED.fullmatch(line) and _WORDS_AT_END.search(line):
         return more.strip()
     before, mark, after = text.rpartition(LRM)
     if mark and "\n" not in after and (after.startswith("<") or before.startswith(LRM)):

@@ -1,4 +1,4 @@
-"""Tests of imports from other programs: found, once, with dates, and reverted by one undo."""
+"""Tests of imports from other programs: they can be searched, occur once, have dates, and one undo reverts them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from bot.features.imports.date_orders import DateStatistics
 from bot.features.imports.importing import ImportDone
 from bot.features.imports.items import MAX_CHAT_MESSAGES, ImportedConversation, ImportRefused
-from bot.features.imports.opening import opened_source
+from bot.features.imports.opening import open_source
 from bot.features.imports.whatsapp import WhatsAppReader
 from bot.features.imports.writer import ImportWriter, Planned
 from bot.features.imports.written_dates import Stamp
@@ -380,7 +380,7 @@ def test_format_decides_if_several_day_orders_are_possible(
     file = tmp_path / "chat.txt"
     file.write_text("\n".join(lines), encoding="utf-8")
     reader = WhatsAppReader(ZoneInfo("UTC"), date(2024, 2, 1))
-    with opened_source(file) as source:
+    with open_source(file) as source:
         if days is None:
             with pytest.raises(ImportRefused, match="days from the months"):
                 list(reader.read(source, reader.find(source)))

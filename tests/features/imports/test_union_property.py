@@ -102,7 +102,7 @@ def write_telegram_page(folder: Path, chat: Sequence[Said], _data: st.DataObject
 
 
 def write_whatsapp(folder: Path, chat: Sequence[Said], data: st.DataObject) -> Path:
-    """Write a chat whose file tells nothing about it, in the form of a random locale."""
+    """Write a chat in the format of a random locale. The name of the file says nothing about the chat."""
     identifier, day, time, both = data.draw(st.sampled_from(list_formats()))
     locale, is_iphone = Locale.parse(identifier), "s" in time
     lines = []
