@@ -98,11 +98,11 @@ class Replication:
                 try:
                     yield
                 finally:
-                    # While Litestream still runs, so that the last edits are replicated
+                    # Do this while Litestream still runs, so that the last edits are replicated.
                     if self._copies is not None:
                         with contextlib.suppress(StoreError):
                             await self._copies.update()
-                    # Before the process, which _keep_alive would start again
+                    # Stop this before the process, which _keep_alive would start again.
                     await self._tasks.close()
                     async with self._changing:
                         await self._end()
@@ -118,7 +118,7 @@ class Replication:
         # The bot works without its replica, so after a timeout nothing waits for a while
         if self._client is None or time.monotonic() < self._paused_until:
             return False
-        # The time before the wait, since later commits may be missing
+        # Take the time before the wait, since later commits may be missing.
         began, reason = self._clock(), "it did not answer"
         try:
             async with asyncio.timeout(max_seconds):
@@ -214,7 +214,7 @@ class Replication:
             process_group=0,  # Ctrl-C is for the bot only
         )
         assert process.stdin is not None, "it was asked for"  # noqa: S101  # Guaranteed by asyncio
-        # On standard input, since the settings contain keys, which must not appear in files or process lists
+        # Pass the settings on standard input: they contain keys, which must not appear in files or process lists.
         process.stdin.write(
             self._replica.build_settings(self._database.path, str(self._replica.number), socket=control)
         )
@@ -223,7 +223,7 @@ class Replication:
         return process
 
     async def _end(self) -> None:
-        # First, so that _keep_alive doesn't take this for a crash
+        # Clear this first, so that _keep_alive doesn't take it for a crash.
         process, self._process = self._process, None
         self._ready.clear()
         if process is None or process.returncode is not None:
