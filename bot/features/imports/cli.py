@@ -37,9 +37,9 @@ def import_memory(
 ) -> None:
     """Import the export of another program, or a whole export of Mneme.
 
-    You can then search the conversations of ChatGPT, Claude, Gemini, Telegram, WhatsApp and other agents. Their memories
-    wait until you confirm them, and /undo reverts the import. An export of Mneme needs an empty installation. Admitted
-    users, settings and waiting messages aren't part of it: for these, use `mneme restore` with a backup.
+    The conversations of ChatGPT, Claude, Gemini, Telegram, WhatsApp and other agents can be searched then. Their
+    memories wait until you confirm them, and /undo reverts the import. An export of Mneme needs an empty installation.
+    Admitted users, settings and waiting messages aren't part of it: for these, use `mneme restore` with a backup.
     """
     if not path.exists():
         raise typer.BadParameter(f"{path} doesn't exist.")

@@ -20,7 +20,6 @@ from typing import TypeVar
 from bot.features.imports.detection import Found, detect_readers, readable
 from bot.features.imports.items import UNREADABLE_KINDS, ImportRefused, Item
 from bot.features.imports.known import KnownMessages, Resolution, read_known
-from bot.features.imports.neighbours import find_neighbour
 from bot.features.imports.opening import open_source
 from bot.features.imports.planning import Piece, Preparation, plan_pieces
 from bot.features.imports.reporting import (
@@ -33,6 +32,7 @@ from bot.features.imports.reporting import (
 )
 from bot.features.imports.resolving import resolve_chats
 from bot.features.imports.source import DAMAGED, ImportSource, PartKind, make_file_name
+from bot.features.imports.unsupported import find_unsupported_format
 from bot.features.imports.writer import Planned, open_writer
 from config.texts import N_, _
 from memory.clock import Clock, TimezoneLookup, system_clock
@@ -233,7 +233,7 @@ def _plan(source: ImportSource, plan: _Plan, report: ImportReport, *, only_count
             yield name, planned
     taken = {part for found in plan.found.values() for _reader, parts in found for part in parts}
     for part in source.find_kind(PartKind.JSON):
-        if part not in taken and find_neighbour(source.detect_prefixes(part)):
+        if part not in taken and find_unsupported_format(source.detect_prefixes(part)):
             report.left_out[N_("exports of programs that I can't read")] += 1
 
 

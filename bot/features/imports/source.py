@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from bot.features.imports.items import ImportRefused, Item
-from bot.features.imports.neighbours import NEIGHBOURS
 from bot.features.imports.pages import PageReader
+from bot.features.imports.unsupported import UNSUPPORTED_FORMATS
 from config.json_stream import CHUNK_BYTES, TooComplex, parse_events, parse_values
 from config.texts import N_, _
 from memory.transfer.archive import BROKEN_ZIP
@@ -50,7 +50,7 @@ DETECTING_PATHS = frozenset(
     messages.item.date messages.item.date_unixtime messages.item.type personal_information.user_id
     prompt_template relations.item.relationType results.item.memory
     """.split()
-) | {path for neighbour in NEIGHBOURS for path in neighbour.paths}
+) | {path for unsupported in UNSUPPORTED_FORMATS for path in unsupported.paths}
 """The paths in JSON documents by which readers detect their exports. No others are stored."""
 SOURCE_ERRORS = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
 """Errors that the archive or a reader can raise for a damaged, encrypted or foreign file."""

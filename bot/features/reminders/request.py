@@ -39,7 +39,7 @@ NTH = {"": 0, "first": 1, "second": 2, "third": 3, "fourth": 4, "last": LAST}
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How a reminder repeats.
+    """The repetition of a reminder.
 
     Attributes:
         days: Names of weekdays for a weekly reminder, or for a monthly one with `nth`.

@@ -51,9 +51,8 @@ MessageTuple = tuple[str, datetime, str]
 
 fast = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 letters = st.characters(categories=["Lu", "Ll", "Lo"])
-words = st.text(letters, min_size=1, max_size=8).filter(
-    "null".__ne__
-)  # WhatsApp writes this for a photo that can be viewed only once.
+# WhatsApp writes "null" for a photo that can be viewed only once.
+words = st.text(letters, min_size=1, max_size=8).filter("null".__ne__)
 names = st.lists(st.text(letters, min_size=2, max_size=8), min_size=1, max_size=3).map(" ".join)
 lines = st.lists(words | st.sampled_from(["7", "3 pm", "a: b", "🙂", "x@y"]), min_size=1, max_size=5).map(" ".join)
 texts = st.lists(lines, min_size=1, max_size=3).map("\n".join).filter(lambda text: not re.match(r"\d|.*: ", text))
