@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import zipfile
-from pathlib import Path  # Typer reads the annotations
+from pathlib import Path  # Typer reads the annotations.
 from typing import TYPE_CHECKING, Annotated
 
 import typer

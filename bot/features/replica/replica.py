@@ -33,7 +33,7 @@ from memory.store.snapshots import sync_to_disk
 log = structlog.get_logger(__name__)
 
 SNAPSHOT_INTERVAL = timedelta(hours=6)
-"""Interval and retention of snapshots in the replica. After both, deleted content is gone from it."""
+"""Interval and retention of snapshots in the replica. After both, deleted content has left the replica."""
 SYNC_INTERVAL = "100ms"
 """How often Litestream looks for new commits."""
 TIMEOUT_SECONDS = 60.0
@@ -172,7 +172,7 @@ class Replica:
     async def fetch_newest(self, lease: Lease, target: Path) -> int:
         """Fetch the newest database into a new file that only its owner can read. Return the number of its folder.
 
-        The newest folder may be empty, if its machine never ran the bot. Raises StoreError if all are.
+        The newest folder may be empty, if its machine never ran the bot. Raises StoreError if all folders are empty.
         """
         for number in range(lease.number, 0, -1):
             if await self.fetch(number, target):

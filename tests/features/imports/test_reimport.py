@@ -219,7 +219,7 @@ def _get_zone(zone: ZoneInfo, _session: str) -> ZoneInfo:
 async def test_chat_is_recognised_after_a_change_of_the_time_zone(
     app: App, tmp_path: Path, first: str, second: str
 ) -> None:
-    """The times of the file have no zone. Summer time makes the differences several."""
+    """The times in the file have no zone. Daylight saving time leads to several differences."""
     summer = [f"{day}/07/2024, 21:24 - {'Ann' if day % 2 else 'Bob'}: summer {day}" for day in range(14, 24)]
     winter = [f"{day}/12/2024, 21:24 - {'Ann' if day % 2 else 'Bob'}: winter {day}" for day in range(14, 24)]
     session = await app.sessions.get_or_create(Address("console", "local"))

@@ -206,9 +206,9 @@ def create_chats(draw: st.DrawFn, form: Format) -> Chats:
     whole, seconds = [], 0
     for number, (pause, speaker, word) in enumerate(steps, 1):
         seconds += pause
-        # A text may occur in several minutes, but the number keeps them apart within one.
+        # A text may occur in several minutes. The number makes it unique within a minute.
         whole.append(Said(number, seconds, speaker, f"{word} said {number % 5}"))
-    # A chat without ids is the same if most of its messages are.
+    # A chat without ids is recognised if most of its messages are the same.
     alone = draw(st.dictionaries(st.integers(1, len(whole)), st.booleans(), max_size=len(whole) // 3))
     first = [said for said in whole if alone.get(said.number, True)]
     second = [said for said in whole if not alone.get(said.number, False)]
