@@ -315,7 +315,7 @@ async def test_task_killed_in_its_turn_is_answered_once_after_restart(
     polls = len(telegram.list_calls("getUpdates"))
     async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: len(telegram.list_calls("getUpdates")) > polls + 1)
-    # The next start removes reminders that were delivered too late to be recorded.
+    # The next start deletes the reminder, which was due long ago.
     assert await database.value("SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')") == 0
     await database.close()
     assert [text.splitlines()[0] for text in list_texts(telegram)] == ["Trains run."]
