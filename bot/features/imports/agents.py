@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.items import (
-    BAD_ITEM,
+    ITEM_ERRORS,
     UNREADABLE_MEMORIES,
     ImportedMemory,
     Item,
@@ -29,14 +29,14 @@ _OBSERVED = re.compile(
 )
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _DAY = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)")
-_HERMES = "\n§\n"
+_HERMES_SEPARATOR = "\n§\n"
 MAX_MEMORY_CHARS = 2_000
-"""A longer text is a document."""
+"""Maximum length of a memory. A longer text is considered a document."""
 _MEMORY_FILES = frozenset({"USER.md", "MEMORY.md"})
 _MEMORY_FOLDERS = frozenset({"memory", "memories", "users"})
-"""The other files of a workspace are instructions, templates and skills."""
+"""Folders with memories. The other files of a workspace are instructions, templates and skills."""
 _PROJECT_FILES = frozenset({"license", "licence", "readme", "changelog", "contributing", "code_of_conduct", "security"})
-"""Files that every project has, by their names without an extension."""
+"""Names, without extensions, of files that most projects have."""
 _PLACEHOLDER = re.compile(
     r"(?:[^()\n]{0,80}:)?\s*[*_]{0,2}\([^()\n]{0,200}\)[*_]{0,2}|[^:\n]{1,80}:\s*[*_]{0,3}|[*_][^*_\n]{1,300}[*_]"
 )
@@ -71,7 +71,7 @@ class NanobotReader:
             row = json.loads(line)
             at = require_plausible(datetime.fromisoformat(row["timestamp"]).replace(tzinfo=self._zone))
             return [*_parse_memories(str(row["content"]), at)]
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             return [SkippedItem(UNREADABLE_MEMORIES, place)]
 
 
@@ -82,16 +82,16 @@ class HermesReader:
 
     def find(self, source: ImportSource) -> list[str]:
         notes = source.find_by_suffix(".md")
-        return notes if any(_HERMES in source.read_head(name) for name in notes) else []
+        return notes if any(_HERMES_SEPARATOR in source.read_head(name) for name in notes) else []
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
         for name in names:
-            if not _is_memory_file(name) and _HERMES not in source.read_head(name):
+            if not _is_memory_file(name) and _HERMES_SEPARATOR not in source.read_head(name):
                 yield SkippedItem(NOT_MEMORIES)
                 continue
-            for entry in source.read_text(name).split(_HERMES):
-                if said := entry.strip():
-                    yield _create_memory(" ".join(said.split()), None)
+            for entry in source.read_text(name).split(_HERMES_SEPARATOR):
+                if text := entry.strip():
+                    yield _create_memory(" ".join(text.split()), None)
 
 
 class OpenClawReader:
@@ -104,7 +104,7 @@ class OpenClawReader:
         return notes if any(_OBSERVED.search(source.read_head(name)) for name in notes) else []
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
-        """Yield active directives, then the notes. Its dreams are left out."""
+        """Yield the active directives and the notes. Replaced directives and dreams are skipped."""
         for name in names:
             text = source.read_text(name)
             if marks := [*_OBSERVED.finditer(text)]:
@@ -158,28 +158,28 @@ def _parse_observations(text: str, marks: list[re.Match[str]]) -> Iterator[Item]
 
 
 def _parse_memories(text: str, at: datetime | None) -> Iterator[Item]:
-    """Yield the list items and paragraphs of a text, without headings, code and comments."""
+    """Yield the list items and paragraphs of a text. Headings, code and comments are skipped."""
     text = _FRONT_MATTER.sub("", _remove_comments(text))
     is_code, paragraph = False, ""
     # The added empty line completes the last paragraph.
-    for line in [*text.splitlines(), ""]:
-        said = line.strip()
-        if said.startswith("```"):
+    for raw_line in [*text.splitlines(), ""]:
+        line = raw_line.strip()
+        if line.startswith("```"):
             is_code = not is_code
-        is_item = re.match(r"(?:[-*+]|\d+[.)])\s+", said)
-        ends = not said or is_item is not None or said.startswith(("#", "```")) or is_code
-        if ends and paragraph:
+        is_item = re.match(r"(?:[-*+]|\d+[.)])\s+", line)
+        ends_paragraph = not line or is_item is not None or line.startswith(("#", "```")) or is_code
+        if ends_paragraph and paragraph:
             yield _create_memory(paragraph, at)
             paragraph = ""
-        if is_code or not said or said.startswith(("#", "```", "---", "===", "|")):
+        if is_code or not line or line.startswith(("#", "```", "---", "===", "|")):
             continue
-        said = said[is_item.end() :] if is_item else said
-        if said.startswith("[ ]"):
+        line = line[is_item.end() :] if is_item else line
+        if line.startswith("[ ]"):
             yield SkippedItem(NOT_FILLED_IN)
             continue
-        said = re.sub(r"^\[[xX]\]\s*", "", said)
-        if len(paragraph) <= MAX_MEMORY_CHARS:  # Longer ones are left out later.
-            paragraph = f"{paragraph} {said}".strip()
+        line = re.sub(r"^\[[xX]\]\s*", "", line)
+        if len(paragraph) <= MAX_MEMORY_CHARS:  # `_create_memory` skips longer ones.
+            paragraph = f"{paragraph} {line}".strip()
 
 
 def _create_memory(text: str, at: datetime | None) -> Item:
@@ -189,7 +189,7 @@ def _create_memory(text: str, at: datetime | None) -> Item:
 
 
 def _remove_comments(text: str) -> str:
-    """Remove HTML comments in linear time, which a regular expression can't with many unclosed ones."""
+    """Remove HTML comments in linear time. A regular expression is quadratic if many comments are unclosed."""
     kept: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:

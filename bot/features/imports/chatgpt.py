@@ -11,8 +11,8 @@ from typing import Any
 
 from bot.features.imports.items import (
     ATTACHED,
-    BAD_ITEM,
     EMPTY,
+    ITEM_ERRORS,
     OTHER_BRANCHES,
     TOOLS,
     UNDATED,
@@ -28,15 +28,15 @@ from bot.features.imports.items import (
 from bot.features.imports.memories import parse_list
 from bot.features.imports.source import ImportSource
 
-# The placeholder of a citation, which the page shows as a link.
+# The placeholder of a citation. ChatGPT shows it as a link.
 _CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")
-_SPOKEN = frozenset({"text", "multimodal_text", "code", None})
-"""Content types of messages. Others are reasoning, tool results and settings."""
+_MESSAGE_TYPES = frozenset({"text", "multimodal_text", "code", None})
+"""Content types of messages. Other content types are reasoning, tool results and settings."""
 _FENCED = re.compile(r"```(?:\w*\n)?(.*?)```", re.DOTALL)
 _PLACES = {"item.mapping": "item", "conversations.item.mapping": "conversations.item", "mapping": ""}
-"""Where conversations are in a file, by the path of their messages."""
+"""The paths of conversations in a file, by the paths of their messages."""
 _DEEPSEEK = frozenset({"item.inserted_at", "inserted_at", "conversations.item.inserted_at"})
-"""DeepSeek's conversations have a mapping too."""
+"""Paths that only DeepSeek's exports have. Their conversations have a mapping too."""
 
 
 class ChatGptReader:
@@ -46,7 +46,7 @@ class ChatGptReader:
         return [name for name in source.find_json() if _find_place(source.detect_prefixes(name)) is not None]
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
-        """Yield the branch of each conversation that was shown last, and memories once."""
+        """Yield the last shown branch of each conversation, and each memory once."""
         memories: set[str] = set()
         for name in names:
             place = _find_place(source.detect_prefixes(name))
@@ -70,7 +70,7 @@ def _find_place(prefixes: frozenset[str]) -> str | None:
 def _parse_safely(data: Any, place: str) -> list[Item]:  # parsed JSON
     try:
         return [*_parse_conversation(data, place)]
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return [SkippedItem(UNREADABLE_CONVERSATIONS, place)]
 
 
@@ -79,7 +79,7 @@ def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
     branch = _find_branch(data.get("current_node"), nodes)
     at = _parse_moment(data.get("create_time")) or _parse_moment(data.get("update_time")) or _find_time(branch)
     messages: list[ImportedMessage] = []
-    is_bad = at is None and any(_is_said(node.get("message")) for node in branch)
+    is_bad = at is None and any(_is_visible_text(node.get("message")) for node in branch)
     if is_bad:
         yield SkippedItem(UNDATED, place)
     for item in _parse_branch(branch, at, place):
@@ -90,7 +90,7 @@ def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
             yield item
     shown = {id(node) for node in branch}
     for node in nodes.values():
-        if isinstance(node, dict) and id(node) not in shown and _is_said(node.get("message")):
+        if isinstance(node, dict) and id(node) not in shown and _is_visible_text(node.get("message")):
             yield SkippedItem(OTHER_BRANCHES)
     source_id = data.get("conversation_id") or data.get("id") or ""
     if messages:
@@ -106,15 +106,15 @@ def _parse_branch(
         if not isinstance(message := node.get("message"), dict):
             continue
         try:
-            # A message without a time gets that of the previous one.
+            # A message without a time gets the time of the previous message.
             at = _parse_moment(message.get("create_time")) or at
             yield from [*_parse_message(message, node, at)]
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             yield SkippedItem(UNREADABLE, f"{place}, message {message.get('id') or node.get('id')}")
 
 
 def _find_branch(newest: object, nodes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the nodes from the first to the one shown last, or to the newest leaf if that is unknown."""
+    """Return the nodes from the root to the node shown last, or to the newest leaf if that node is unknown."""
     if not isinstance(newest, str) or newest not in nodes:
         parents = {node.get("parent") for node in nodes.values() if isinstance(node, dict)}
         leaves = [key for key, node in nodes.items() if isinstance(node, dict) and key not in parents]
@@ -122,7 +122,7 @@ def _find_branch(newest: object, nodes: Mapping[str, Any]) -> list[dict[str, Any
         newest = max(reversed(leaves), key=lambda key: _get_time(nodes[key]), default=None)
     branch: list[dict[str, Any]] = []
     seen: set[str] = set()
-    # `seen` stops at cycles.
+    # Parents may form a cycle in a damaged file.
     while isinstance(newest, str) and newest not in seen and isinstance(node := nodes.get(newest), dict):
         seen.add(newest)
         branch.append(node)
@@ -141,8 +141,8 @@ def _find_time(branch: Sequence[Mapping[str, Any]]) -> datetime | None:
     return next((parse_timestamp(at) for node in branch if (at := _get_time(node))), None)
 
 
-def _is_said(message: object) -> bool:
-    """Return True if a message is from the user, or from the assistant to the user, and has text."""
+def _is_visible_text(message: object) -> bool:
+    """Return True if a message has text, and the user wrote it or the assistant wrote it to the user."""
     return isinstance(message, dict) and _is_shown(message) and bool(_parse_text(message.get("content")))
 
 
@@ -175,7 +175,7 @@ def _parse_message(
         text = _parse_text(content)
         if text and at is not None:
             yield ImportedMessage(text, at, by_assistant=by_assistant, id=_get_id(message, node))
-        elif kind not in _SPOKEN:
+        elif kind not in _MESSAGE_TYPES:
             yield SkippedItem(TOOLS)
         yield from _count_attachments(message, content)
 
@@ -189,12 +189,12 @@ def _count_attachments(message: Mapping[str, Any], content: object) -> Iterator[
     pictures = sum(isinstance(part, dict) and "image" in str(part.get("content_type")) for part in parts or () if part)
     attachments = (message.get("metadata") or {}).get("attachments")
     files = len(attachments) if isinstance(attachments, list) else 0
-    # A picture is usually an attachment too.
+    # Most pictures are listed as attachments too, so don't add both counts.
     yield from [SkippedItem(ATTACHED)] * max(pictures, files)
 
 
 def _parse_context(content: Mapping[str, Any]) -> Iterator[ImportedMemory]:
-    """Yield the user's custom instructions, and the memories that a message lists for the model."""
+    """Yield the user's custom instructions and the memories from a message that gives them to the model."""
     for key in ("user_profile", "user_instructions"):
         text = content.get(key)
         if isinstance(text, str) and text.strip():
@@ -211,12 +211,12 @@ def _parse_canvas(content: object) -> str:
         data = json.loads(text)
         written = data.get("content") or "\n".join(update["replacement"] for update in data["updates"])
         return f"[canvas {data['name']}]\n{written}" if data.get("name") else f"[canvas]\n{written}"
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return f"[canvas]\n{text}"
 
 
 def _parse_text(content: object, *, any_kind: bool = False) -> str:
-    if not isinstance(content, dict) or (content.get("content_type") not in _SPOKEN and not any_kind):
+    if not isinstance(content, dict) or (content.get("content_type") not in _MESSAGE_TYPES and not any_kind):
         return ""
     parts = content.get("parts")
     pieces = [_parse_part(part) for part in parts] if isinstance(parts, list) else [content.get("text")]
@@ -224,7 +224,7 @@ def _parse_text(content: object, *, any_kind: bool = False) -> str:
 
 
 def _parse_part(part: object) -> object:
-    """Return text, or the transcript of a voice message. Pictures and files have none."""
+    """Return the text of a part, or the transcript of a voice message. Pictures and files are returned unchanged."""
     if isinstance(part, dict) and part.get("content_type") in (None, "audio_transcription", "text"):
         return part.get("text")
     return part

@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.features.imports.items import (
     ATTACHED,
-    BAD_ITEM,
     EMPTY,
+    ITEM_ERRORS,
     OTHER_BRANCHES,
     TOOLS,
     UNREADABLE,
@@ -38,15 +38,15 @@ _MEMORIES = {
     "conversations_memory": "",
     "memory_files.item.content": "",
 }
-"""Older exports have a list of accounts."""
+"""The paths of memories in a file, by a path in them. Older exports have a list of accounts."""
 _PROJECTS = {"item.prompt_template": "item", "prompt_template": ""}
-"""Where the items are in a file, by a path that only they have."""
+"""The paths of projects in a file, by a path that occurs only in them."""
 _DOCUMENT_TOOLS = frozenset({"artifacts", "create_file"})
-_WRITTEN = ("content", "file_text", "new_str")
+_DOCUMENT_KEYS = ("content", "file_text", "new_str")
 
 
 class ClaudeReader:
-    """Reads conversations, projects and memories. Users, logins and feedback are left out."""
+    """Reads conversations, projects and memories. Users, logins and feedback are skipped."""
 
     name = "Claude"
 
@@ -79,7 +79,7 @@ def _find_places(source: ImportSource, name: str, paths: dict[str, str]) -> list
 def _parse_safely(data: Any, place: str) -> list[Item]:  # parsed JSON
     try:
         return [*_parse_conversation(data, place)]
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return [SkippedItem(UNREADABLE_CONVERSATIONS, place)]
 
 
@@ -87,17 +87,17 @@ def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
     branch = _find_branch(data["chat_messages"], data.get("current_leaf_message_uuid"))
     messages: list[ImportedMessage] = []
     is_bad = False
-    for number, said in enumerate(data["chat_messages"], 1):
-        if id(said) not in branch:
+    for number, message in enumerate(data["chat_messages"], 1):
+        if id(message) not in branch:
             yield SkippedItem(OTHER_BRANCHES)
             continue
         try:
-            for item in _parse_message(said):
+            for item in _parse_message(message):
                 if isinstance(item, ImportedMessage):
                     messages.append(item)
                 else:
                     yield item
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             is_bad = True
             yield SkippedItem(UNREADABLE, f"{place}, message {number}")
     if messages:
@@ -109,7 +109,7 @@ def _parse_conversation(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
 
 
 def _find_branch(messages: Sequence[Any], newest: object) -> set[int]:  # parsed JSON
-    """Return the identities of the messages of the last branch. Without parents, all belong to it."""
+    """Return the `id()` of each message in the newest branch. If no message has a parent, all belong to it."""
     by_id = {message.get("uuid"): message for message in messages if isinstance(message, dict)}
     parents = {message.get("parent_message_uuid") for message in by_id.values()}
     if not parents & by_id.keys():
@@ -129,7 +129,7 @@ def _parse_message(data: Any) -> Iterator[ImportedMessage | SkippedItem]:  # par
     by_assistant = data["sender"] == "assistant"
     identifier = str(data.get("uuid") or "")
     blocks = [block for block in data.get("content") or () if isinstance(block, dict)]
-    # The text of a message repeats its blocks, including its reasoning.
+    # The key `text` of a message repeats its blocks, including the reasoning.
     texts = [_get_text(block, "text") for block in blocks if block.get("type") in ("text", "voice_note")]
     text = "\n".join(filter(None, texts)) if blocks else _get_text(data, "text")
     documents = [document for block in blocks if (document := _parse_document(block))]
@@ -138,12 +138,12 @@ def _parse_message(data: Any) -> Iterator[ImportedMessage | SkippedItem]:  # par
         yield from [SkippedItem(TOOLS)] if blocks else []
     else:
         at = parse_moment(data.get("created_at"))
-        said = [(text, False), *((document, False) for document in documents)]
-        said += [(attached, True) for attached in attachments if attached]
-        for number, (part, is_foreign) in enumerate(said):
-            if part:
+        parts = [(text, False), *((document, False) for document in documents)]
+        parts += [(attached, True) for attached in attachments if attached]
+        for number, (text_part, is_foreign) in enumerate(parts):
+            if text_part:
                 part_id = f"{identifier}/{number}" if number and identifier else identifier
-                yield ImportedMessage(part, at, by_assistant=by_assistant, id=part_id, is_foreign=is_foreign)
+                yield ImportedMessage(text_part, at, by_assistant=by_assistant, id=part_id, is_foreign=is_foreign)
     files = data.get("files") or data.get("files_v2")
     yield from [SkippedItem(ATTACHED)] * (attachments.count("") + (len(files) if isinstance(files, list) else 0))
 
@@ -154,7 +154,7 @@ def _get_text(data: dict[str, Any], key: str) -> str:
 
 
 def _parse_attachment(data: Any) -> str:  # parsed JSON
-    """Return the text of an attached file or of pasted text; an empty string if it has none."""
+    """Return the text of an attached file or of pasted text, or an empty string if there is no text."""
     text = _get_text(data, "extracted_content")
     return f"[attached: {data.get('file_name') or 'pasted text'}]\n{text}" if text else ""
 
@@ -164,7 +164,7 @@ def _parse_document(block: dict[str, Any]) -> str:
     written = block.get("input")
     if block.get("type") != "tool_use" or block.get("name") not in _DOCUMENT_TOOLS or not isinstance(written, dict):
         return ""
-    text = next((text for key in _WRITTEN if (text := _get_text(written, key))), "")
+    text = next((text for key in _DOCUMENT_KEYS if (text := _get_text(written, key))), "")
     title = written.get("title") or written.get("id") or written.get("path") or ""
     return f"[artifact {title}]\n{text}" if text else ""
 
@@ -186,7 +186,7 @@ def _parse_project(data: Any, place: str) -> Item:  # parsed JSON
         if not messages or data.get("is_starter_project"):
             return SkippedItem(N_("projects without texts"))
         return ImportedConversation(str(data.get("uuid") or ""), messages, name)
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return SkippedItem(UNREADABLE_CONVERSATIONS, place)
 
 
@@ -205,8 +205,8 @@ def _parse_memories(data: Any, name: str) -> Iterator[Item]:  # parsed JSON
 
 
 def _split_memory(text: object, at: datetime | None) -> Iterator[ImportedMemory]:
-    """Yield the lines of a memory, which Claude stores as one long text, without headings."""
-    for line in text.splitlines() if isinstance(text, str) else ():
-        said = line.strip().removeprefix("- ").removeprefix("* ").strip()
-        if said and not said.startswith("#") and not (said.startswith("**") and said.endswith("**")):
-            yield ImportedMemory(said, at)
+    """Yield the lines of a memory, without headings. Claude stores a memory as one long text."""
+    for raw_line in text.splitlines() if isinstance(text, str) else ():
+        line = raw_line.strip().removeprefix("- ").removeprefix("* ").strip()
+        if line and not line.startswith("#") and not (line.startswith("**") and line.endswith("**")):
+            yield ImportedMemory(line, at)

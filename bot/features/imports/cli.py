@@ -1,11 +1,11 @@
-"""`mneme import` for exports of other programs, and for those of Mneme."""
+"""The command `mneme import`, for exports of other programs and of Mneme."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import zipfile
-from pathlib import Path  # Typer reads the annotations
+from pathlib import Path  # Typer reads the annotations.
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_to(cli: typer.Typer) -> None:
-    """Replace the command `import` of the kernel, which imports exports of Mneme alone."""
+    """Replace the kernel's command `import`, which only imports exports of Mneme."""
     cli.command("import", rich_help_panel=MEMORY)(import_memory)
 
 
@@ -37,9 +37,9 @@ def import_memory(
 ) -> None:
     """Import the export of another program, or a whole export of Mneme.
 
-    Of ChatGPT, Claude, Gemini, Telegram, WhatsApp and of other agents the conversations can be searched afterwards, and
-    what they remembered waits to be confirmed; /undo takes all of it back. An export of Mneme goes into an empty
-    installation; who was let in, settings and messages that wait come with `mneme restore` of a backup alone.
+    The conversations of ChatGPT, Claude, Gemini, Telegram, WhatsApp and other agents can be searched then. Their
+    memories wait until you confirm them, and /undo reverts the import. An export of Mneme needs an empty installation.
+    Admitted users, settings and waiting messages aren't part of it: for these, use `mneme restore` with a backup.
     """
     if not path.exists():
         raise typer.BadParameter(f"{path} doesn't exist.")
@@ -60,11 +60,11 @@ def import_memory(
 
 
 def _is_own_export(path: Path) -> bool:
-    """Return True if Mneme wrote a folder or file."""
+    """Return True if a folder or file is an export of Mneme."""
     from memory.transfer.archive import BROKEN_ZIP, MANIFEST
 
     names = {path.name}
-    with contextlib.suppress(OSError, *BROKEN_ZIP):  # The importer explains why a file can't be opened
+    with contextlib.suppress(OSError, *BROKEN_ZIP):  # The importer explains why a file can't be opened.
         if path.is_dir():
             names = {child.name for child in path.iterdir()}
         elif zipfile.is_zipfile(path):
@@ -105,8 +105,8 @@ async def _import_foreign(
 
 
 async def _run(imports: ForeignImport, path: Path, session: Session, me: str | None) -> ImportDone:
-    """Import a file, and ask who the user is if it doesn't say it."""
-    from bot.features.imports.reporting import WhoIsUser
+    """Import a file. If it doesn't say which speaker is the user, ask."""
+    from bot.features.imports.reporting import UnknownUser
 
     def report_progress(written: int, total: int) -> None:
         _show_status(f"{written:,} of {total:,} messages and memories")
@@ -114,8 +114,8 @@ async def _run(imports: ForeignImport, path: Path, session: Session, me: str | N
     _show_status(f"Reading {path.name}")
 
     try:
-        return await imports.run(path, session, report_progress, me=me, asks=True)
-    except WhoIsUser as question:
+        return await imports.run(path, session, report_progress, me=me, ask_user=True)
+    except UnknownUser as question:
         _show_status("")
         names = ", ".join(question.speakers)
         if not sys.stdin.isatty():
@@ -129,6 +129,6 @@ async def _run(imports: ForeignImport, path: Path, session: Session, me: str | N
 
 
 def _show_status(text: str) -> None:
-    """Replace the line of progress in a terminal."""
+    """Replace the progress line in a terminal."""
     if sys.stderr.isatty():
         typer.echo(f"\r\033[K{text}", nl=False, err=True)

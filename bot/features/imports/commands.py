@@ -1,4 +1,4 @@
-"""The command for exports of other programs, clicked below a file: /import_5."""
+"""The command that imports a file or a pasted list. The user clicks it below the file: /import_5."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.commands.command import Access, Answer, CommandCall, CommandResult, Wro
 from bot.features.imports.importing import ForeignImport
 from bot.features.imports.job import BackgroundImportLearning
 from bot.features.imports.memories import is_list
-from bot.features.imports.reporting import WhoIsUser, describe, format_left_out
+from bot.features.imports.reporting import UnknownUser, describe, format_left_out
 from bot.features.imports.source import write_temporarily
 from bot.services import MemoryServices
 from config.texts import N_, _, format_number, ngettext, shorten_to_line
@@ -45,7 +45,7 @@ class ImportCommands:
             )
         if call.argument.lower() == LEARN:
             return await self._learn(call.session.owner)
-        # "as" without a name: the user is none of the speakers.
+        # An "as" without a name means that no speaker is the user.
         reference, has_name, me = re.sub(r"\s+as$", " as ", call.argument).partition(" as ")
         if reference:
             number = tapped_number(replace(call, argument=reference))
@@ -62,9 +62,9 @@ class ImportCommands:
                     call.session,
                     _Progress(call.show_progress),
                     me=me.strip() if has_name else None,
-                    asks=True,
+                    ask_user=True,
                 )
-            except WhoIsUser as question:
+            except UnknownUser as question:
                 return _ask_who_is_user(question.speakers, reference)
         text = "\n".join([describe(done.report), *format_left_out(done.report)])
         if done.change is None:
@@ -118,7 +118,7 @@ class _Progress:
 
 
 def _ask_who_is_user(speakers: Sequence[str], reference: str) -> Answer:
-    """Ask which of the speakers is the user, with a button for each."""
+    """Ask which speaker is the user, with a button for each of them."""
     rows = [(Button(shorten_to_line(name), f"/import {reference} as {name}", name),) for name in speakers]
     none = Button(_("None of them"), f"/import {reference} as")
     text = _(

@@ -1,7 +1,7 @@
-"""The order of day, month and year in dates, and the conversion of dates in an order.
+"""Detect the order of day, month and year in dates, and convert dates by their order.
 
-The order is found from all dates of a text: by numbers that can't be a month, and because they are in chronological
-order. If several are possible, the formats of CLDR decide.
+All dates of a text are evidence: some numbers can't be a month, and the dates are in chronological order. If several
+orders are still possible, the formats of CLDR decide.
 """
 
 from __future__ import annotations
@@ -24,18 +24,28 @@ if TYPE_CHECKING:
 
 ORDERS = ("dmy", "mdy", "ymd")
 MIN_EVIDENCE_RATIO = 10
-"""How many times more dates must be valid in the chosen order, if some are valid only in another."""
+"""Minimum ratio of the dates that are valid in an order to the dates that are valid only in other orders."""
 _FIRST_YEAR = 2009
 """WhatsApp's first year. Gemini is younger."""
 
 
 class UnreadableDate(ValueError):
-    """A date that doesn't exist, or lies in the future."""
+    """Raised for a date that doesn't exist or is in the future."""
 
 
 @dataclass(slots=True)
 class DateStatistics:
-    """Evidence from all dates of a file for each order."""
+    """Evidence for each order from all dates of a file.
+
+    Attributes:
+        invalid: The number of dates that are invalid in each order.
+        contradicted: The number of dates that are invalid in each order, but valid in another.
+        backwards: How often a date is before the previous one, in each order.
+        differs: Whether any date means different days in different orders.
+        last: The previous date, in each order.
+        has_zero: Whether each of the three numbers of a date, or the hour, was written with a leading zero.
+        digits: The lengths with which each of these numbers was written.
+    """
 
     today: date
     total: int = 0
@@ -70,31 +80,31 @@ class DateStatistics:
         """Return the orders that the dates allow, without those that are less likely. Several mean a tie."""
         if not self.total:
             return []
-        most = max(self.total - self.invalid[order] for order in ORDERS)
-        orders = [order for order in ORDERS if self.total - self.invalid[order] == most]
-        if not most or most < MIN_EVIDENCE_RATIO * min(self.contradicted[order] for order in orders):
+        max_valid = max(self.total - self.invalid[order] for order in ORDERS)
+        orders = [order for order in ORDERS if self.total - self.invalid[order] == max_valid]
+        if not max_valid or max_valid < MIN_EVIDENCE_RATIO * min(self.contradicted[order] for order in orders):
             return []
         if len(orders) > 1 and self.differs:
-            fewest = min(self.backwards[order] for order in orders)
-            orders = [order for order in orders if self.backwards[order] == fewest]
+            min_backwards = min(self.backwards[order] for order in orders)
+            orders = [order for order in orders if self.backwards[order] == min_backwards]
         return orders
 
 
 @functools.lru_cache(maxsize=1_024)
 def convert_date(day: tuple[str, str, str], order: str, today: date, era: int | None = None) -> date:
-    """Return the date of three numbers in an order. Raises UnreadableDate if it doesn't exist or is in the future."""
+    """Convert three numbers in an order to a date. Raises UnreadableDate if it doesn't exist or is in the future."""
     numbers = dict(zip(order, day, strict=True))
-    digits, month, of_month = numbers["y"], numbers["m"], numbers["d"]
-    if len(month) > 2 or len(of_month) > 2:
+    year_digits, month_digits, day_digits = numbers["y"], numbers["m"], numbers["d"]
+    if len(month_digits) > 2 or len(day_digits) > 2:
         raise UnreadableDate("no day")
     try:
-        found = _convert(digits, int(month), int(of_month), today, era)
+        converted = _convert(year_digits, int(month_digits), int(day_digits), today, era)
     except (ValueError, OverflowError) as error:
         raise UnreadableDate(str(error)) from error
-    # In a zone to the east it may be tomorrow.
-    if found > today + timedelta(days=1):
+    # In a time zone to the east it may already be tomorrow.
+    if converted > today + timedelta(days=1):
         raise UnreadableDate("it is in the future")
-    return found
+    return converted
 
 
 def _convert(digits: str, month: int, day: int, today: date, era: int | None) -> date:
@@ -102,7 +112,7 @@ def _convert(digits: str, month: int, day: int, today: date, era: int | None) ->
     if era is not None:
         return date(era + year, month, day)
     if len(digits) == 2:
-        # The Buddhist year is 543 ahead, so a year in the future is one of these.
+        # Buddhist years are 543 ahead, so a year in the future is Buddhist.
         found = 2000 + year if 2000 + year <= today.year + 1 else 2500 + year - 543
         if found < _FIRST_YEAR:
             raise UnreadableDate("no year")
@@ -135,7 +145,7 @@ def _convert_persian(year: int, month: int, day: int) -> date:
 
 
 def to_moment(stamp: Stamp, order: str, today: date, zone: ZoneInfo) -> datetime:
-    """Return the time of a message. Raises UnreadableDate."""
+    """Convert the date and time of a message. Raises UnreadableDate if they are invalid."""
     day = convert_date(stamp.day, order, today, stamp.era)
     if stamp.hour is None or stamp.minute > 59 or stamp.second > 59:
         raise UnreadableDate("no time")
@@ -145,12 +155,13 @@ def to_moment(stamp: Stamp, order: str, today: date, zone: ZoneInfo) -> datetime
 def find_orders_by_layout(
     layout: Layout, statistics: DateStatistics, orders: Iterable[str], sample: str
 ) -> frozenset[str]:
-    """Return which of the orders CLDR has for a layout, in the languages with a script that occurs in the chat.
+    """Return those orders that a format of CLDR with this layout has.
 
-    Formats that equal the whole header count before those that only equal its date.
+    Only languages with a script that occurs in the chat count. Formats that match the date and the time take precedence
+    over formats that match only the date.
 
     Args:
-        sample: The beginning of the chat. A phone in Tamil has a chat with Tamil letters.
+        sample: The beginning of the chat. It shows the script: a phone in Tamil has a chat with Tamil letters.
     """
     scripts = _find_scripts(sample)
     found: dict[int, set[str]] = defaultdict(set)
@@ -164,13 +175,13 @@ def find_orders_by_layout(
 
 
 class _Formats(NamedTuple):
-    """The formats of a language, without those that can't be in a file.
+    """The formats of a language that can occur in a file.
 
     Attributes:
-        times: The format with 12 hours, and that with 24.
+        times: The time format with 12 hours and the one with 24 hours.
         glue: The text between date and time.
-        halves: The words for the halves of the day.
-        has_half: Whether 12 hours are usual.
+        halves: The words for the halves of the day, such as "am" and "pm".
+        has_half: Whether the language's default clock has 12 hours.
     """
 
     script: str
@@ -201,7 +212,7 @@ def _read_locale(locale: Locale) -> _Formats:
 
 
 def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str:
-    """Return the order of a format if it can produce the dates of a file; else an empty string."""
+    """Return the order of a format, or an empty string if it can't have produced the dates of a file."""
     fields = re.findall(r"y+|M+|L+|d+", pattern)
     texts = [_normalize(text) for text in re.split(r"y+|M+|L+|d+", pattern)]
     offset = layout.numbers - 3 if layout.time_first else 0
@@ -218,9 +229,10 @@ def _match_date(pattern: str, layout: Layout, statistics: DateStatistics) -> str
 
 
 def _match_time(formats: _Formats, layout: Layout, statistics: DateStatistics) -> int:
-    """Return how well a language fits the times of a file, and the text between date and time.
+    """Score how well a language matches the times of a file and the text between date and time.
 
-    The result is 2 for its default clock, 1 for the other one, which the user may have chosen, and 0 for neither.
+    Returns:
+        2 for the language's default clock, 1 for its other clock, which the user may have chosen, or 0 for no match.
     """
     pattern = formats.times[layout.period is None]
     if pattern is None or layout.time_first or layout.month is not None:
@@ -259,7 +271,7 @@ def _find_script(identifier: str) -> str:
 
 
 def _find_scripts(sample: str) -> frozenset[str]:
-    """Return the scripts of a text, as in the identifiers of languages."""
+    """Return the scripts of a text, as four-letter codes such as "Latn"."""
     names = {unicodedata.name(char, "").partition(" ")[0] for char in set(sample) if char.isalpha()}
     codes = {code for name in names if name in _SCRIPTS for code in _SCRIPTS[name].split()}
     return frozenset(codes)
@@ -296,4 +308,4 @@ _SCRIPTS = {
     "CHEROKEE": "Cher",
     "THAANA": "Thaa",
 }
-"""Scripts of languages by the first word in the names of their letters."""
+"""Codes of scripts by the first word in the Unicode names of their letters."""

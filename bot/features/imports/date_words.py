@@ -1,4 +1,4 @@
-"""The words in dates of all languages, such as names of months and "p.m.", from CLDR through Babel."""
+"""Words that occur in dates, such as names of months and "p.m.", in all languages of CLDR (read with Babel)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ _WORD = regex.compile(r"[\p{L}\p{M}]+(?:['’ʼ][\p{L}\p{M}]*)*")
 _DOTS = regex.compile(r"[.\u0387·]")
 WIDTHS = ("abbreviated", "wide")
 ERAS = {"令和": 2018, "r": 2018, "平成": 1988, "h": 1988, "民國": 1911, "民国": 1911, "minguo": 1911}
-"""The year before the first of each era that counts its years from 1."""
+"""The year before the first year of each era. The years of an era count from 1."""
 _CALENDARS = frozenset({"be", "พศ", "ah", "ap", "هـ", "ه", "هش", "ad", "ce"})
-"""Marks of calendars. They are ignored, since the years differ too."""
+"""Names of calendars in dates. They are ignored, since the year itself shows the calendar."""
 _AT = frozenset(
     "a alle ag at kell kl klo la las les në o ob om ore plkst pukul u um v à às ás в во о на στις ساعت في الساعة בשעה"
     " lúc को এ kello".split()
 )
-"""Words between a date and a time, which CLDR has in formats that Babel leaves out."""
+"""Words between a date and a time. CLDR has them in formats that Babel doesn't load."""
 
 
 class Vocabulary(NamedTuple):
     """The words in dates of all languages.
 
     Attributes:
-        periods: For each word for a part of the day, the weight of the languages in which it includes each hour.
-        months: The number of the month for each of its names.
-        literals: Other words in formats, such as "kl" and "à".
+        periods: For each word for a part of the day, the weight of each hour: the sum over the languages in which the
+            word includes that hour.
+        months: The number of each month by its names.
+        literals: Other words in date formats, such as "kl" and "à".
     """
 
     periods: Mapping[str, Counter[int]]
@@ -44,19 +45,22 @@ class Vocabulary(NamedTuple):
 
 @functools.cache
 def read_vocabulary(*, regional: bool = False) -> Vocabulary:
-    """Read the words of all languages, or also of their regional variants.
+    """Read the words of all languages.
 
-    This takes one or three seconds, so it is only called for a date with letters.
+    This takes one second, or three with regional variants, so it is only called for a date with letters.
+
+    Args:
+        regional: Also read the words of the languages' regional variants.
     """
     periods: defaultdict[str, Counter[int]] = defaultdict(Counter)
     months: dict[str, int] = {}
     literals: set[str] = set()
     for locale in iterate_locales(regional=regional):
         rules = _read_period_hours(locale)
-        # If a word is morning in one language and afternoon in another, CLDR knows more about the larger one.
+        # A word may mean morning in one language and afternoon in another. The language that CLDR knows better wins.
         weight = len(locale.languages)
         for word, names in _group_periods(locale).items():
-            # A word for a half of the day may also be one for a part of that.
+            # A word for a half of the day may also mean a part of that half.
             for name in names & {"am", "pm"} or names:
                 for hour in rules.get(name, ()):
                     periods[word][hour] += weight
@@ -73,13 +77,13 @@ def _list_months(locale: Locale) -> Iterator[tuple[str, int]]:
     for contexts in locale.months.values():
         for width in WIDTHS:
             for number, word in contexts.get(width, {}).items():
-                # Chinese numbers its months.
+                # Chinese months are numbered.
                 if not any(map(str.isdigit, word)):
                     yield word, number
 
 
 def _group_periods(locale: Locale) -> dict[str, set[str]]:
-    """Return the names of the parts of the day for each of a language's words for them."""
+    """Return a language's words for the parts of the day, each with CLDR's names of the parts that it means."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for widths in locale.day_periods.values():
         for width in WIDTHS:
@@ -90,7 +94,11 @@ def _group_periods(locale: Locale) -> dict[str, set[str]]:
 
 
 def iterate_locales(*, regional: bool) -> Iterator[Locale]:
-    """Yield the languages of CLDR, and also their variants of regions, which differ in the order of dates."""
+    """Yield the languages of CLDR.
+
+    Args:
+        regional: Also yield the languages' regional variants, which differ in the order of dates.
+    """
     from babel import Locale, localedata  # Takes 0.1 s to import.
 
     loaded = localedata._cache  # noqa: SLF001  # Babel would keep a hundred megabytes of languages that are read once.
@@ -121,20 +129,20 @@ def _list_patterns(locale: Locale) -> list[str]:
 
 
 def classify(words: Sequence[str], index: int) -> str | None:
-    """Return the kind of the words around numbers: "period", "month", "era", or an empty string for other words.
+    """Classify the words between the numbers of a date.
 
     Args:
         index: How many numbers precede the words.
 
     Returns:
-        None if a word is unknown.
+        "period", "month", "era", an empty string for other known words, or None if a word is unknown.
     """
     kind = _classify_with(read_vocabulary(), words, index)
     return kind if kind is not None else _classify_with(read_vocabulary(regional=True), words, index)
 
 
 def _classify_with(vocabulary: Vocabulary, words: Sequence[str], index: int) -> str | None:
-    # A few languages abbreviate a month as others do half of the day, such as "PM".
+    # In a few languages, the abbreviation of a month is the same as "PM" in another language.
     if _find_period(vocabulary, words):
         return "period"
     if "".join(words) in vocabulary.months:
@@ -146,7 +154,7 @@ def _classify_with(vocabulary: Vocabulary, words: Sequence[str], index: int) -> 
 
 
 def _find_period(vocabulary: Vocabulary, words: Sequence[str]) -> Counter[int] | None:
-    """Return the hours of the part of the day that words name. A word such as "at" may be among them."""
+    """Return the hours of the part of the day in `words`, which may include a word such as "at"."""
     if found := vocabulary.periods.get("".join(words)):
         return found
     known = vocabulary.literals | _AT
@@ -155,10 +163,10 @@ def _find_period(vocabulary: Vocabulary, words: Sequence[str]) -> Counter[int] |
 
 
 def find_hour(hour: int, period: str | None) -> int | None:
-    """Return the hour of the day, or None if it can't be read.
+    """Convert an hour to the hour of the day. Return None if that is not possible.
 
     Args:
-        period: The text with the part of the day, if the hour is one of twelve.
+        period: The text with the part of the day, or None for a clock with 24 hours.
     """
     if hour > 23:
         return None
@@ -182,5 +190,5 @@ def find_month(name: str) -> int | None:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in small letters, without punctuation. Letters with dots between are one word."""
+    """Return the words of a text in lower case, without punctuation. Dots don't separate words: "p.m." is "pm"."""
     return [str(word) for word in _WORD.findall(_DOTS.sub("", text.casefold()))]

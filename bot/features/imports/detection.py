@@ -1,4 +1,4 @@
-"""Finds the readers for the parts of a file, and explains why there is none."""
+"""Finds the readers for the parts of a file, or explains why Mneme can't read it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.gemini_html import GeminiHtmlReader
 from bot.features.imports.items import ImportRefused
 from bot.features.imports.memories import McpMemoryReader, Mem0Reader, PastedListReader
-from bot.features.imports.neighbours import find_neighbour
-from bot.features.imports.source import BROKEN, DAMAGED, ImportSource, PartKind, Reader
+from bot.features.imports.source import DAMAGED, SOURCE_ERRORS, ImportSource, PartKind, Reader
 from bot.features.imports.telegram import TelegramReader
 from bot.features.imports.telegram_html import TelegramHtmlReader
+from bot.features.imports.unsupported import find_unsupported_format
 from bot.features.imports.whatsapp import WhatsAppReader
 from config.json_stream import TooComplex
 from config.texts import N_, _
@@ -32,13 +32,13 @@ def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
     """Return the readers for the parts of a file. Raise ImportRefused for an unknown format.
 
     Args:
-        zone: The time zone of times without one.
-        today: The date in this zone. Dates after it are errors.
+        zone: The time zone for times that don't state one.
+        today: The current date in this zone. Later dates are errors.
     """
     readers: tuple[Reader, ...] = (
         ChatGptReader(),
         ClaudeReader(),
-        TelegramHtmlReader(zone),  # Chats without ids first: see resolving.py.
+        TelegramHtmlReader(zone),  # Before TelegramReader, since resolving.py needs the chats without ids first.
         TelegramReader(zone),
         GeminiReader(),
         GeminiHtmlReader(zone, today),
@@ -68,8 +68,8 @@ def detect_readers(source: ImportSource, zone: ZoneInfo, today: date) -> Found:
 def _refuse_unknown(source: ImportSource) -> ImportRefused:
     """Return the error for a file without anything to import."""
     for name in () if source.has_too_complex else source.find_kind(PartKind.JSON):
-        if neighbour := find_neighbour(source.detect_prefixes(name)):
-            sentence = _(neighbour.refusal, file=source.path.name, program=neighbour.program)
+        if unsupported := find_unsupported_format(source.detect_prefixes(name)):
+            sentence = _(unsupported.refusal, file=source.path.name, program=unsupported.program)
             return ImportRefused(sentence, is_export=True)
     if any(map(source.is_empty_export, source.find_kind(PartKind.JSON))):
         sentence = _(
@@ -114,5 +114,5 @@ def readable(source: ImportSource, *, is_export: bool = False) -> Iterator[None]
         raise
     except TooComplex as error:
         raise ImportRefused(_(_TOO_COMPLEX, file=source.path.name), is_export=is_export) from error
-    except BROKEN as error:
+    except SOURCE_ERRORS as error:
         raise ImportRefused(_(DAMAGED, file=source.path.name), is_export=is_export) from error

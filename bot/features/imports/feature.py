@@ -1,4 +1,4 @@
-"""The feature imports: the conversations and memories of other programs."""
+"""The feature imports: conversations and memories of other programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bot.features.imports.job import BackgroundImportLearning
 
 PURPOSE = "import"
-_A_LIST = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
+_OFFER = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
 
 
 class ImportsFeature(Feature):
@@ -70,7 +70,7 @@ class ImportsFeature(Feature):
 
 
 def offer_for_list(text: str) -> Notice | None:
-    """Offer to import a pasted list of memories. Usually another assistant wrote it, so the user doesn't state it."""
+    """Offer to import a pasted list of memories. Usually another assistant wrote it, so the user hasn't said this."""
     from bot.features.imports.memories import is_list
 
-    return Notice(_(_A_LIST), ((Button(_("Import"), "/import"),),)) if is_list(text) else None
+    return Notice(_(_OFFER), ((Button(_("Import"), "/import"),),)) if is_list(text) else None

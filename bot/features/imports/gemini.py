@@ -1,6 +1,6 @@
-"""The readers for Gemini's part of Google Takeout: MyActivity.json or .html, and conversations.
+"""The reader for Gemini's part of Google Takeout: MyActivity.json, and conversations.
 
-MyActivity has no conversations, so each prompt with its answer becomes one.
+MyActivity doesn't group prompts into conversations, so each prompt with its answer becomes a conversation.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from bot.features.imports.items import (
     ATTACHED,
-    BAD_ITEM,
     EMPTY,
+    ITEM_ERRORS,
     UNREADABLE,
     UNREADABLE_CONVERSATIONS,
     ImportedConversation,
@@ -30,7 +30,7 @@ from config.texts import N_
 NOT_PROMPTS = N_("activity that isn't a prompt")
 OTHER_PRODUCTS = N_("activity of other products")
 MIN_ANSWERED_PROMPTS = 2
-"""How many prompts with answers must begin alike to tell in an unknown language how prompts begin."""
+"""Minimum number of answered prompts, all with the same beginning, to learn this beginning in an unknown language."""
 _RECORD = ("item.header", "item.title", "item.time", "item.products")
 _TURNS = "conversation_turns"
 GEMINI = re.compile(r"Gemini|Bard")
@@ -44,7 +44,7 @@ class GeminiReader:
     name = "Gemini"
 
     def find(self, source: ImportSource) -> list[str]:
-        """Return activity of Gemini, and its conversations. Other Google products use the same format."""
+        """Return the parts with Gemini's activity or conversations. Other Google products have the same format."""
         activity = [name for name in source.find_json(*_RECORD) if GEMINI.search(source.read_head(name))]
         return activity + source.find_json(_TURNS)
 
@@ -66,7 +66,7 @@ def _read_activity(source: ImportSource, name: str) -> Iterator[Item]:
     for number, record in enumerate(source.read_items(name, "item"), 1):
         try:
             items = [*_parse_exchange(record, beginning)]
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             items = [SkippedItem(UNREADABLE, f"{name}, record {number}")]
         yield from items
 
@@ -76,7 +76,10 @@ def _is_gemini(record: dict[str, Any]) -> bool:
 
 
 def find_beginning(titles: Iterable[str]) -> str:
-    """Return how the titles of answered prompts begin in the language of the account; empty if that is unknown."""
+    """Return the beginning that all titles of answered prompts share, such as "Prompted ".
+
+    It depends on the language of the account. Return an empty string if the titles differ or are too few.
+    """
     beginnings: Counter[str] = Counter()
     total = 0
     for title in titles:
@@ -105,44 +108,44 @@ def _parse_exchange(record: Any, beginning: str) -> Iterator[Item]:  # parsed JS
     items = record.get("safeHtmlItem")
     answers = [_strip_markup(str(item.get("html", ""))) for item in items if isinstance(item, dict)] if items else []
     title = str(record.get("title", ""))
-    asked = strip_beginning(title, beginning)
-    if asked is None:
+    prompt = strip_beginning(title, beginning)
+    if prompt is None:
         if not any(answers):
             yield SkippedItem(NOT_PROMPTS)
             return
-        asked = title.strip()
+        prompt = title.strip()
     for attached in record.get("subtitles") or ():
-        # The title ends with the first line about attached files.
-        asked = asked.removesuffix(str(attached.get("name"))).strip()
+        # The title ends with the first subtitle about attached files.
+        prompt = prompt.removesuffix(str(attached.get("name"))).strip()
         if attached.get("url"):
             yield SkippedItem(ATTACHED)
-    yield create_exchange(asked, answers, record["time"])
+    yield create_exchange(prompt, answers, record["time"])
 
 
-def create_exchange(asked: str, answers: Sequence[str], time: str) -> Item:
-    """Return a conversation of a prompt and its answers."""
-    if not asked:
+def create_exchange(prompt: str, answers: Sequence[str], time: str) -> Item:
+    """Return a conversation with a prompt and its answers."""
+    if not prompt:
         return SkippedItem(EMPTY)
     at = parse_moment(time)
-    messages = [ImportedMessage(asked, at)]
+    messages = [ImportedMessage(prompt, at)]
     messages += [ImportedMessage(answer, at, by_assistant=True) for answer in answers if answer]
-    return ImportedConversation(compute_digest(time, asked), tuple(messages))
+    return ImportedConversation(compute_digest(time, prompt), tuple(messages))
 
 
 def _parse_turns(data: Any, place: str) -> Iterator[Item]:  # parsed JSON
-    """Yield a conversation of a file that has whole ones."""
+    """Yield the conversation of a file with conversation turns."""
     try:
         messages: list[ImportedMessage] = []
         for turn in data[_TURNS]:
             user, system = turn.get("user_turn"), turn.get("system_turn")
-            said = user or system
+            content = user or system
             texts = [user.get("prompt")] if user else [part.get("data") for part in system.get("text") or ()]
             text = "\n".join(part for part in texts if isinstance(part, str)).strip()
             if text:
-                at = parse_moment(said.get("turn_last_modified") or data.get("creation_time"))
+                at = parse_moment(content.get("turn_last_modified") or data.get("creation_time"))
                 messages.append(ImportedMessage(text, at, by_assistant=not user))
         title, created = str(data.get("title") or ""), str(data.get("creation_time") or "")
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         yield SkippedItem(UNREADABLE_CONVERSATIONS, place)
         return
     source_id = compute_digest(created, messages[0].text) if messages else ""

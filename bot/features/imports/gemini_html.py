@@ -1,4 +1,4 @@
-"""The reader for MyActivity.html, the default format of Google Takeout, in any of its languages."""
+"""The reader for Gemini's MyActivity.html, the default format of Google Takeout, in any language."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.features.imports.gemini import (
     find_beginning,
     strip_beginning,
 )
-from bot.features.imports.items import BAD_ITEM, UNREADABLE, Item, SkippedItem
+from bot.features.imports.items import ITEM_ERRORS, UNREADABLE, Item, SkippedItem
 from bot.features.imports.source import ImportSource, PartKind
 from bot.features.imports.written_dates import Layout, Stamp, WrittenLine, detect_layout, parse_stamp
 
@@ -53,30 +53,30 @@ class GeminiHtmlReader:
             beginning = find_beginning(r.title for r in records if r.is_gemini and r.answer)
             dates = _Dates(records, self._today, self._zone)
             for number, record in enumerate(records, 1):
-                asked = strip_beginning(record.title, beginning)
+                prompt = strip_beginning(record.title, beginning)
                 if not record.is_gemini:
                     yield SkippedItem(OTHER_PRODUCTS)
-                elif asked is None and not record.answer:
+                elif prompt is None and not record.answer:
                     yield SkippedItem(NOT_PROMPTS)
                 else:
-                    yield self._create(record, asked or record.title, dates, f"{name}, record {number}")
+                    yield self._create(record, prompt or record.title, dates, f"{name}, record {number}")
 
-    def _create(self, record: _Record, asked: str, dates: _Dates, place: str) -> Item:
+    def _create(self, record: _Record, prompt: str, dates: _Dates, place: str) -> Item:
         try:
-            return create_exchange(asked, [record.answer], dates.parse(record.date).isoformat())
-        except BAD_ITEM:
+            return create_exchange(prompt, [record.answer], dates.parse(record.date).isoformat())
+        except ITEM_ERRORS:
             return SkippedItem(UNREADABLE, place)
 
 
 class _Dates:
-    """Parses the dates of a page. All of them decide the order of day and month."""
+    """Parses the dates of a page. All dates together decide the order of day and month."""
 
     def __init__(self, records: Sequence[_Record], today: date, zone: ZoneInfo) -> None:
         self._today = today
         self._zone = zone
         self._layout: Layout | None = None
         statistics = DateStatistics(today)
-        # The newest is the first.
+        # The newest record is the first, but statistics expect chronological order.
         for record in reversed(records):
             if (stamp := self._read(record.date)) is not None:
                 statistics.add(stamp)
@@ -97,7 +97,7 @@ class _Dates:
     def _read(self, text: str) -> Stamp | None:
         written = text.replace("\u202f", " ").strip()
         zone = _ZONE.search(written)
-        # AM and PM look like zones.
+        # AM and PM match the pattern for zones.
         if zone is not None and zone["zone"] not in ("AM", "PM"):
             written = written[: zone.start()]
         line = WrittenLine("[]", written, "")

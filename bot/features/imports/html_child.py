@@ -1,7 +1,8 @@
-"""A script that reads the pages of exports in HTML, in a child process. It imports nothing of Mneme.
+"""A script that reads the pages of HTML exports in a child process. It imports nothing of Mneme.
 
-A hostile page takes the parser minutes and gigabytes, and only the limits of a process stop that. Each line of standard
-input is a JSON object with the format and the text of a page, and each line of output the messages of the page.
+A hostile page can cost the parser minutes and gigabytes, and only the limits of a process stop that. Each line of
+standard input is a JSON object with the format and the text of a page. Each line of output contains the messages of the
+page.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_PAGE_CPU_SECONDS = 20
-"""A page of 16 MB takes three."""
+"""CPU time for one page. A page of 16 MB takes three seconds."""
 MAX_MEMORY_BYTES = 1024**3
 _BLOCKS = ("p", "div", "ul", "ol", "table", "pre")
 
@@ -36,7 +37,11 @@ def main() -> None:
 
 
 def read_page(form: str, page: str) -> dict[str, Any]:
-    """Return what is in a page of the format "telegram" or "activity"."""
+    """Return the content of a page.
+
+    Args:
+        form: The format of the page, "telegram" or "activity".
+    """
     tree = LexborHTMLParser(page)
     if form == "telegram":
         title = tree.css_first(".page_header .text")
@@ -45,7 +50,7 @@ def read_page(form: str, page: str) -> dict[str, Any]:
 
 
 def _read_message(node: LexborNode) -> dict[str, Any]:
-    """Return a message of Telegram. A missing part is None."""
+    """Read a message of Telegram. The sender is None if the message doesn't name one."""
     if "service" in _get_classes(node):
         return {"is_service": True}
     sender, forwarded, date = _find_child(node, "from_name"), _find_child(node, "forwarded"), node.css_first(".date")
@@ -64,7 +69,7 @@ def _read_message(node: LexborNode) -> dict[str, Any]:
 
 
 def _find_child(node: LexborNode, name: str) -> LexborNode | None:
-    """Return the part of a message with a class, but not that of a forwarded message in it."""
+    """Return the first element with a class that belongs to the message itself, not to a forwarded message in it."""
     for found in node.css(f".{name}"):
         if "forwarded" not in _get_classes(found.parent):
             return found
@@ -76,7 +81,7 @@ def _get_classes(node: LexborNode | None) -> list[str]:
 
 
 def _read_record(node: LexborNode) -> dict[str, str]:
-    """Return an activity: its title, the date behind the first line break, and the answer after it."""
+    """Read an activity: its title, the date after the first line break, and then the answer."""
     header, cell = node.css_first(".header-cell"), node.css_first(".content-cell.mdl-typography--body-1")
     lines: list[str] = [""]
     answer: list[str] = []

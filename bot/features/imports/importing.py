@@ -1,9 +1,10 @@
 """Import from other programs: conversations go into the log, memories become unconfirmed entries.
 
-A file is read three times: to recognise chats without ids, then completely, so that a damaged one changes nothing, then
-in batches, each while the one before is written. Reading takes a tenth of the time; the search for secrets and the
-index take the rest. If the process is killed, what is written stays, /undo reverts it too, and importing the file again
-continues.
+A file is read three times. The first pass recognises chats without ids. The second one reads the whole file, so that a
+damaged file changes nothing. The third one reads batches, each while the previous batch is written. Reading takes a
+tenth of the time, and the rest is spent on the search for secrets and on the index.
+
+If the process is killed, the written batches stay. /undo reverts them, and importing the file again continues.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from typing import TypeVar
 from bot.features.imports.detection import Found, detect_readers, readable
 from bot.features.imports.items import UNREADABLE_KINDS, ImportRefused, Item
 from bot.features.imports.known import KnownMessages, Resolution, read_known
-from bot.features.imports.neighbours import find_neighbour
-from bot.features.imports.opening import opened_source
+from bot.features.imports.opening import open_source
 from bot.features.imports.planning import Piece, Preparation, plan_pieces
 from bot.features.imports.reporting import (
     ImportReport,
-    WhoIsUser,
+    UnknownUser,
     describe,
     format_counts,
     format_left_out,
@@ -32,7 +32,8 @@ from bot.features.imports.reporting import (
 )
 from bot.features.imports.resolving import resolve_chats
 from bot.features.imports.source import DAMAGED, ImportSource, PartKind, make_file_name
-from bot.features.imports.writer import Planned, writing_import
+from bot.features.imports.unsupported import find_unsupported_format
+from bot.features.imports.writer import Planned, open_writer
 from config.texts import N_, _
 from memory.clock import Clock, TimezoneLookup, system_clock
 from memory.ledger.ledger import Ledger
@@ -47,14 +48,18 @@ Progress = Callable[[int, int], None]
 T = TypeVar("T")
 _BATCH_PIECES = 50
 _BATCH_CHARS = 250_000
-"""Maximum number of pieces, and of their characters, that are read in one call of a thread."""
+"""Maximum number of pieces, and of their characters, in a batch."""
 _MAX_READER_THREADS = 1
-"""A second thread would double the delay of every step of a turn."""
+"""Threads that read files. A second one would double the delay of every step of a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportDone:
-    """The result of an import and its number for /undo, or None if there was nothing new."""
+    """The result of an import.
+
+    Attributes:
+        change: The number of the change for /undo, or None if there was nothing new.
+    """
 
     report: ImportReport
     change: int | None
@@ -73,8 +78,8 @@ class ForeignImport:
         self._free = asyncio.Semaphore(_MAX_READER_THREADS)
 
     async def look(self, path: Path, session: Session) -> ImportReport:
-        """Report what an import would add, without writing. Raise ImportRefused for a damaged or unknown file."""
-        async with self._opened(path) as source:
+        """Preview an import without writing anything. Raises ImportRefused for damaged or unknown files."""
+        async with self._open(path) as source:
             plan = await self._detect(source, session)
             return await self._in_thread(_inspect, source, plan)
 
@@ -85,20 +90,20 @@ class ForeignImport:
         progress: Progress = lambda _written, _all: None,
         *,
         me: str | None = None,
-        asks: bool = False,
+        ask_user: bool = False,
     ) -> ImportDone:
-        """Import the new parts of a file into a session. Raise ImportRefused if it is damaged or unknown.
+        """Import the new parts of a file into a session. Raises ImportRefused for damaged or unknown files.
 
         Args:
-            me: The speaker who is the user in chats that don't say it. An empty string if it is none of them. It is
-                remembered for later imports.
-            asks: Raise WhoIsUser if the file has such chats and the speaker isn't known.
+            me: The user's name in chats that don't say which speaker is the user, or an empty string if the user is not
+                in them. The name is remembered for later imports.
+            ask_user: Raise UnknownUser if the file has such chats and the user's name isn't known.
         """
-        async with self._opened(path) as source:
+        async with self._open(path) as source:
             plan = await self._detect(source, session, me)
             expected = await self._in_thread(partial(_inspect, only_counts=True), source, plan)
-            if asks and me is None and expected.asks:
-                raise WhoIsUser(expected)
+            if ask_user and me is None and expected.is_user_unknown:
+                raise UnknownUser(expected)
             if me and expected.speakers and not any(me in found for found in expected.speakers.values()):
                 raise ImportRefused(
                     _("{name} isn't in this chat. The speakers are {names}.", name=me, names=list_speakers(expected))
@@ -111,7 +116,7 @@ class ForeignImport:
             items = _plan(source, plan, report)
             advance = partial(self._in_thread, _next_batch, source, items)
             async with (
-                writing_import(self._database, self._ledger, session, plan.known, report) as writer,
+                open_writer(self._database, self._ledger, session, plan.known, report) as writer,
                 contextlib.aclosing(_prefetch(advance)) as batches,
             ):
                 async for batch in batches:
@@ -120,29 +125,29 @@ class ForeignImport:
             return ImportDone(report, writer.change)
 
     async def preview_file(self, path: Path, session: Session) -> FileSummary:
-        """Look at a file, as FileImporter defines it."""
+        """Implement FileImporter.preview_file."""
         report = await self.look(path, session)
         lines = format_left_out(report)
-        if report.asks:
-            lines.append(str(WhoIsUser(report)))
+        if report.is_user_unknown:
+            lines.append(str(UnknownUser(report)))
         return FileSummary(report.program, format_counts(report), lines)
 
     async def import_file(self, path: Path, session: Session) -> FileSummary:
-        """Import a file, as FileImporter defines it."""
-        done = await self.run(path, session, asks=True)
+        """Implement FileImporter.import_file."""
+        done = await self.run(path, session, ask_user=True)
         return FileSummary(done.report.program, describe(done.report), format_left_out(done.report), done.change)
 
     @contextlib.asynccontextmanager
-    async def _opened(self, path: Path) -> AsyncIterator[ImportSource]:
+    async def _open(self, path: Path) -> AsyncIterator[ImportSource]:
         with contextlib.ExitStack() as stack:
-            yield await self._in_thread(stack.enter_context, opened_source(path))
+            yield await self._in_thread(stack.enter_context, open_source(path))
 
     async def _in_thread(self, function: Callable[..., T], *args: object) -> T:
         async with self._free:
             return await asyncio.to_thread(function, *args)
 
     async def _detect(self, source: ImportSource, session: Session, me: str | None = None) -> _Plan:
-        """Find the readers for a file, and what is known of their programs."""
+        """Find the readers for a file, and read the stored messages of their programs."""
         zone = self._zone_of(session.id)
         found: dict[str, Found] = {}
         for reader, names in await self._in_thread(detect_readers, source, zone, self._clock().astimezone(zone).date()):
@@ -156,7 +161,7 @@ class ForeignImport:
         return _Plan(found, known, resolutions, preparations)
 
     async def _remember_names(self, owner: str, speakers: Mapping[str, Mapping[str, int]], me: str) -> None:
-        """Remember who the user is, or that it is none of the speakers."""
+        """Store which speaker is the user, or that the user is not among the speakers."""
         rows = [
             (program, name, int(bool(me)))
             for program, found in speakers.items()
@@ -174,7 +179,7 @@ class ForeignImport:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The readers for a file, with what is known of their programs."""
+    """The readers for a file, with the stored messages and the resolved chats of each program."""
 
     found: dict[str, Found]
     known: dict[str, KnownMessages]
@@ -193,7 +198,7 @@ def _inspect(source: ImportSource, plan: _Plan, *, only_counts: bool = False) ->
 
 
 def _read(source: ImportSource, found: Found) -> Iterator[Item]:
-    """Yield the items of one program, which may have several formats."""
+    """Yield the items of one program. Its parts may have several formats."""
     for reader, names in found:
         yield from reader.read(source, names)
 
@@ -204,7 +209,7 @@ def _resolve(
     known: dict[str, KnownMessages],
     preparations: dict[str, Preparation],
 ) -> dict[str, dict[int, Resolution]]:
-    """Find the stored chats for those of the file that have no ids."""
+    """Find the stored chats for each chat without an id in the file."""
     with readable(source, is_export=True):
         return {
             name: resolve_chats(preparations[name].prepare_all(_read(source, readers)), known[name])
@@ -228,12 +233,12 @@ def _plan(source: ImportSource, plan: _Plan, report: ImportReport, *, only_count
             yield name, planned
     taken = {part for found in plan.found.values() for _reader, parts in found for part in parts}
     for part in source.find_kind(PartKind.JSON):
-        if part not in taken and find_neighbour(source.detect_prefixes(part)):
+        if part not in taken and find_unsupported_format(source.detect_prefixes(part)):
             report.left_out[N_("exports of programs that I can't read")] += 1
 
 
 async def _prefetch(advance: Callable[[], Awaitable[list[Planned]]]) -> AsyncGenerator[list[Planned]]:
-    """Yield the batches that `advance` returns. The next one is read while a batch is used."""
+    """Yield the batches that `advance` returns. While the caller uses a batch, the next one is read."""
     following = asyncio.ensure_future(advance())
     try:
         while batch := await following:

@@ -1,7 +1,7 @@
-"""Writes of new messages into conversations that were imported before.
+"""Inserts new messages into conversations that were imported before.
 
-The messages of a conversation are read in the order of their ids. If a later export has new messages between the stored
-ones, these and the messages after them are written again, so that they get ids in the right order.
+The messages of a conversation are read in the order of their ids. If a later export has new messages between stored
+messages, the stored messages after them are written again, so that all ids are in the right order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memory.clock import to_text
 from memory.store.database import Connection, Row
 from memory.store.index import touching_conversation
 
-_COPIED = (
+_COPIED_COLUMNS = (
     "conversation_id, role, content, speaker, provenance, tool_calls, tool_call_id, created_at, media, provider_data,"
     " source_id"
 )
@@ -33,10 +33,11 @@ _COPIED = (
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """New messages for one conversation, or for a new one if it is None.
+    """New messages for one conversation.
 
     Attributes:
-        steps: All messages of the export from the first to the last new one, with the stored ones between them.
+        conversation: The stored conversation, or None if the messages begin a new one.
+        steps: The messages of the export up to the last new one, including the stored messages between them.
     """
 
     conversation: StoredConversation | None
@@ -47,11 +48,11 @@ class Addition:
         return [step.message for step in self.steps if step.stored is None and step.message is not None]
 
 
-def divide_by_conversation(piece: Piece, places: Sequence[StoredConversation]) -> list[Addition]:
-    """Divide the new messages of a piece by the conversations to which they are added.
+def divide_by_conversation(piece: Piece, conversations: Sequence[StoredConversation]) -> list[Addition]:
+    """Group the new messages of a piece by the conversations that they are added to.
 
     Args:
-        places: The conversations of the chat, in the order of their times.
+        conversations: The conversations of the chat in chronological order.
     """
     additions: list[Addition] = []
     steps: list[Step] = []
@@ -59,11 +60,11 @@ def divide_by_conversation(piece: Piece, places: Sequence[StoredConversation]) -
     has_new, count = False, 0
     for step in piece.steps:
         if step.stored is None and step.message is not None:
-            place = _find_place(step.message, places, count, current if has_new else None)
-            if has_new and place is not current:
+            conversation = _find_conversation(step.message, conversations, count, current if has_new else None)
+            if has_new and conversation is not current:
                 additions.append(Addition(current, tuple(steps)))
                 steps, count = steps[-1:] if steps[-1].stored is not None else [], 0
-            current, has_new, count = place, True, count + 1
+            current, has_new, count = conversation, True, count + 1
         steps.append(step)
     if has_new:
         additions.append(Addition(current, tuple(steps)))
@@ -71,40 +72,43 @@ def divide_by_conversation(piece: Piece, places: Sequence[StoredConversation]) -
 
 
 def is_at_end(addition: Addition) -> bool:
-    """Return True if the new messages follow all of their conversation."""
-    place, steps = addition.conversation, addition.steps
+    """Return True if the new messages come after all messages of their conversation."""
+    conversation, steps = addition.conversation, addition.steps
     first = next(number for number, step in enumerate(steps) if step.stored is None and step.message is not None)
-    is_later = all(place is None or to_text(message.at) >= place.last for message in addition.messages)
+    is_later = all(conversation is None or to_text(message.at) >= conversation.last for message in addition.messages)
     return is_later and not any(step.stored is not None for step in steps[first:])
 
 
-def _find_place(
-    message: ImportedMessage, places: Sequence[StoredConversation], added: int, current: StoredConversation | None
+def _find_conversation(
+    message: ImportedMessage,
+    conversations: Sequence[StoredConversation],
+    added: int,
+    current: StoredConversation | None,
 ) -> StoredConversation | None:
     """Return the conversation that a message belongs to, or None for a new one.
 
     Args:
-        added: The number of messages before it that are added to `current`.
+        added: The number of earlier new messages that are added to `current`.
     """
     at = to_text(message.at)
-    place = next((place for place in reversed(places) if place.first <= at), None)
-    if place is None:
+    conversation = next((conversation for conversation in reversed(conversations) if conversation.first <= at), None)
+    if conversation is None:
         return None
-    if at <= place.last:
-        return place
-    # After the end. A chat of people is divided.
-    more = added if place is current else 0
-    is_full = message.speaker is not None and place.messages + more >= MAX_CHAT_MESSAGES
-    return None if is_full else place
+    if at <= conversation.last:
+        return conversation
+    # The message is later than the conversation. A full conversation of a chat with people isn't extended.
+    more = added if conversation is current else 0
+    is_full = message.speaker is not None and conversation.messages + more >= MAX_CHAT_MESSAGES
+    return None if is_full else conversation
 
 
 async def insert_messages(connection: Connection, writing: Writing, addition: Addition) -> StoredConversation:
     """Add messages between those of a conversation, and write the messages after them again."""
-    place = addition.conversation
-    assert place is not None, "a new conversation has nothing to insert into"  # noqa: S101  # The caller checks it.
+    conversation = addition.conversation
+    assert conversation is not None, "only stored conversations have messages"  # noqa: S101  # The caller checks it.
     rows = list(
         await connection.execute_fetchall(
-            "SELECT id, turn_id, created_at FROM messages WHERE conversation_id = ? ORDER BY id", (place.id,)
+            "SELECT id, turn_id, created_at FROM messages WHERE conversation_id = ? ORDER BY id", (conversation.id,)
         )
     )
     order = _merge(rows, writing.find_present(addition.steps))
@@ -112,11 +116,11 @@ async def insert_messages(connection: Connection, writing: Writing, addition: Ad
     while kept < len(order) and not isinstance(order[kept], ImportedMessage):
         kept += 1
     if kept == len(rows):
-        return await append_messages(connection, writing, place, addition.messages, is_own=False)
+        return await append_messages(connection, writing, conversation, addition.messages, is_own=False)
     first = rows[kept]["id"]
     moved: dict[int, int] = {}
     added: list[int] = []
-    async with touching_conversation(connection, place.id, first_message=first):
+    async with touching_conversation(connection, conversation.id, first_message=first):
         turns: dict[int, int] = {row["turn_id"]: row["turn_id"] for row in rows[:kept]}
         turn = rows[kept - 1]["turn_id"] if kept else None
         next_turns = _list_next_turns(order)
@@ -126,40 +130,45 @@ async def insert_messages(connection: Connection, writing: Writing, addition: Ad
                 # A new message within an exchange belongs to it.
                 is_inside = turn is not None and turns.get(next_turns[position]) == turn
                 if turn is None or not (is_inside or item.by_assistant):
-                    turn = await _insert_turn(connection, place.id, item)
-                added.append(await _insert_message(connection, writing, place.id, turn, item))
+                    turn = await _insert_turn(connection, conversation.id, item)
+                added.append(await _insert_message(connection, writing, conversation.id, turn, item))
                 continue
             if item["turn_id"] not in turns:
                 turns[item["turn_id"]] = await _copy_turn(connection, item["turn_id"])
             turn = turns[item["turn_id"]]
             cursor = await connection.execute(
-                f"INSERT INTO messages (turn_id, {_COPIED}) SELECT ?, {_COPIED} FROM messages WHERE id = ?",
+                f"INSERT INTO messages (turn_id, {_COPIED_COLUMNS})"
+                f" SELECT ?, {_COPIED_COLUMNS} FROM messages WHERE id = ?",
                 (turn, item["id"]),
             )
             moved[item["id"]] = cursor.lastrowid or 0
-        await _move_references(connection, place.id, moved)
+        await _move_references(connection, conversation.id, moved)
         await connection.execute(
-            "DELETE FROM messages WHERE conversation_id = ? AND id BETWEEN ? AND ?", (place.id, first, rows[-1]["id"])
+            "DELETE FROM messages WHERE conversation_id = ? AND id BETWEEN ? AND ?",
+            (conversation.id, first, rows[-1]["id"]),
         )
         await connection.executemany(
             "DELETE FROM turns WHERE id = ?", [(old,) for old, new in turns.items() if old != new]
         )
     await record_added(connection, writing, added)
     writing.moved.update(moved)
-    return await extend_conversation(connection, place, addition.messages)
+    return await extend_conversation(connection, conversation, addition.messages)
 
 
 def _merge(rows: Sequence[Row], steps: Sequence[Step]) -> list[Row | ImportedMessage]:
-    """Return the messages in order: as in the file, with the stored messages that it doesn't have by their times."""
-    position = {row["id"]: place for place, row in enumerate(rows)}
+    """Return the new and the stored messages in the order of the file.
+
+    Stored messages that are not in the file are placed by their times.
+    """
+    indexes = {row["id"]: index for index, row in enumerate(rows)}
     known = {step.stored for step in steps if step.stored is not None}
     order: list[Row | ImportedMessage] = []
     done = 0
     for step in steps:
         if step.stored is not None:
-            place = position.get(step.stored, -1)
-            order += rows[done : place + 1]
-            done = max(done, place + 1)
+            index = indexes.get(step.stored, -1)
+            order += rows[done : index + 1]
+            done = max(done, index + 1)
         elif step.message is not None:
             at = to_text(step.message.at)
             while done < len(rows) and rows[done]["created_at"] <= at and rows[done]["id"] not in known:
@@ -170,7 +179,7 @@ def _merge(rows: Sequence[Row], steps: Sequence[Step]) -> list[Row | ImportedMes
 
 
 def _list_next_turns(order: Sequence[Row | ImportedMessage]) -> list[int]:
-    """Return for each message the turn of the next stored message, or 0 without one."""
+    """Return the turn of the next stored message for each message, or 0 if none follows."""
     turns: list[int] = []
     turn = 0
     for item in reversed(order):
@@ -179,10 +188,10 @@ def _list_next_turns(order: Sequence[Row | ImportedMessage]) -> list[int]:
     return turns[::-1]
 
 
-async def _insert_turn(connection: Connection, conversation: int, message: ImportedMessage) -> int:
+async def _insert_turn(connection: Connection, conversation_id: int, message: ImportedMessage) -> int:
     cursor = await connection.execute(
         "INSERT INTO turns (conversation_id, outcome, started_at, finished_at) VALUES (?, 'answered', ?, ?)",
-        (conversation, to_text(message.at), to_text(message.at)),
+        (conversation_id, to_text(message.at), to_text(message.at)),
     )
     return cursor.lastrowid or 0
 
@@ -196,17 +205,17 @@ async def _copy_turn(connection: Connection, turn: int) -> int:
 
 
 async def _insert_message(
-    connection: Connection, writing: Writing, conversation: int, turn: int, message: ImportedMessage
+    connection: Connection, writing: Writing, conversation_id: int, turn: int, message: ImportedMessage
 ) -> int:
     cursor = await connection.execute(
         f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        create_row(writing, conversation, turn, message),
+        create_row(writing, conversation_id, turn, message),
     )
     return cursor.lastrowid or 0
 
 
-async def _move_references(connection: Connection, conversation: int, moved: Mapping[int, int]) -> None:
-    """Let everything that refers to messages refer to their copies."""
+async def _move_references(connection: Connection, conversation_id: int, moved: Mapping[int, int]) -> None:
+    """Update all references to moved messages."""
     pairs = [(new, old) for old, new in moved.items()]
     for table, column in (
         ("entries", "source_message_id"),
@@ -223,5 +232,5 @@ async def _move_references(connection: Connection, conversation: int, moved: Map
         )
     await connection.executemany(
         "UPDATE imported SET learned_through = ? WHERE conversation_id = ? AND learned_through = ?",
-        [(new, conversation, old) for new, old in pairs],
+        [(new, conversation_id, old) for new, old in pairs],
     )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from config.texts import N_
 from memory.errors import MnemeError
 
-NOTICES = N_("service messages")
+SERVICE_MESSAGES = N_("service messages")
 NO_TEXT = N_("photos, recordings and other messages without text")
 EMPTY = N_("conversations without a message")
 UNREADABLE = N_("messages that can't be read")
@@ -22,27 +22,27 @@ ATTACHED = N_("attached pictures and files")
 OTHER_BRANCHES = N_("messages of replaced branches")
 TOOLS = N_("reasoning, and steps of tools")
 """Reasons for leaving out items."""
-BAD_ITEM = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
-"""The errors that an item raises if it isn't as its program writes it."""
+ITEM_ERRORS = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
+"""Errors that parsing an item can raise if the item doesn't have the format of its program."""
 DELETED_ACCOUNT = "Deleted account"
-"""The speaker of messages from an account that was deleted."""
+"""The name of speakers with a deleted account."""
 MAX_CHAT_MESSAGES = 500
-"""Number of messages after which a chat of people is divided into another conversation."""
+"""Maximum number of messages in a conversation of a chat with people. More messages begin another conversation."""
 MAX_PART_CHARS = 4_000_000
-"""Number of characters after which such a chat is divided."""
+"""Number of characters after which such a chat begins another conversation."""
 MAX_MESSAGE_CHARS = 1_000_000
 MAX_ID_CHARS = 200
-"""Maximum length of an id or a name of another program."""
+"""Maximum length of an id or a name from another program."""
 _YEARS = range(1970, 2200)
 _MILLISECONDS = 10**11
-"""Seconds of the year 5138, but milliseconds of 1973."""
+"""The smallest timestamp that counts milliseconds. As milliseconds it is in 1973, as seconds in the year 5138."""
 
 
 class ImportRefused(MnemeError):
-    """A file can't be imported. The text gives the reason.
+    """Raised if a file can't be imported. The text tells the user why.
 
     Attributes:
-        is_export: Whether the file is an export, so that a chat answers with the reason instead of reading it.
+        is_export: Whether the file is an export. If it is, a chat answers with the text instead of reading the file.
     """
 
     def __init__(self, text: str, *, is_export: bool = False) -> None:
@@ -55,9 +55,9 @@ class ImportedMessage:
     """One message.
 
     Attributes:
-        speaker: The sender in a chat of people, who may be the user. None means the user, in a talk with an assistant.
-        id: What identifies the message in later exports of its conversation; an empty string if the format has no ids.
-        is_foreign: Whether the speaker passed on a text, such as a forward or an attached file.
+        speaker: The name of the sender in a chat with people, or None in a conversation with an assistant.
+        id: The message's id, which later exports of the conversation repeat. An empty string if the format has no ids.
+        is_foreign: Whether the speaker didn't write the text, as in a forward or an attached file.
     """
 
     text: str
@@ -70,13 +70,13 @@ class ImportedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation:
-    """A conversation or a part of one, oldest message first.
+    """A conversation or a part of a conversation, oldest message first.
 
     Attributes:
-        source_id: What identifies the conversation in later exports; empty if the format has nothing of the kind.
+        source_id: The conversation's id, which later exports repeat. An empty string if the format has no ids.
         title: The title of the conversation, or the name of the chat.
         user: The speaker who is the user, if the export says so.
-        continues: Whether this is a further part of the conversation before it.
+        continues: Whether this part continues the previous item.
     """
 
     source_id: str
@@ -88,14 +88,14 @@ class ImportedConversation:
 
 @dataclass(frozen=True, slots=True)
 class ImportedMemory:
-    """A memory of another program. `at` is when it was stored, if known."""
+    """A memory of another program. `at` is the time when that program stored it, if known."""
 
     text: str
     at: datetime | None = None
 
     @property
     def source_id(self) -> str:
-        """Return an id that is derived from the text."""
+        """An id that is derived from the text."""
         return f"memory {compute_digest(self.text)}"
 
 
@@ -104,8 +104,8 @@ class SkippedItem:
     """An item that is not imported.
 
     Attributes:
-        what: A description of its kind for the user.
-        place: Where it is in the file, if it can't be read, such as "result.json, message 1044".
+        what: A description of this kind of items for the user.
+        place: The location of an unreadable item, such as "result.json, message 1044".
     """
 
     what: str
@@ -123,7 +123,7 @@ class Digest:
 
     def add(self, text: str) -> None:
         self._hash.update(text.encode("utf-8", "surrogatepass"))
-        # Distinguishes ("ab", "c") from ("a", "bc").
+        # A separator distinguishes ("ab", "c") from ("a", "bc").
         self._hash.update(b"\0")
 
     @property
@@ -141,7 +141,7 @@ def compute_digest(*texts: str) -> str:
 def parse_moment(value: object) -> datetime:
     """Parse an ISO 8601 date, in UTC if it has no zone. Raises ValueError if it is invalid or out of range."""
     if not isinstance(value, str):
-        raise ValueError("a date is missing")  # A ValueError, since the file's content is wrong.
+        raise ValueError("a date is missing")  # Not a TypeError, since the content of the file is wrong.
     moment = datetime.fromisoformat(value)
     return require_plausible(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
 
@@ -171,12 +171,12 @@ def require_plausible(moment: datetime) -> datetime:
 
 
 def is_damaged(text: str) -> bool:
-    """Return True if a text contains bytes that its encoding doesn't have, as `surrogateescape` decodes them."""
+    """Return True if a text contains bytes that are invalid in its encoding, decoded with `surrogateescape`."""
     return not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text)
 
 
 class ChatParts:
-    """Divides a chat of people, which may span years, into parts with the same id and title."""
+    """Divides a chat with people, which may span years, into parts with the same id and title."""
 
     def __init__(self, source_id: str, *, title: str = "", user: str | None = None) -> None:
         self._whole = ImportedConversation(source_id, (), title, user)
@@ -185,7 +185,7 @@ class ChatParts:
         self._chars = 0
 
     def set_user(self, user: str | None) -> None:
-        """Set the speaker who is the user, when the messages have told it."""
+        """Set the speaker who is the user, once the messages have shown it."""
         self._whole = replace(self._whole, user=user)
 
     def add(self, message: ImportedMessage) -> Iterator[ImportedConversation]:

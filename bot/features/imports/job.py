@@ -22,7 +22,7 @@ from memory.store.notices import PendingNotices
 log = structlog.get_logger(__name__)
 
 IMPORT_POLL_SECONDS = 10 * 60.0
-"""Seconds between checks for requests by the command line, and for the token budget of a new day."""
+"""Seconds between checks for requests from the command line and for the token budget of a new day."""
 
 
 @dataclass(eq=False)
@@ -30,7 +30,7 @@ class BackgroundImportLearning:
     """Learns from imported conversations on request.
 
     Args:
-        quiet: waits until no user is waiting for the model.
+        quiet: Waits until no user is waiting for the model.
     """
 
     learning: ImportLearning
@@ -72,7 +72,7 @@ class BackgroundImportLearning:
                     return
                 learned[done.owner] += done.memories
         finally:
-            # Even after a failure, since the facts learned so far await confirmation
+            # Notify even after a failure, since the facts learned so far wait for confirmation.
             for owner, count in learned.items():
                 if count:
                     with use_language(await self.languages.get_for_chat(owner)):

@@ -1,7 +1,7 @@
-"""Learning from imported conversations at their owner's request, newest first, within a daily budget of tokens.
+"""Learns from imported conversations at their owner's request, newest first, within a daily token budget.
 
 Learned facts are unconfirmed, like all imported memories, and belong to the import, so that one /undo reverts both.
-Facts without a citation and doubtful ones are left out. Such a conversation adds no history and deletes nothing.
+Doubtful facts and facts without a citation are skipped. Imported conversations add no history and delete nothing.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ log = structlog.get_logger(__name__)
 
 CONVERSATIONS_PER_REQUEST = 30
 MAX_TRIES = 3
-"""How often a conversation is tried if the model gives no usable answer."""
+"""Maximum number of attempts for a conversation if the model gives no usable answer."""
 TIMEOUT_SECONDS = 120.0
 """Timeout of each request to the model. No user waits for it."""
-_OF_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id JOIN owners o ON o.id = i.owner_id"
+_FROM_IMPORTS = "FROM imported i JOIN conversations c ON c.id = i.conversation_id JOIN owners o ON o.id = i.owner_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class _LearningRequest:
 async def request_learning(database: Database, owner: str) -> int:
     """Queue the newest imported conversations for learning. Return their number."""
     return await database.write(
-        f"UPDATE imported SET learning_tries = ? WHERE id IN (SELECT i.id {_OF_IMPORTS} WHERE i.owner_id = ?"
+        f"UPDATE imported SET learning_tries = ? WHERE id IN (SELECT i.id {_FROM_IMPORTS} WHERE i.owner_id = ?"
         " AND NOT i.undone AND i.learning_tries = 0 AND i.learned_through <"
         " (SELECT max(m.id) FROM messages m WHERE m.conversation_id = i.conversation_id)"
         " ORDER BY c.ended_at DESC LIMIT ?)",
@@ -64,7 +64,7 @@ class ImportLearning:
     """Learns from imported conversations.
 
     Args:
-        spent_today: Returns the tokens used since midnight.
+        spent_today: Returns the number of tokens used since midnight.
         limit: Maximum number of tokens per day.
     """
 
@@ -87,41 +87,44 @@ class ImportLearning:
         self._limit = limit
 
     async def step(self) -> ImportLearningResult | None:
-        """Learn from the next conversation. Return None if the queue or budget is empty. Raises Postponed."""
-        wanted = await self._find_next()
-        if wanted is None or await self._spent_today() >= self._limit:
+        """Learn from the next conversation. Return None if the queue is empty or the budget is spent.
+
+        Raises Postponed.
+        """
+        request = await self._find_next()
+        if request is None or await self._spent_today() >= self._limit:
             return None
         memories, is_whole = 0, True
         rows = await self._database.rows(
             "SELECT * FROM spoken WHERE conversation_id = ? AND id > ? ORDER BY id",
-            (wanted.conversation, wanted.learned_through),
+            (request.conversation, request.learned_through),
         )
-        forgotten = await read_forgotten_words(self._database.rows, wanted.owner)
+        forgotten = await read_forgotten_words(self._database.rows, request.owner)
         messages = [_restore_provenance(forgotten.mask(message_from_row(row))) for row in rows]
         for part in divide_into_parts(messages, self._extractor.contract.part_tokens(), self._extractor.count):
-            learned = await self._learn(wanted, part)
+            learned = await self._learn(request, part)
             if learned is None:
                 is_whole = False
                 break
             memories += learned
-            # Recorded after each part, so that a restart continues behind it.
+            # Record the progress after each part, so that a restart continues with the next one.
             if part.through is not None:
                 await self._database.write(
                     "UPDATE imported SET learned_through = ? WHERE conversation_id = ?",
-                    (part.through, wanted.conversation),
+                    (part.through, request.conversation),
                 )
         await self._database.write(
             "UPDATE imported SET learning_tries = CASE WHEN ? THEN 0 ELSE learning_tries - 1 END"
             " WHERE conversation_id = ?",
-            (is_whole, wanted.conversation),
+            (is_whole, request.conversation),
         )
-        log.info("learned_from_import", conversation=wanted.conversation, memories=memories, whole=is_whole)
-        return ImportLearningResult(wanted.owner, memories)
+        log.info("learned_from_import", conversation=request.conversation, memories=memories, whole=is_whole)
+        return ImportLearningResult(request.owner, memories)
 
     async def _find_next(self) -> _LearningRequest | None:
         row = await self._database.row(
             "SELECT i.conversation_id, o.name, i.learned_through, min(h.batch) AS batch"
-            f" {_OF_IMPORTS} JOIN changes h ON h.entry_id = i.entry_id AND h.undone_at IS NULL"
+            f" {_FROM_IMPORTS} JOIN changes h ON h.entry_id = i.entry_id AND h.undone_at IS NULL"
             " WHERE i.learning_tries > 0 AND NOT i.undone GROUP BY i.id"
             " ORDER BY i.learning_tries DESC, c.ended_at DESC LIMIT 1"
         )
@@ -129,9 +132,9 @@ class ImportLearning:
             return None
         return _LearningRequest(row["conversation_id"], row["name"], row["batch"], row["learned_through"])
 
-    async def _learn(self, wanted: _LearningRequest, part: Part) -> int | None:
-        """Learn from a part. Return the number of memories, or None without a usable answer."""
-        owner, deadline = wanted.owner, asyncio.get_running_loop().time() + TIMEOUT_SECONDS
+    async def _learn(self, request: _LearningRequest, part: Part) -> int | None:
+        """Learn from a part. Return the number of memories, or None if the model gave no usable answer."""
+        owner, deadline = request.owner, asyncio.get_running_loop().time() + TIMEOUT_SECONDS
         memory = await self._ledger.read_page(owner)
         answer = await self._extractor.extract(part, owner, memory, deadline)
         if answer is None:
@@ -143,10 +146,10 @@ class ImportLearning:
         if not checked:
             return 0
         async with self._ledger.change(
-            owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=wanted.change
+            owner, Operation.IMPORT, Author.IMPORT, trusted=False, continues=request.change
         ) as change:
             if not await change.read(
-                "SELECT 1 FROM imported WHERE conversation_id = ? AND NOT undone", (wanted.conversation,)
+                "SELECT 1 FROM imported WHERE conversation_id = ? AND NOT undone", (request.conversation,)
             ):
                 return 0  # The import was undone.
             waiting = [_mark_unconfirmed(fact) for fact in checked if _is_cited(fact)]
@@ -155,7 +158,7 @@ class ImportLearning:
 
 
 def _restore_provenance(message: Message) -> Message:
-    """Restore the provenance of a message: only the user's own have no speaker, and they typed it elsewhere."""
+    """Restore the original provenance of a message. The user typed the messages without a speaker elsewhere."""
     is_own = message.role is Role.USER and message.speaker is None and message.provenance is Provenance.IMPORTED
     if is_own:
         return replace(message, provenance=Provenance.TYPED)
@@ -169,5 +172,5 @@ def _is_cited(checked: CheckedFact) -> bool:
 
 def _mark_unconfirmed(checked: CheckedFact) -> CheckedFact:
     """Return a fact as unconfirmed, valid since its message."""
-    said_on = checked.message.created_at.date() if checked.message is not None else None
-    return replace(checked, doubt=Doubt.IMPORTED, fact=replace(checked.fact, since=checked.fact.since or said_on))
+    message_day = checked.message.created_at.date() if checked.message is not None else None
+    return replace(checked, doubt=Doubt.IMPORTED, fact=replace(checked.fact, since=checked.fact.since or message_day))

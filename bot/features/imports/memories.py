@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bot.features.imports.items import (
-    BAD_ITEM,
+    ITEM_ERRORS,
     MAX_ID_CHARS,
     UNREADABLE_MEMORIES,
     ImportedMemory,
@@ -22,7 +22,7 @@ from config.texts import N_
 REPLACED = N_("memories that were replaced")
 _DATED = r"\d{4}-\d\d(?:-\d\d)?(?: \d\d:\d\d)?"
 _UNDATED = r"[^\W\d_][^\d\[\]]{1,30}(?:\d{4})?"
-"""Words such as "unknown" and "May 2024"."""
+"""Words in place of a date, such as "unknown" and "May 2024"."""
 _ENTRY = re.compile(
     rf"(?P<item>[-*+•]\s*|\d{{1,4}}[.)]\s*)?(?:\*\*|__|`)?\[(?P<day>{_DATED}|{_UNDATED})\](?:\*\*|__|`)?"
     r"(?:\s*[-–—:.]\s*|(?(item)\s+|(?!)))(?P<text>\S.*)"
@@ -37,11 +37,11 @@ _MEM0 = {
     "memories.item.memory": "memories.item",
     "memories.item.content": "memories.item",
 }
-_GRAPH = frozenset({"entities.item.observations", "relations.item.relationType"})
+_GRAPH_PATHS = frozenset({"entities.item.observations", "relations.item.relationType"})
 
 
 class Mem0Reader:
-    """Reads the result of mem0's get_all, {"results": [{"memory": ...}]} or the list alone, and OpenMemory's export."""
+    """Reads the result of mem0's get_all, {"results": [{"memory": ...}]} or only the list, and OpenMemory's export."""
 
     name = "mem0"
 
@@ -57,7 +57,7 @@ class Mem0Reader:
 
 
 class McpMemoryReader:
-    """Reads the file of the MCP memory server, with an entity or a relation per line, or the result of read_graph."""
+    """Reads the MCP memory server's file with one entity or relation per line, or the result of read_graph."""
 
     name = "MCP memory"
 
@@ -65,12 +65,12 @@ class McpMemoryReader:
         return [
             name
             for name in source.find_json()
-            if not source.detect_prefixes(name).isdisjoint(_GRAPH) or _is_graph(source.read_head(name))
+            if not source.detect_prefixes(name).isdisjoint(_GRAPH_PATHS) or _is_graph(source.read_head(name))
         ]
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
         for name in names:
-            if not source.detect_prefixes(name).isdisjoint(_GRAPH):
+            if not source.detect_prefixes(name).isdisjoint(_GRAPH_PATHS):
                 for kind, place in (("entity", "entities.item"), ("relation", "relations.item")):
                     for number, row in enumerate(source.read_items(name, place), 1):
                         yield from _parse_safely(row, kind, f"{name}, {kind} {number}")
@@ -94,7 +94,7 @@ class PastedListReader:
 
 
 def is_list(text: str) -> bool:
-    """Return True if a text has at least MIN_ENTRIES entries, and they are most of its lines."""
+    """Return True if most lines of a text are entries, and there are at least MIN_ENTRIES of them."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
     entries = [match for line in lines if (match := _ENTRY.fullmatch(line.strip()))]
     has_date = any(match["day"][0].isdigit() or match["day"].casefold() in _UNKNOWN for match in entries)
@@ -138,14 +138,14 @@ def _parse_line(line: str, place: str) -> list[Item]:
     try:
         row = json.loads(line)
         return _parse_safely(row, row.get("type"), place)
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return [SkippedItem(UNREADABLE_MEMORIES, place)]
 
 
 def _parse_safely(row: object, kind: object, place: str) -> list[Item]:
     try:
         return [*_parse_facts(row, kind)]
-    except BAD_ITEM:
+    except ITEM_ERRORS:
         return [SkippedItem(UNREADABLE_MEMORIES, place)]
 
 

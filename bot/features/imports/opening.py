@@ -1,6 +1,6 @@
-"""Opens a file, folder or zip file to import, with the zip files in it.
+"""Opens a file, folder or zip file to import, including nested zip files.
 
-Links are not followed, and a part with an extreme compression ratio is refused.
+Links are not followed. A part with an extreme compression ratio is refused.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from pathlib import Path
 from typing import IO
 
 from bot.features.imports.items import ImportRefused
-from bot.features.imports.source import BROKEN, DAMAGED, ZIP, ImportSource
+from bot.features.imports.source import DAMAGED, SOURCE_ERRORS, ZIP, ImportSource
 from config.texts import N_, _
 from memory.transfer.archive import count_entries, is_plain, stays_inside
 
 MAX_PARTS = 20_000
 MAX_BYTES = 8 * 1024**3
-"""Maximum declared size of all parts of a zip file together."""
+"""Maximum declared total size of the parts of a zip file."""
 MAX_RATIO = 200
-"""Maximum compression ratio of parts larger than HARMLESS_BYTES."""
-HARMLESS_BYTES = 64 * 1024**2
+"""Maximum compression ratio of parts larger than MAX_UNCHECKED_BYTES."""
+MAX_UNCHECKED_BYTES = 64 * 1024**2
 MAX_ARCHIVES = 200
 MAX_ARCHIVE_DEPTH = 2
-"""How deep zip files in zip files are opened."""
+"""Maximum nesting of zip files that are opened."""
 MAX_COPIED_BYTES = 2 * 1024**3
-"""Maximum size of all inner zip files together."""
-_COPIED_AT_ONCE = 1024**2
+"""Maximum total size of all nested zip files."""
+_COPY_CHUNK_BYTES = 1024**2
 _TOO_MANY = N_("{file} contains more files than a real export: nothing was imported.")
 _TOO_LARGE = N_("{file} is larger than a real export when unpacked: nothing was imported.")
 _ARCHIVES = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 """The first bytes of gzip, 7z, RAR, bzip2, xz and Zstandard."""
-_ENCRYPTED = 0x1
-"""The bit in the flags of a zip file's member that is encrypted."""
+_ENCRYPTED_FLAG = 0x1
+"""The flag bit of encrypted members in a zip file."""
 
 
 @contextlib.contextmanager
-def opened_source(path: Path) -> Iterator[ImportSource]:
-    """Open a file, folder or zip file to import. Raises ImportRefused if it can't be read or is no plain file."""
+def open_source(path: Path) -> Iterator[ImportSource]:
+    """Open a file, folder or zip file to import. Raises ImportRefused if it can't be read or is not a plain file."""
     if not path.exists():
         raise ImportRefused(_("There is no file {file}: nothing was imported. Check its path.", file=path.name))
     with contextlib.ExitStack() as stack:
@@ -52,7 +52,7 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
             raise ImportRefused(
                 _("{file} can't be read ({reason}): nothing was imported.", file=path.name, reason=error.strerror)
             ) from error
-        except BROKEN as error:
+        except SOURCE_ERRORS as error:
             raise ImportRefused(_(DAMAGED, file=path.name)) from error
         source = ImportSource(path, opening.archives, opening.parts)
         stack.callback(source.close)
@@ -60,10 +60,10 @@ def opened_source(path: Path) -> Iterator[ImportSource]:
 
 
 class _Opening:
-    """Collects the parts of a file or folder, including those of zip files in zip files.
+    """Collects the parts of a file or folder, including those of nested zip files.
 
     Args:
-        stack: Closes the zip files, and deletes the copies of the inner ones.
+        stack: Closes the zip files and deletes the copies of nested zip files.
     """
 
     def __init__(self, path: Path, stack: contextlib.ExitStack) -> None:
@@ -74,7 +74,7 @@ class _Opening:
         self.parts: dict[str, tuple[str, str]] = {}
 
     def add(self, file: Path, name: str) -> None:
-        """Add a file, or the members of a zip file with any name."""
+        """Add a file, or the members of a zip file. The file may have any name."""
         with file.open("rb") as opened:
             start = opened.read(len(max(_ARCHIVES, key=len)))
             if start.startswith(ZIP) or file.suffix.lower() == ".zip":
@@ -106,10 +106,10 @@ class _Opening:
                 self._add_archive(key, self._copy_member(archive, member), f"{prefix}{member}/", depth + 1)
 
     def _copy_member(self, archive: zipfile.ZipFile, name: str) -> IO[bytes]:
-        """Return an inner zip file as a temporary file, since reading it in place would unpack it for each jump."""
+        """Copy a nested zip file to a temporary file. Reading it in place would unpack it again for each seek."""
         copy = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # The stack closes it.
         with archive.open(name) as member:
-            while chunk := member.read(_COPIED_AT_ONCE):
+            while chunk := member.read(_COPY_CHUNK_BYTES):
                 self._copied_bytes += len(chunk)
                 if self._copied_bytes > MAX_COPIED_BYTES:
                     raise ImportRefused(_(_TOO_LARGE, file=self._path.name))
@@ -124,7 +124,7 @@ class _Opening:
 
 
 def _find_files(path: Path) -> Iterator[Path]:
-    """Yield the plain files of a folder without hidden ones, or the file itself."""
+    """Yield the plain files of a folder, except hidden files, or the file itself."""
     if path.is_file():
         yield path
         return
@@ -137,21 +137,21 @@ def _find_files(path: Path) -> Iterator[Path]:
 
 
 def _list_members(archive: zipfile.ZipFile, path: Path) -> Iterator[str]:
-    """Yield the names of the members that may be read. Raises ImportRefused if they unpack to too much."""
+    """Yield the names of the members that may be read. Raises ImportRefused if they are too many or too large."""
     members = [member for member in archive.infolist() if not member.is_dir()]
     if sum(member.file_size for member in members) > MAX_BYTES or len(members) > MAX_PARTS:
         raise ImportRefused(_(_TOO_LARGE, file=path.name))
-    if any(member.flag_bits & _ENCRYPTED for member in members):
+    if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
         raise ImportRefused(
             _(
                 "{file} is encrypted: nothing was imported. Unpack it with its password, and import the folder or a"
                 " zip file of it that isn't encrypted.",
                 file=path.name,
             ),
-            is_export=path.suffix.lower() == ".zip",  # A chat can do nothing else with it
+            is_export=path.suffix.lower() == ".zip",  # A chat can't read it in any other way.
         )
     for member in members:
-        if member.file_size > HARMLESS_BYTES and member.file_size > MAX_RATIO * max(1, member.compress_size):
+        if member.file_size > MAX_UNCHECKED_BYTES and member.file_size > MAX_RATIO * max(1, member.compress_size):
             raise ImportRefused(_(_TOO_LARGE, file=path.name))
         if stays_inside(member.filename) and is_plain(member):
             yield member.filename

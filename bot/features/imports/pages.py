@@ -1,4 +1,4 @@
-"""Reads pages of HTML in a child process, which lives as long as the import."""
+"""Reads HTML pages in a child process that lives as long as the import."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _END_SECONDS = 1.0
 
 
 class PageReader:
-    """Starts the child with the first page. All methods block."""
+    """Reads pages in a child process, which starts with the first page. All methods block."""
 
     def __init__(self) -> None:
         self._child: JsonChild | None = None
 
     def read(self, form: str, page: str) -> dict[str, Any]:
-        """Return what html_child.py reads from a page. Raises TooComplex if the page exceeds the child's limits."""
+        """Return the content of a page as html_child.py returns it. Raises TooComplex if a page exceeds its limits."""
         if self._child is None:
-            # Without the environment, which contains keys.
+            # Don't pass on the environment, which contains API keys.
             self._child = JsonChild(_SCRIPT, env={"LANG": "C.UTF-8"})
         found = self._child.ask({"format": form, "page": page})
         if not found:

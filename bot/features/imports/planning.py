@@ -1,4 +1,4 @@
-"""Selection of the new content of a file: conversations with something new, and memories."""
+"""Selects the new content of a file: conversations with new or changed messages, and new memories."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from memory.store.entry_rows import MAX_CONTENT_CHARS
 from memory.text.validity import replace_invalid
 
 MAX_ITEMS = 200_000
-"""Maximum number of conversations and memories in one import. Their ids are in memory while it runs."""
+"""Maximum number of conversations and memories in one import, since their ids stay in RAM while it runs."""
 MAX_SPEAKERS = 1_000
-"""Maximum number of speakers that are counted to ask which one is the user."""
-CANT_BE_KEPT = N_("memories that can't be stored as they are")
+"""Maximum number of speakers that are counted for the question who the user is."""
+NOT_STORABLE = N_("memories that can't be stored as they are")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Step:
     """A message of a conversation in the file, in the order of the file.
 
     Attributes:
-        stored: The id of the message in the log, 0 for one that this import has added, or None if it is new.
-        message: The message to add, or with the text to replace that of the stored message. None if nothing changes.
-        source_id: The id in the other program to store with a message that has none yet.
+        stored: The id of the message in the log, 0 if this import has added it earlier, or None if it is new.
+        message: The message to add, or a message with the new text for the stored message. None if nothing changes.
+        source_id: The id from the other program, to store with a message that has no such id yet.
     """
 
     stored: int | None
@@ -59,14 +59,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A conversation, or a part of one, with something new.
+    """A conversation, or a part of a conversation, with new or changed messages.
 
     Attributes:
         chat: The number of the conversation or chat in the file.
-        source_id: Its id in the log.
-        begins: Whether it is the first piece with something new of its chat.
-        chats: The stored chats that it is the same as, by their numbers.
-        added: The number of the chat if it is new and others of the file may be the same.
+        source_id: The id of the conversation or chat in the log.
+        begins: Whether this is the first piece of its chat.
+        chats: The numbers of the stored chats that are the same chat.
+        added: The number of the chat if it is new and a later chat of the file may be the same.
     """
 
     chat: int
@@ -90,8 +90,8 @@ class Piece:
 class Preparation:
     """Prepares the messages of a file for the log: masks secrets and limits lengths.
 
-    A file is read several times, and looking for secrets takes most of the time. So texts without secrets are
-    remembered by their position and a checksum.
+    A file is read several times, and the search for secrets takes most of the time. So the texts without secrets are
+    remembered by their positions and checksums.
     """
 
     def __init__(self) -> None:
@@ -103,29 +103,29 @@ class Preparation:
         """Begin another pass through the file.
 
         Args:
-            only_counts: Don't mask the secrets of new messages, since only their number is of interest.
+            only_counts: Don't mask secrets in new messages, since the caller only needs the number of messages.
         """
         self._position = 0
         self._only_counts = only_counts
 
     def limit(self, message: ImportedMessage) -> ImportedMessage:
-        """Return the next message of the file with its secrets."""
+        """Limit the lengths in the next message of the file. Its secrets aren't masked yet."""
         self._position += 1
         text = replace_invalid(message.text[:MAX_MESSAGE_CHARS])[:MAX_MESSAGE_CHARS]
         speaker = None if message.speaker is None else replace_invalid(message.speaker)[:MAX_ID_CHARS]
         return replace(message, text=text, speaker=speaker, id=_shorten_id(message.id))
 
     def mask(self, message: ImportedMessage) -> ImportedMessage:
-        """Mask the secrets in the message that `limit` has returned last."""
+        """Mask the secrets in the message that `limit` returned last."""
         masked = self._mask(message.text)
         return message if masked == message.text else replace(message, text=masked[:MAX_MESSAGE_CHARS])
 
     def mask_new(self, message: ImportedMessage) -> ImportedMessage:
-        """Do the same for a message that is new."""
+        """Mask the secrets in a new message, unless this pass only counts."""
         return message if self._only_counts else self.mask(message)
 
     def prepare_all(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items with their messages as they are stored. Empty conversations are left out."""
+        """Yield the items with their messages in the stored form. Empty conversations are skipped."""
         self.restart()
         for item in items:
             if not isinstance(item, ImportedConversation):
@@ -156,13 +156,13 @@ def plan_pieces(
     *,
     only_counts: bool = False,
 ) -> Iterator[Piece | ImportedMemory]:
-    """Yield the conversations with something new and the new memories, and count all items in the report.
+    """Yield the pieces with new or changed messages and the new memories. Count all items in the report.
 
-    Raises ImportRefused.
+    Raises ImportRefused if there are too many items.
 
     Args:
-        resolutions: The stored chats of chats without ids, by their number in the file.
-        only_counts: The caller doesn't use the texts, nor the number of secrets.
+        resolutions: The stored chats of each chat without an id, by its number in the file.
+        only_counts: Whether the caller uses neither the texts nor the number of secrets.
     """
     seen: set[str] = set()
     preparation.restart(only_counts=only_counts)
@@ -182,7 +182,7 @@ def plan_pieces(
             if item.messages:
                 yield from conversations.plan(item)
         elif len(item.text) > MAX_CONTENT_CHARS:
-            report.left_out[CANT_BE_KEPT] += 1
+            report.left_out[NOT_STORABLE] += 1
         elif item.source_id in seen:
             report.known += 1
         else:
@@ -192,7 +192,7 @@ def plan_pieces(
 
 
 def _shorten_id(source_id: str) -> str:
-    """Return an id of another program as it can be stored."""
+    """Return an id from another program in the form in which it is stored."""
     return replace_invalid(source_id if len(source_id) <= MAX_ID_CHARS else compute_digest(source_id))
 
 
@@ -208,7 +208,7 @@ def _plan_memory(memory: ImportedMemory, known: KnownMessages, report: ImportRep
 
 
 class _Conversations:
-    """Plans the conversations of a file, one after the other."""
+    """Plans the conversations of a file in their order."""
 
     def __init__(
         self,
@@ -281,11 +281,11 @@ class _Conversations:
         self._speakers = Counter()
 
     def _find_stored_user(self) -> str | None:
-        """Return the speaker whose messages are stored as the user's."""
+        """Return the speaker in the file who is stored as the user, or None if the user is unknown."""
         return next((name for name, stored in self._resolution.aliases.items() if stored[:1] == ("",)), None)
 
     def end_chat(self) -> None:
-        """Count the chat that was planned last."""
+        """Count the current chat in the report."""
         if not self._has_begun:
             return
         self._has_begun = False
@@ -295,7 +295,7 @@ class _Conversations:
             if self._speakers:
                 known = self._known
                 self._report.speakers.setdefault(self._program, Counter()).update(self._speakers)
-                self._report.asks |= known.names.isdisjoint(self._speakers) and not known.other_names >= set(
+                self._report.is_user_unknown |= known.names.isdisjoint(self._speakers) and not known.other_names >= set(
                     self._speakers
                 )
         else:
@@ -308,17 +308,17 @@ class _Conversations:
                 self._speakers[name] += 1
 
     def _attribute(self, message: ImportedMessage, user: str | None) -> ImportedMessage:
-        """Return a message of a chat of people. Only the user's own have no speaker."""
+        """Return a message of a chat with people in the stored form: without a speaker if the user wrote it."""
         if message.speaker is None:
             return replace(message, speaker=DELETED_ACCOUNT)
         is_user = message.speaker == user or (user is None and message.speaker in self._known.names)
         return replace(message, speaker=None) if is_user else message
 
     def _plan_message(self, message: ImportedMessage, name: str) -> Step | None:
-        """Return what to do with a message, or None if it occurs twice in the file.
+        """Return the step for a message, or None if its id has occurred before in the file.
 
         Args:
-            name: The speaker in the file.
+            name: The speaker's name in the file.
         """
         if message.id:
             key = compute_key(self._source_id, message.id)
@@ -328,7 +328,7 @@ class _Conversations:
         if not self._resolution.chats:
             return Step(None, self._preparation.mask_new(message))
         if (index := self._find_by_id(message)) is not None:
-            # Most messages have no secrets, and looking for them takes long.
+            # Compare before masking: most messages have no secrets, and the search for them is slow.
             if self._known.has_text(index, message.text):
                 return Step(self._known.get_id(index))
             message = self._preparation.mask(message)
@@ -358,7 +358,10 @@ class _Conversations:
         return None
 
     def _find_changed(self, message: ImportedMessage, name: str) -> int | None:
-        """Return the message without an id of the same moment. In chats of people without ids, moments are minutes."""
+        """Return the stored message without an id that has the same speaker and time.
+
+        In chats with people and without message ids, the time is only exact to the minute, so nothing is found.
+        """
         if name and not message.id:
             return None
         found = (
@@ -369,7 +372,7 @@ class _Conversations:
         return next((index for index in found if index is not None), None)
 
     def _list_speakers(self, message: ImportedMessage, name: str) -> tuple[str, ...]:
-        """Return the stored speakers that the speaker of a message may be."""
+        """Return the stored names that the speaker of a message may have."""
         if message.by_assistant:
             return (ASSISTANT,)
         aliases = self._resolution.aliases.get(name, ())

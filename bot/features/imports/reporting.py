@@ -1,4 +1,4 @@
-"""The report of an import: what it counts, and how to say it."""
+"""The report of an import: its counts, and its texts for the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.features.imports.items import ImportRefused, SkippedItem
 from config.texts import _, ngettext
 
 MAX_PLACES = 3
-"""Maximum number of places of unreadable items that the report names."""
+"""Maximum number of unreadable items with a place in the report."""
 MAX_SPEAKERS_SHOWN = 10
 
 
@@ -19,12 +19,12 @@ class ImportReport:
     """The counts of an import.
 
     Attributes:
-        known: The number of conversations and memories without anything new.
-        changed: The number of messages with another text than before.
-        places: Where unreadable items are, at most MAX_PLACES.
-        unreadable: The number of items with a place.
-        speakers: The number of messages of each speaker in chats that don't say who the user is, by program.
-        asks: Whether the user is still unknown in one of them.
+        known: The number of conversations and memories that are stored already.
+        changed: The number of messages with a changed text.
+        places: The places of unreadable items, at most MAX_PLACES.
+        unreadable: The number of all unreadable items.
+        speakers: For each program, the number of messages by speaker in the chats that don't say who the user is.
+        is_user_unknown: Whether the user is still unknown in one of these chats.
     """
 
     program: str
@@ -40,7 +40,7 @@ class ImportReport:
     places: list[str] = field(default_factory=list)
     unreadable: int = 0
     speakers: dict[str, Counter[str]] = field(default_factory=dict)
-    asks: bool = False
+    is_user_unknown: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -100,7 +100,7 @@ def format_left_out(report: ImportReport) -> list[str]:
 
 
 def rank_speakers(report: ImportReport) -> list[str]:
-    """Return the speakers of chats that don't say who the user is, those with the most messages first."""
+    """Return the speakers of the chats that don't say who the user is, most messages first."""
     counted = sum(report.speakers.values(), Counter[str]())
     return sorted(counted, key=lambda name: (-counted[name], name))
 
@@ -113,8 +113,8 @@ def list_speakers(report: ImportReport) -> str:
     return listed
 
 
-class WhoIsUser(ImportRefused):
-    """The file doesn't say which of the speakers is the user."""
+class UnknownUser(ImportRefused):
+    """Raised if the file doesn't say which speaker is the user."""
 
     def __init__(self, report: ImportReport) -> None:
         super().__init__(

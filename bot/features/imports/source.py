@@ -1,6 +1,6 @@
-"""The file, folder or zip file to import, with its parts by name. Each part is read as a stream and within limits.
+"""The parts of a file, folder or zip file to import, by name.
 
-The source is untrusted. All reads are bounded: a chunk of JSON, a line or a text.
+The source is untrusted, so each part is read as a stream, and all reads are bounded: a chunk of JSON, a line or a text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from bot.features.imports.items import ImportRefused, Item
-from bot.features.imports.neighbours import NEIGHBOURS
 from bot.features.imports.pages import PageReader
+from bot.features.imports.unsupported import UNSUPPORTED_FORMATS
 from config.json_stream import CHUNK_BYTES, TooComplex, parse_events, parse_values
 from config.texts import N_, _
 from memory.transfer.archive import BROKEN_ZIP
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MAX_TEXT_BYTES = 4 * 1024**2
-"""Maximum size of a text that is read as a whole, such as the notes of an agent."""
+"""Maximum size of a text that is read at once, such as an agent's notes."""
 MAX_PAGE_BYTES = 16 * 1024**2
-"""Maximum size of a page of HTML. Its parsed elements take ten times as much memory."""
+"""Maximum size of an HTML page. Its parsed elements need ten times as much memory."""
 MAX_LINE_CHARS = 1_000_000
-KINDS = frozenset({".html", ".htm", ".json", ".jsonl", ".md", ".txt", ".zip"})
+EXPORT_SUFFIXES = frozenset({".html", ".htm", ".json", ".jsonl", ".md", ".txt", ".zip"})
 """The file name extensions of exports."""
 HEAD_BYTES = 256 * 1024
 SNIFFED_BYTES = 1024
 HEAD_EVENTS = 20_000
-"""The beginning of a part that is read to detect its format: bytes of a text, events of a JSON document."""
+"""How much of a part is read to detect its format: bytes of a text, or events of a JSON document."""
 DETECTING_PATHS = frozenset(
     """
     chat_messages chats.list.item conversation_turns conversations.item.chat_messages
@@ -50,10 +50,10 @@ DETECTING_PATHS = frozenset(
     messages.item.date messages.item.date_unixtime messages.item.type personal_information.user_id
     prompt_template relations.item.relationType results.item.memory
     """.split()
-) | {path for neighbour in NEIGHBOURS for path in neighbour.paths}
+) | {path for unsupported in UNSUPPORTED_FORMATS for path in unsupported.paths}
 """The paths in JSON documents by which readers detect their exports. No others are stored."""
-BROKEN = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
-"""The errors that reading a damaged, encrypted or foreign file raises, in the archive or in a reader."""
+SOURCE_ERRORS = (*BROKEN_ZIP, OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+"""Errors that the archive or a reader can raise for a damaged, encrypted or foreign file."""
 DAMAGED = N_(
     "{file} is damaged or incomplete: nothing was imported. Download or copy it again, then send the whole file."
 )
@@ -64,7 +64,7 @@ _HTML = ("<!doctype html", "<html", "<head", "<body", "<div")
 
 
 class PartKind(StrEnum):
-    """The kind of a part according to its content. Its name doesn't matter."""
+    """The kind of a part, according to its content instead of its name."""
 
     JSON = "json"
     HTML = "html"
@@ -73,7 +73,7 @@ class PartKind(StrEnum):
 
 
 class ImportSource:
-    """The parts of an import. Names have slashes; a single file is the only part."""
+    """The parts of an import by name. A name is a path with slashes. A single file is its own only part."""
 
     def __init__(self, path: Path, archives: dict[str, zipfile.ZipFile], parts: dict[str, tuple[str, str]]) -> None:
         self.path = path
@@ -113,7 +113,7 @@ class ImportSource:
         try:
             with self.open(name) as file:
                 content = file.read(SNIFFED_BYTES)
-        except BROKEN:  # The part may be damaged, and no reader may need it.
+        except SOURCE_ERRORS:  # The part may be damaged, and no reader may need it.
             return PartKind.OTHER
         start = content.decode(detect_encoding(content), errors="replace").lstrip()
         if start.startswith(("{", "[")):
@@ -129,9 +129,9 @@ class ImportSource:
             yield io.BufferedReader(_Part(file, self._check_open), CHUNK_BYTES)
 
     def read_lines(self, name: str) -> Iterator[str]:
-        """Yield the lines of a text without line breaks. Bytes that aren't in its encoding become lone surrogates.
+        """Yield the lines of a text without line breaks. Invalid bytes in UTF-8 become lone surrogates.
 
-        Raises TooComplex for a line too long.
+        Raises TooComplex if a line is too long.
         """
         encoding = self._detect_encoding(name)
         with (
@@ -144,7 +144,7 @@ class ImportSource:
                 yield line.rstrip("\n")
 
     def read_page(self, name: str, form: str) -> dict[str, Any]:
-        """Return the content of a page of HTML: see html_child.py. Raises ImportRefused if it is too large."""
+        """Return the content of an HTML page (see html_child.py). Raises ImportRefused if it is too large."""
         return self._pages.read(form, self.read_text(name, MAX_PAGE_BYTES))
 
     def read_text(self, name: str, limit: int = MAX_TEXT_BYTES) -> str:
@@ -156,14 +156,14 @@ class ImportSource:
         return content.decode(self._detect_encoding(name), errors="replace").replace("\r\n", "\n")
 
     def read_head(self, name: str) -> str:
-        """Return the beginning of a part as text; an empty string if it is no text."""
+        """Return the beginning of a part as text, or an empty string if it isn't text."""
         if self.get_kind(name) is PartKind.OTHER:
             return ""
         try:
             encoding = self._detect_encoding(name)
             with self.open(name) as file:
                 content = file.read(HEAD_BYTES)
-        except BROKEN:  # As above.
+        except SOURCE_ERRORS:  # The part may be damaged, and no reader may need it.
             return ""
         # The last character may be incomplete.
         text = codecs.getincrementaldecoder(encoding)(_get_errors(encoding)).decode(content)
@@ -176,7 +176,7 @@ class ImportSource:
         return self._encodings[name]
 
     def detect_prefixes(self, name: str) -> frozenset[str]:
-        """Return which of DETECTING_PATHS the beginning of a JSON document has; none if it is no JSON."""
+        """Return the paths at the beginning of a JSON document that are in DETECTING_PATHS."""
         if name not in self._prefixes:
             found: set[str] = set()
             try:
@@ -186,13 +186,13 @@ class ImportSource:
                     found.update(path for path in paths if path in DETECTING_PATHS)
             except TooComplex:
                 self.has_too_complex = True
-            except BROKEN:  # No reader may need it.
+            except SOURCE_ERRORS:  # No reader may need it.
                 pass
             self._prefixes[name] = frozenset(found)
         return self._prefixes[name]
 
     def is_empty_export(self, name: str) -> bool:
-        """Return True if a JSON document has a list of messages or chats, and that is empty."""
+        """Return True if a JSON document has an empty list of messages or chats."""
         return _EMPTY_LIST.search(self.read_head(name)[:SNIFFED_BYTES]) is not None
 
     def find_json(self, *prefixes: str) -> list[str]:
@@ -216,7 +216,7 @@ class ImportSource:
             yield io.BufferedReader(_Recoded(file, encoding), CHUNK_BYTES)
 
     def close(self) -> None:
-        """End the reader of pages, and stop a thread that still reads for a cancelled request."""
+        """Close the page reader, and stop a thread that still reads for a cancelled request."""
         self._is_closed = True
         self._pages.close()
 
@@ -226,7 +226,7 @@ class ImportSource:
 
 
 def detect_encoding(content: bytes) -> str:
-    """Return the encoding of a text by its beginning: Unicode, or that of an old editor if it has no UTF-8 at all."""
+    """Detect the encoding of a text by its beginning. Without any valid UTF-8, it may be one of an old editor."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return encoding
@@ -237,12 +237,12 @@ def detect_encoding(content: bytes) -> str:
     except UnicodeDecodeError as error:
         text = content.decode("utf-8", errors="surrogateescape")
         has_utf8 = any(char > "\x7f" and not "\udc80" <= char <= "\udcff" for char in text)
-        # In a text of another encoding, the bytes are letters of words.
+        # In another encoding, invalid bytes are next to letters, since they are letters of words.
         around = content[error.start - 1 : error.start] + content[error.start + 1 : error.start + 2]
         if not has_utf8 and any(byte > 0x7F or chr(byte).isalpha() for byte in around):
             letters = [char for char in text if char.isalpha()]
             if len(letters) > sum("\udc80" <= char <= "\udcff" for char in text):
-                return "cp1252"  # Mostly English letters, with some of Western Europe.
+                return "cp1252"  # Most letters are ASCII, so it is a Western European language.
             import charset_normalizer  # Imported late, since nearly all exports are UTF-8.
 
             best = charset_normalizer.from_bytes(content).best()
@@ -260,12 +260,12 @@ _BYTE_ORDER_MARKS = (
 
 
 def _get_errors(encoding: str) -> str:
-    """Return how to decode invalid bytes: readers can find those of a damaged text in UTF-8."""
+    """Return the error handler for decoding. Invalid bytes in UTF-8 stay visible for `is_damaged`."""
     return "surrogateescape" if encoding.startswith("utf-8") else "replace"
 
 
 class _Recoded(io.RawIOBase):
-    """A text in UTF-8 without a byte order mark. Invalid bytes become U+FFFD."""
+    """Converts a text to UTF-8 without a byte order mark. Invalid bytes become U+FFFD."""
 
     def __init__(self, file: IO[bytes], encoding: str) -> None:
         self._file = file
@@ -292,10 +292,10 @@ class Reader(Protocol):
     """The name of the program."""
 
     def find(self, source: ImportSource) -> list[str]:
-        """Return the names of the parts that are from this program, by their content."""
+        """Return the names of the parts with content from this program."""
 
     def read(self, source: ImportSource, names: Sequence[str]) -> Iterator[Item]:
-        """Yield the items of parts. Raise ImportRefused or ValueError if they are damaged."""
+        """Yield the items of parts. Raises ImportRefused or ValueError if they are damaged."""
 
 
 class _Part(io.RawIOBase):
@@ -319,20 +319,20 @@ class _Part(io.RawIOBase):
 def could_be_export(name: str, content: bytes) -> bool:
     """Return True if a file is a zip file, has an extension of an export, or has none."""
     suffix = Path(name).suffix.lower()
-    return suffix in KINDS or not suffix or content.startswith(ZIP)
+    return suffix in EXPORT_SUFFIXES or not suffix or content.startswith(ZIP)
 
 
 def make_file_name(name: str) -> str:
-    """Return a safe name for a file that was sent. It keeps the words, such as the name of a chat."""
+    """Return a safe name for a file that a user sent. It keeps the words, such as the name of a chat."""
     given = Path(name.replace("\0", ""))
     suffix = given.suffix.lower()
     stem = " ".join(re.sub(r"[^\w '’().,+&-]", " ", given.stem[:MAX_STEM_CHARS]).split()).strip(".") or "sent"
-    return f"{stem}{suffix if suffix in KINDS else ''}"
+    return f"{stem}{suffix if suffix in EXPORT_SUFFIXES else ''}"
 
 
 @contextlib.asynccontextmanager
 async def write_temporarily(name: str, content: bytes) -> AsyncIterator[Path]:
-    """Write the content of a file to a temporary file."""
+    """Write a sent file to a temporary folder, and delete the folder at the end."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / make_file_name(name)
         await asyncio.to_thread(path.write_bytes, content)

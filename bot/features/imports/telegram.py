@@ -1,4 +1,4 @@
-"""The reader for Telegram Desktop's export: result.json with one chat or all."""
+"""The reader for Telegram Desktop's export: result.json with one chat or all chats."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.items import (
-    BAD_ITEM,
     DELETED_ACCOUNT,
+    ITEM_ERRORS,
     MAX_ID_CHARS,
     NO_TEXT,
-    NOTICES,
+    SERVICE_MESSAGES,
     UNREADABLE,
     ChatParts,
     ImportedMessage,
@@ -26,15 +26,15 @@ from bot.features.imports.source import ImportSource
 from config.json_stream import ValueBuilder
 
 _CHAT_LISTS = ("chats.list.item", "left_chats.list.item")
-_WHOLE_ACCOUNT = "personal_information.user_id"
+_ACCOUNT_ID = "personal_information.user_id"
 _ACCOUNT_NAMES = ("personal_information.first_name", "personal_information.last_name")
-_CHATS_OF_TWO = ("personal_chat", "bot_chat", "private_chat")
-_SAVED = "Saved messages"
+_PRIVATE_KINDS = ("personal_chat", "bot_chat", "private_chat")
+_SAVED_MESSAGES = "Saved messages"
 
 
 @dataclass(slots=True)
 class _Account:
-    """The owner of a whole export, as far as the file has named them."""
+    """The owner of a whole account's export. The id and names are empty until the file has stated them."""
 
     id: str = ""
     names: list[str] = field(default_factory=list)
@@ -46,17 +46,17 @@ class _Account:
 
 @dataclass(slots=True)
 class _Chat:
-    """A chat that is being read. In the file, its name and id precede its messages."""
+    """The chat that is being read. In the file, its name and id precede its messages."""
 
     id: str = ""
     name: str = ""
     kind: str = ""
     owners: set[str] = field(default_factory=set)
-    """The speakers in a chat of two who are not the other person."""
+    """The speakers in a chat of two people who don't have the chat's name."""
 
 
 class TelegramReader:
-    """Reads chats. Contacts, sessions and account data other than the owner's name are left out."""
+    """Reads chats. Contacts, sessions and account data other than the owner's name are skipped."""
 
     name = "Telegram"
 
@@ -85,7 +85,7 @@ class TelegramReader:
                     if isinstance(item, SkippedItem):
                         yield item
                         continue
-                    _note_owner(item, account, chat, parts)
+                    _detect_owner(item, account, chat, parts)
                     yield from parts.add(item)
             elif event == "start_map":
                 if path in _CHAT_LISTS:
@@ -95,10 +95,10 @@ class TelegramReader:
                     builder.add(event, value)
             elif event == "start_array" and path.endswith("messages"):
                 yield from parts.flush()
-                title = chat.name or (_SAVED if chat.kind == "saved_messages" else "")
+                title = chat.name or (_SAVED_MESSAGES if chat.kind == "saved_messages" else "")
                 parts = ChatParts(chat.id, title=title, user=account.name)
             elif event in ("string", "number"):
-                _note_name(path, str(value)[:MAX_ID_CHARS], account, chat)
+                _record_name(path, str(value)[:MAX_ID_CHARS], account, chat)
         yield from parts.flush()
 
     def _parse_message(
@@ -106,8 +106,8 @@ class TelegramReader:
     ) -> ImportedMessage | SkippedItem:  # parsed JSON
         try:
             if data.get("type") != "message":
-                return SkippedItem(NOTICES)
-            text = "\n".join(part for part in (_parse_said(data), *_parse_extras(data)) if part)
+                return SkippedItem(SERVICE_MESSAGES)
+            text = "\n".join(part for part in (_parse_body(data), *_parse_extras(data)) if part)
             if not text:
                 return SkippedItem(NO_TEXT)
             is_forwarded = "forwarded_from" in data or "forwarded_from_id" in data
@@ -120,11 +120,11 @@ class TelegramReader:
                 id=str(data.get("id", ""))[:MAX_ID_CHARS],
                 is_foreign=is_forwarded,
             )
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             return SkippedItem(UNREADABLE, place)
 
     def _parse_time(self, data: Any) -> datetime:  # parsed JSON
-        """Return the time of a message. Exports of before 2021 have only a local time."""
+        """Parse the time of a message. Exports from before 2021 have only a local time."""
         if data.get("date_unixtime"):
             return parse_timestamp(int(data["date_unixtime"]))
         local = datetime.fromisoformat(data["date"])
@@ -139,7 +139,7 @@ def _is_export(prefixes: frozenset[str]) -> bool:
 
 
 def _is_account(prefixes: frozenset[str]) -> bool:
-    return _WHOLE_ACCOUNT in prefixes or any(chats in prefixes for chats in _CHAT_LISTS)
+    return _ACCOUNT_ID in prefixes or any(chats in prefixes for chats in _CHAT_LISTS)
 
 
 def _is_message(path: str, prefixes: dict[str, str]) -> bool:
@@ -148,8 +148,8 @@ def _is_message(path: str, prefixes: dict[str, str]) -> bool:
     return path == "messages.item"
 
 
-def _note_name(path: str, value: str, account: _Account, chat: _Chat) -> None:
-    if path == _WHOLE_ACCOUNT:
+def _record_name(path: str, value: str, account: _Account, chat: _Chat) -> None:
+    if path == _ACCOUNT_ID:
         account.id = value
     elif path in _ACCOUNT_NAMES and value:
         account.names.append(value)
@@ -159,15 +159,15 @@ def _note_name(path: str, value: str, account: _Account, chat: _Chat) -> None:
             setattr(chat, "kind" if key == "type" else key, value)
 
 
-def _note_owner(message: ImportedMessage, account: _Account, chat: _Chat, parts: ChatParts) -> None:
-    """Find the owner in the export of a single chat of two, which has the name of the other person."""
-    if account.name is None and chat.kind in _CHATS_OF_TWO and message.speaker not in (chat.name, DELETED_ACCOUNT):
+def _detect_owner(message: ImportedMessage, account: _Account, chat: _Chat, parts: ChatParts) -> None:
+    """Find the owner in the export of a single chat of two people. The chat has the name of the other person."""
+    if account.name is None and chat.kind in _PRIVATE_KINDS and message.speaker not in (chat.name, DELETED_ACCOUNT):
         chat.owners.add(message.speaker or "")
         parts.set_user(message.speaker if len(chat.owners) == 1 else None)
 
 
 def _find_speaker(data: Any, account: _Account, chat: _Chat) -> str:  # parsed JSON
-    """Return the name of the sender. A namesake of the account's owner gets another name."""
+    """Return the name of the sender. Someone with the same name as the account's owner gets an added id."""
     sender = str(data.get("from_id", ""))
     if account.id and sender in (account.id, f"user{account.id}"):
         return account.name or str(data.get("from") or DELETED_ACCOUNT)
@@ -176,7 +176,7 @@ def _find_speaker(data: Any, account: _Account, chat: _Chat) -> str:  # parsed J
     return f"{name} ({sender})" if account.id and sender and name == account.name else str(name)
 
 
-def _parse_said(data: Any) -> str:  # parsed JSON
+def _parse_body(data: Any) -> str:  # parsed JSON
     return _parse_text(data.get("rich_message", data.get("text"))).strip()
 
 
@@ -194,7 +194,7 @@ def _parse_text(value: object) -> str:
 
 
 def _parse_extras(data: Any) -> Iterator[str]:  # parsed JSON
-    """Yield the texts of a poll, a list of tasks, and a place."""
+    """Yield the texts of a poll, a to-do list and a place."""
     for kind, key, title in (("poll", "poll", "question"), ("list", "todo_list", "title")):
         if isinstance(content := data.get(key), dict):
             answers = [_parse_text(answer) for answer in content.get("answers", ()) if isinstance(answer, dict)]

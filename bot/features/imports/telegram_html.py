@@ -1,6 +1,6 @@
-"""The reader for the HTML of Telegram Desktop's export: messages.html, messages2.html and so on, in a folder per chat.
+"""The reader for Telegram Desktop's HTML export: messages.html, messages2.html and so on, in a folder for each chat.
 
-It has no ids of chats.
+The export has no chat ids.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.features.imports.items import (
-    BAD_ITEM,
     DELETED_ACCOUNT,
+    ITEM_ERRORS,
     NO_TEXT,
-    NOTICES,
+    SERVICE_MESSAGES,
     UNREADABLE,
     ChatParts,
     ImportedMessage,
@@ -57,7 +57,7 @@ class TelegramHtmlReader:
             chat = chat or ChatParts("", title=page["title"])
             speaker = DELETED_ACCOUNT
             for number, message in enumerate(page["messages"], 1):
-                # A message that follows another of the same sender has no name.
+                # A message doesn't repeat the sender of the previous message.
                 if message.get("sender") is not None:
                     speaker = message["sender"] or DELETED_ACCOUNT
                 item = self._parse_message(message, speaker, f"{name}, message {number}")
@@ -67,7 +67,7 @@ class TelegramHtmlReader:
 
     def _parse_message(self, data: dict[str, Any], speaker: str, place: str) -> ImportedMessage | SkippedItem:
         if data.get("is_service"):
-            return SkippedItem(NOTICES)
+            return SkippedItem(SERVICE_MESSAGES)
         text, is_forward = data["text"], "origin" in data
         if not text:
             return SkippedItem(NO_TEXT)
@@ -75,7 +75,7 @@ class TelegramHtmlReader:
             text = f"[from {data['origin'] or DELETED_ACCOUNT}] {text}"
         try:
             at = self._parse_time(data["date"])
-        except BAD_ITEM:
+        except ITEM_ERRORS:
             return SkippedItem(UNREADABLE, place)
         identifier = data["id"].removeprefix("message")
         return ImportedMessage(text, at, speaker=speaker, id=identifier, is_foreign=is_forward)
@@ -90,7 +90,7 @@ class TelegramHtmlReader:
 
 
 def _is_exported_twice(source: ImportSource, page: str, export: str) -> bool:
-    """Return True if a JSON file of the same export contains the chat of a page, since Telegram can write both."""
+    """Return True if a JSON file of the same export contains the page's chat too. Telegram can write both formats."""
     if not PurePosixPath(page).is_relative_to(PurePosixPath(export).parent):
         return False
     if "chats.list.item" in source.detect_prefixes(export):
@@ -100,6 +100,6 @@ def _is_exported_twice(source: ImportSource, page: str, export: str) -> bool:
 
 
 def _get_place(name: str) -> tuple[str, int]:
-    """Return the folder of a page, and its number. The first has none."""
+    """Return the folder of a page and its number, which is 1 if the name has no number."""
     match = _NUMBERED.search(name)
     return str(PurePosixPath(name).parent), int(match[1] or 1) if match else 1

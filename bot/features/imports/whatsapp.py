@@ -1,7 +1,7 @@
 """The reader for WhatsApp's export of a chat: a text file in a format that depends on the phone's language.
 
-WhatsApp marks its own texts by U+200E on iPhones, and notices have no speaker. Other placeholders of Android phones are
-recognised by their form, or by WhatsApp's phrases in whatsapp_phrases.txt. The package whatstk reads the format too,
+On iPhones, WhatsApp marks its own texts with U+200E. Notices have no speaker. Other placeholders of Android phones are
+recognised by their form or by WhatsApp's phrases in whatsapp_phrases.txt. The package whatstk reads this format too,
 but depends on pandas.
 """
 
@@ -22,7 +22,7 @@ from bot.features.imports.date_orders import DateStatistics, UnreadableDate, fin
 from bot.features.imports.items import (
     MAX_MESSAGE_CHARS,
     NO_TEXT,
-    NOTICES,
+    SERVICE_MESSAGES,
     UNREADABLE,
     ChatParts,
     ImportedMessage,
@@ -56,7 +56,7 @@ _ATTACHED = frozenset(
         *("файл добавлен", "bestand bijgevoegd"),
     }
 )
-"""What follows the name of a file. In other languages, it is learned from a photo in the chat, if there is one."""
+"""Phrases after the name of a file. Phrases in other languages are learned from a photo in the chat, if any."""
 _PLACE = re.compile(r"[^\s:][^:\n]{0,40}: https://maps\.google\.com/\?q=-?[\d.]+,-?[\d.]+")
 _JSON = re.compile(r"\s*(?:\{|\[\s*[{\"\[])")
 _VIEWED_ONCE = "null"
@@ -67,7 +67,13 @@ _COPY = re.compile(r"\s*\(\d+\)$")
 
 
 class _ParsedMessage(NamedTuple):
-    """A message as written, with the number of its line."""
+    """A message before its speaker and text are separated.
+
+    Attributes:
+        line: The number of its first line in the file.
+        rest: The first line without the date.
+        more: The following lines, each with a line break before it.
+    """
 
     line: int
     stamp: Stamp
@@ -77,7 +83,13 @@ class _ParsedMessage(NamedTuple):
 
 @dataclass(slots=True)
 class _Survey:
-    """The result of the first pass through a file."""
+    """The result of the first pass through a file.
+
+    Attributes:
+        names: How often each possible name begins a message.
+        sole_names: The names that were the only possible one of a message.
+        attached: The phrases after the names of attached files.
+    """
 
     layout: Layout
     dates: DateStatistics
@@ -99,7 +111,8 @@ class _Survey:
     def find_name(self, rest: str) -> str | None:
         """Return the name at the beginning of a line, or None for a notice.
 
-        A name with a colon never occurs without what follows the colon. A number has none.
+        A text with a colon may be a name with a colon, or a name and a message with a colon. It is a name if the part
+        before the colon never occurs without the rest. Phone numbers have no colon.
         """
         found = _list_names(rest)
         if not found or self._is_notice(found[0], rest):
@@ -112,7 +125,7 @@ class _Survey:
         return longer if is_name and len(longer) <= MAX_PROFILE_NAME_CHARS else short
 
     def _is_notice(self, name: str, rest: str) -> bool:
-        """Return True for a notice about a group's name, such as the Hungarian "Anna named this group: "Family""."""
+        """Return True for a notice about a group's name, such as `Anna named this group: "Family"` in Hungarian."""
         if len(name) <= MAX_PROFILE_NAME_CHARS or self.names[name] > 1:
             return False
         text, words = rest.lstrip()[len(name) + 1 :].strip(), name.split()
@@ -155,7 +168,7 @@ class WhatsAppReader:
     ) -> ImportedMessage | SkippedItem:
         speaker = survey.find_name(message.rest)
         if speaker is None:
-            return SkippedItem(NOTICES)
+            return SkippedItem(SERVICE_MESSAGES)
         place = f"{name}, line {message.line}"
         text = message.rest.lstrip()[len(speaker) + 1 :].removeprefix(" ") + message.more
         if is_damaged(text) or is_damaged(speaker):
@@ -171,8 +184,8 @@ class WhatsAppReader:
 
 
 def is_chat(head: str) -> bool:
-    """Return True if a text begins with a dated message, and people speak in it, not a program that logs."""
-    # Reading the words of all languages, to look for one in a JSON document, would take seconds.
+    """Return True if a text begins with a dated message and has speakers that aren't the levels of a log."""
+    # Skip JSON early, since reading the words of all languages takes seconds.
     layout = _detect_layout(head) if _JSON.match(head) is None else None
     if layout is None:
         return False
@@ -184,7 +197,7 @@ def is_chat(head: str) -> bool:
 
 
 def _is_log_level(name: str) -> bool:
-    """Return True for "INFO", and for "app.ERROR"."""
+    """Return True for a log level, such as "INFO" or "app.ERROR"."""
     last = re.findall(r"\w+", name)[-1:]
     return bool(last) and last[0] in logging.getLevelNamesMapping()
 
@@ -196,13 +209,13 @@ def _detect_layout(head: str) -> Layout | None:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Yield lines that end as in files. Other separators, such as U+2028, are part of a message."""
+    """Yield the lines as reading a file does. Other separators, such as U+2028, are part of a message."""
     for line in text.split("\n"):
         yield line.rstrip("\r")
 
 
 def _parse_messages(lines: Iterable[str], layout: Layout) -> Iterator[_ParsedMessage]:
-    """Yield the messages. A line without a date in the layout of the file continues the previous message."""
+    """Yield the messages. A line that doesn't begin with a date in the file's layout continues the previous message."""
     current: _ParsedMessage | None = None
     following: list[str] = []
     chars = 0
@@ -238,7 +251,7 @@ def _list_names(rest: str) -> list[str]:
 
 
 def _is_open(name: str) -> bool:
-    """Return True if a quotation begins in a name and doesn't end there, as in a notice about a group's name."""
+    """Return True if a name has an unclosed quotation mark, as in a notice about a group's name."""
     return not _QUOTES.isdisjoint(name) and sum(char in _QUOTES for char in name) % 2 == 1
 
 
@@ -248,26 +261,26 @@ def _clean_name(name: str) -> str:
 
 @functools.cache
 def _read_phrases() -> frozenset[str]:
-    """Return the texts of deleted messages and missed calls on Android phones, which have no marks."""
+    """Return the texts for deleted messages and missed calls on Android phones, which aren't marked."""
     return frozenset(_PHRASES.read_text(encoding="utf-8").splitlines())
 
 
 def _remove_placeholders(text: str, attached: set[str]) -> str:
-    """Return the words that a person wrote. Empty for a notice, a photo, or another message without text."""
+    """Return the text that a person wrote, or an empty string for a notice, a photo or another placeholder."""
     first, _newline, more = text.partition("\n")
     marks = first[: len(first) - len(first.lstrip(_MARK_CHARS))]
     if LRM in marks:
         # A photo's caption or a poll's question may follow.
         return more.replace(LRM, "").strip()
-    said = first.strip()
-    media = _MEDIA_FILE.fullmatch(said) or _ANY_FILE.fullmatch(said)
-    is_contact = said.rpartition(" (")[0].endswith(".vcf")
+    line = first.strip()
+    media = _MEDIA_FILE.fullmatch(line) or _ANY_FILE.fullmatch(line)
+    is_contact = line.rpartition(" (")[0].endswith(".vcf")
     if media and (media.re is _MEDIA_FILE or is_contact or media["phrase"] in attached | _ATTACHED):
         return more.strip()
     text = text.strip()
-    if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(said):
+    if text.casefold().rstrip(".") in _read_phrases() or text == _VIEWED_ONCE or _PLACE.fullmatch(line):
         return ""
-    if _BRACKETED.fullmatch(said) and _WORDS_AT_END.search(said):
+    if _BRACKETED.fullmatch(line) and _WORDS_AT_END.search(line):
         return more.strip()
     before, mark, after = text.rpartition(LRM)
     if mark and "\n" not in after and (after.startswith("<") or before.startswith(LRM)):
@@ -278,7 +291,7 @@ def _remove_placeholders(text: str, attached: set[str]) -> str:
 
 
 def _choose_order(survey: _Survey, sample: str, name: str) -> str:
-    """Return the order of the dates. Raises ImportRefused if the dates don't tell it."""
+    """Return the order of day, month and year. Raises ImportRefused if the dates are invalid or ambiguous."""
     orders = survey.dates.choose_orders()
     if not orders:
         raise ImportRefused(
@@ -303,10 +316,10 @@ def _choose_order(survey: _Survey, sample: str, name: str) -> str:
 
 
 def find_title(source: ImportSource, name: str) -> str:
-    """Return the name of the chat in the name of a file or of its zip file; an empty string if it has no name.
+    """Find the name of a chat in the name of its file or zip file. Return an empty string if they don't contain it.
 
-    Android writes "WhatsApp Chat with Ann.txt", and iPhones write _chat.txt in "WhatsApp Chat - Ann.zip", each in the
-    language of the phone.
+    Android writes "WhatsApp Chat with Ann.txt". iPhones write _chat.txt in "WhatsApp Chat - Ann.zip". Both names are in
+    the language of the phone.
     """
     for part in (*reversed(PurePosixPath(name).parts), source.path.name):
         stem = _COPY.sub("", re.sub(r"\.(?:txt|zip)$", "", part, flags=re.IGNORECASE))

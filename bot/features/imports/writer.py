@@ -1,6 +1,6 @@
-"""Writes the new content of a file, with a transaction for every few messages, so that other chats can write.
+"""Writes the new content of a file in short transactions, so that other chats can write in between.
 
-An entry records the import, and /undo of its change reverts all of it.
+An entry records the import. An /undo of its change reverts the whole import.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import groupby
 from bot.features.imports.inserting import divide_by_conversation, insert_messages, is_at_end
 from bot.features.imports.items import ImportedMemory, ImportedMessage, ImportRefused
 from bot.features.imports.known import KnownMessages, StoredConversation
-from bot.features.imports.planning import CANT_BE_KEPT, Piece
+from bot.features.imports.planning import NOT_STORABLE, Piece
 from bot.features.imports.reporting import ImportReport, describe
 from bot.features.imports.writing import (
     Writing,
@@ -36,16 +36,16 @@ from memory.store.database import Connection, Database
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 
 Planned = tuple[str, Piece | ImportedMemory]
-"""The program and what to write of it."""
+"""A program, and a piece or memory from it to write."""
 UNDONE = N_("The import was undone while it was running, so it has stopped.")
 MEMORIES_PER_WRITE = 20
 
 
 @contextlib.asynccontextmanager
-async def writing_import(
+async def open_writer(
     database: Database, ledger: Ledger, session: Session, known: Mapping[str, KnownMessages], report: ImportReport
 ) -> AsyncIterator[ImportWriter]:
-    """Record an import, and describe it at the end, also if it was interrupted."""
+    """Record an import as an entry, and describe it there at the end, even if it was interrupted."""
     async with ledger.change(session.owner, Operation.IMPORT, Author.IMPORT) as change:
         text = _("An import from {program} has started.", program=report.program)
         record = await change.add(NewEntry(text, stem="import", topic=report.program, author=Author.IMPORT))
@@ -59,11 +59,11 @@ async def writing_import(
 
 
 class ImportWriter:
-    """Writes what a file adds to the log and the memories.
+    """Writes the new messages and memories of a file.
 
     Args:
-        known: What is stored of each program.
-        report: It counts the items of the file. Memories that can't be stored move to those left out.
+        known: The stored messages of each program.
+        report: The report with all items of the file. Memories that can't be stored are moved to its skipped items.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ImportWriter:
         self._report = report
         self._writing = writing
         self.written = 0
-        """The number of messages and memories that are written."""
+        """The number of messages and memories written so far."""
 
     @property
     def change(self) -> int:
@@ -96,14 +96,14 @@ class ImportWriter:
                 pieces.append((program, item))
         for (program, is_new), group in groupby(pieces, key=lambda planned: (planned[0], not planned[1].chats)):
             self._writing.program = program
-            together = [piece for _program, piece in group]
+            same_kind = [piece for _program, piece in group]
             if is_new:
-                for small in slice_pieces(together):
-                    await self._write_new(small)
+                for few_pieces in slice_pieces(same_kind):
+                    await self._write_new(few_pieces)
             else:
-                for piece in together:
+                for piece in same_kind:
                     await self._add_to_chat(self._known[program], piece)
-            self.written += sum(len(piece.messages) for piece in together)
+            self.written += sum(len(piece.messages) for piece in same_kind)
         for program, found in memories.items():
             self._writing.program = program
             for start in range(0, len(found), MEMORIES_PER_WRITE):
@@ -111,31 +111,33 @@ class ImportWriter:
             self.written += len(found)
 
     async def _write_new(self, pieces: Sequence[Piece]) -> None:
-        """Write parts of new chats as they are in the file: several small ones, or one of any size."""
+        """Write pieces of new chats unchanged: several small pieces, or a single one of any size."""
         writing = self._writing
-        for piece, place in zip(pieces, await self._begin([(piece, piece.messages) for piece in pieces]), strict=True):
+        for piece, conversation in zip(
+            pieces, await self._begin([(piece, piece.messages) for piece in pieces]), strict=True
+        ):
             if piece.added is not None:
-                writing.places.setdefault((writing.program, piece.added), []).append(place)
+                writing.conversations.setdefault((writing.program, piece.added), []).append(conversation)
 
     async def _begin(self, parts: Sequence[tuple[Piece, Sequence[ImportedMessage]]]) -> list[StoredConversation]:
-        """Create conversations in one transaction. If there is only one, it may continue in others."""
+        """Create conversations in one transaction. A single large conversation is continued in further transactions."""
         writing = self._writing
-        places = []
+        conversations = []
         rest: list[list[ImportedMessage]] = []
         async with self._transaction() as connection:
             for piece, messages in parts:
                 first, *rest = slice_messages(messages)
-                places.append(await begin_conversation(connection, writing, piece, first))
-        writing.own.update(place.id for place in places)
+                conversations.append(await begin_conversation(connection, writing, piece, first))
+        writing.own.update(conversation.id for conversation in conversations)
         for batch in rest:
             async with self._transaction() as connection:
-                places[-1] = await append_messages(connection, writing, places[-1], batch, is_own=True)
-        return places
+                conversations[-1] = await append_messages(connection, writing, conversations[-1], batch, is_own=True)
+        return conversations
 
     async def _add_to_chat(self, known: KnownMessages, piece: Piece) -> None:
-        """Write what is new in a chat that is stored or was written before."""
+        """Write the changes of a chat that is stored or was written earlier in this import."""
         writing = self._writing
-        places = _find_places(writing, known, piece)
+        conversations = _find_conversations(writing, known, piece)
         steps = writing.find_present(piece.steps)
         changed = [step for step in steps if step.stored and step.message is not None]
         for batch in slice_steps(changed):
@@ -144,27 +146,29 @@ class ImportWriter:
         if identified := [step for step in steps if step.stored and step.source_id]:
             async with self._transaction() as connection:
                 await store_source_ids(connection, identified)
-        for addition in divide_by_conversation(piece, places):
-            place = addition.conversation
-            if place is None:
+        for addition in divide_by_conversation(piece, conversations):
+            conversation = addition.conversation
+            if conversation is None:
                 (new,) = await self._begin([(piece, addition.messages)])
-                places.append(new)
+                conversations.append(new)
             elif is_at_end(addition):
-                place = await self._append(place, addition.messages, is_own=place.id in writing.own)
-                places[:] = [place if other.id == place.id else other for other in places]
+                conversation = await self._append(
+                    conversation, addition.messages, is_own=conversation.id in writing.own
+                )
+                conversations[:] = [conversation if other.id == conversation.id else other for other in conversations]
             else:
                 async with self._transaction() as connection:
-                    place = await insert_messages(connection, writing, addition)
-                places[:] = [place if other.id == place.id else other for other in places]
-            places.sort(key=lambda place: (place.first, place.id))
+                    conversation = await insert_messages(connection, writing, addition)
+                conversations[:] = [conversation if other.id == conversation.id else other for other in conversations]
+            conversations.sort(key=lambda conversation: (conversation.first, conversation.id))
 
     async def _append(
-        self, place: StoredConversation, messages: Sequence[ImportedMessage], *, is_own: bool
+        self, conversation: StoredConversation, messages: Sequence[ImportedMessage], *, is_own: bool
     ) -> StoredConversation:
         for batch in slice_messages(messages):
             async with self._transaction() as connection:
-                place = await append_messages(connection, self._writing, place, batch, is_own=is_own)
-        return place
+                conversation = await append_messages(connection, self._writing, conversation, batch, is_own=is_own)
+        return conversation
 
     @contextlib.asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Connection]:
@@ -192,20 +196,24 @@ class ImportWriter:
                     entry = await change.add(new)
                 except MemoryRefused:
                     self._report.memories -= 1
-                    self._report.left_out[CANT_BE_KEPT] += 1
+                    self._report.left_out[NOT_STORABLE] += 1
                     continue
 
                 await change.write_alongside(entry, partial(_record_memory, writing=writing, memory=memory))
 
 
-def _find_places(writing: Writing, known: KnownMessages, piece: Piece) -> list[StoredConversation]:
-    """Return the conversations of a chat in the order of their times."""
+def _find_conversations(writing: Writing, known: KnownMessages, piece: Piece) -> list[StoredConversation]:
+    """Return the conversations of a chat in chronological order."""
     key = (writing.program, min(piece.chats))
-    if key not in writing.places:
-        stored = [place for chat in piece.chats for place in known.conversations.get(chat, ())]
-        stored += [place for chat in piece.chats for place in writing.places.get((writing.program, chat), ())]
-        writing.places[key] = sorted(stored, key=lambda place: (place.first, place.id))
-    return writing.places[key]
+    if key not in writing.conversations:
+        stored = [conversation for chat in piece.chats for conversation in known.conversations.get(chat, ())]
+        stored += [
+            conversation
+            for chat in piece.chats
+            for conversation in writing.conversations.get((writing.program, chat), ())
+        ]
+        writing.conversations[key] = sorted(stored, key=lambda conversation: (conversation.first, conversation.id))
+    return writing.conversations[key]
 
 
 async def _require_not_undone(read: Callable[..., Awaitable[Iterable[object]]], record: Entry) -> None:

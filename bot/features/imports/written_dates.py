@@ -1,7 +1,7 @@
-"""Dates as programs write them for people, in the format of a language and region, such as in WhatsApp's exports.
+"""Parses dates in the format of any language and region, such as in WhatsApp's exports.
 
-A layout is found from the first date and must fit all others. It says nothing about the order of day, month and year,
-which date_orders.py finds.
+The layout is detected from the first date and must match all other dates. It doesn't include the order of day, month
+and year, which date_orders.py detects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bot.features.imports.date_words import ERAS, classify, find_hour, find_month, split_words
 
 MAX_HEADER_CHARS = 90
-# Direction marks and the byte order mark; and special spaces, such as that before AM.
+# Direction marks, the byte order mark, and special spaces such as the one before AM.
 _MARKS = dict.fromkeys((*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x61C, 0xFEFF))
 _SPACES = {0x202F: " ", 0xA0: " ", 0x2009: " ", 0x3000: " ", 0x9: " "}
 CLEANING = _MARKS | _SPACES
@@ -29,9 +29,10 @@ class Stamp(NamedTuple):
     """The date and time of a message as written.
 
     Attributes:
-        day: The digits of the date's three numbers in the order of the file, in ASCII. A month's name is replaced.
-        hour: The hour of the day, or None if it can't be read.
-        era: The year before the era that the year belongs to, if it is written.
+        day: The three numbers of the date in the order of the file, as ASCII digits. The name of a month is replaced by
+            its number.
+        hour: The hour of the day, or None if it is invalid.
+        era: The year before the first year of the era, or None if the date names no era.
         hour_digits: The hour as written.
     """
 
@@ -49,18 +50,19 @@ _BEGINNINGS = {
     (False, True): re.compile(rf"[{_MARK_CHARS}]*\d"),
     (False, False): re.compile(""),
 }
-"""How a line begins in a layout, by whether it has brackets and whether a number is first."""
+"""Patterns for the beginning of a message, by whether the layout has brackets and whether it begins with a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The format of the dates of one file, found from its first message.
+    """The format of the dates of one file, detected from its first message.
 
     Attributes:
-        style: "[]", " - " or ": ", which separate a date from the message.
-        texts: The texts before, between and behind the numbers.
-        period: The index of the text with the half of the day, if there is one.
-        month: The index of the text with the name of the month, if it has one.
+        style: The separator between a date and the message: "[]", " - " or ": ".
+        texts: The texts before, between and after the numbers.
+        numbers: How many numbers a date and its time have.
+        period: The index of the text with the part of the day, such as "PM", if there is one.
+        month: The index of the text with the name of the month, if the month is not a number.
         era: The index of the text with the era, if years are counted by eras.
         time_first: Whether the time precedes the date.
     """
@@ -74,7 +76,7 @@ class Layout:
     time_first: bool
 
     def may_begin(self, line: str) -> bool:
-        """Return False for most lines that don't begin a message. It is quick, since a message may have many lines."""
+        """Return False for most lines that don't begin a message. This is a quick check before the line is parsed."""
         return _BEGINNINGS[self.style == "[]", not self.texts[0]].match(line) is not None
 
     @property
@@ -91,7 +93,7 @@ class WrittenLine(NamedTuple):
 
 
 def split_line(line: str) -> WrittenLine | None:
-    """Divide a line of one of WhatsApp's two layouts, or of its old one. Return None for any other line."""
+    """Divide a line in one of WhatsApp's two layouts or in its former layout. Return None for other lines."""
     start = line[:MAX_HEADER_CHARS].lstrip(_MARK_CHARS)
     offset = min(len(line), MAX_HEADER_CHARS) - len(start)
     if start.startswith("["):
@@ -107,7 +109,7 @@ def split_line(line: str) -> WrittenLine | None:
 
 
 def detect_layout(line: WrittenLine) -> Layout | None:
-    """Return the layout of a message's first line, or None if that doesn't begin with a date and a time."""
+    """Detect the layout of a message's first line. Return None if it doesn't begin with a date and a time."""
     texts, numbers = _split_numbers(line.header)
     if not 4 <= len(numbers) <= 6:
         return None
@@ -128,7 +130,7 @@ def detect_layout(line: WrittenLine) -> Layout | None:
 
 
 def _is_plausible(layout: Layout, numbers: Sequence[str]) -> bool:
-    """Return True if the numbers are a date and a time. A time with seconds and a dash is a line of a log."""
+    """Return True if the numbers are a date and a time. A dash after seconds means that the line is from a log."""
     count = layout.numbers - layout.date_numbers
     if count not in (2, 3) or (count == 3 and layout.style == " - "):
         return False
@@ -147,7 +149,7 @@ def _is_plausible(layout: Layout, numbers: Sequence[str]) -> bool:
 
 
 def parse_stamp(line: WrittenLine, layout: Layout) -> Stamp | None:
-    """Parse the date of a line. Return None if the line has another layout, so that it continues a message."""
+    """Parse the date of a line. Return None if the line has another layout, so it continues a message."""
     if line.style != layout.style:
         return None
     texts, numbers = _split_numbers(line.header)

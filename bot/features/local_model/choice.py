@@ -15,7 +15,7 @@ from config.settings import Settings
 
 PULLED_STYLE = "small"
 PULLED_TOOLS = ("memory_recall", "note_add", "reminder_set", "reminder_list", "reminder_cancel")
-"""Tools of hub models that are not in the catalogue: few, since the model may be small."""
+"""Tools for hub models that are not in the catalogue. They are few, since the model may be small."""
 
 OWN_WINDOW, OWN_ANSWER = 8192, 2048
 """Default limits, in tokens, for the prompt and the answer of a model outside the catalogue. More needs more memory."""
@@ -26,9 +26,9 @@ class LocalChoice:
     """A model on this machine.
 
     Args:
-        style: the name of its prompt style.
-        tools: the tools that it gets. None means all.
-        second_look: whether it can verify facts against their sources. None means that the self-test decides.
+        style: The name of its prompt style.
+        tools: The tools that it gets. None means all tools.
+        second_look: Whether it can verify facts against their sources. None means that the self-test decides.
     """
 
     model: EmbeddedModel

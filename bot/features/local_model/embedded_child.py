@@ -36,7 +36,7 @@ def main() -> None:
         sys.exit(1)  # Not os._exit(): the engine's thread still has to write its log, which has the reason.
     _answer(answer, base_url=f"{server.listening_address}/v1")
     sys.stdin.read()
-    os._exit(0)  # Nothing to save, and a clean exit would wait for a running request.
+    os._exit(0)  # There is nothing to save, and a clean exit would wait for a running request.
 
 
 def _serve(settings: dict[str, Any]) -> Any:  # The library has no types.

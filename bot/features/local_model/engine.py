@@ -111,11 +111,11 @@ def _explain_processor(what: str) -> str:
 def _find_missing_instructions(system_info: str) -> list[str]:
     """Return the instruction sets that the engine uses and the processor lacks. Empty except on Linux with x86."""
     try:
-        listed = re.search(r"^flags\s*:(.*)$", _CPU_INFO.read_text(encoding="ascii", errors="replace"), re.MULTILINE)
+        flags = re.search(r"^flags\s*:(.*)$", _CPU_INFO.read_text(encoding="ascii", errors="replace"), re.MULTILINE)
     except OSError:
         return []
-    if listed is None:
+    if flags is None:
         return []
-    present = set(listed[1].split())
+    present = set(flags[1].split())
     used = (name for name in _COMPILED_IN.findall(system_info) if name in _CPU_FLAGS)
     return [name for name in used if _CPU_FLAGS[name] not in present]

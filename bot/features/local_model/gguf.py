@@ -75,8 +75,8 @@ class _Header:
         return int(number)
 
     def _take(self, count: int) -> bytes:
-        taken = self._content[self._position : self._position + count]
-        if len(taken) < count:
+        content = self._content[self._position : self._position + count]
+        if len(content) < count:
             raise _HeaderError
         self._position += count
-        return taken
+        return content

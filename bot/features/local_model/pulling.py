@@ -89,9 +89,9 @@ def pull_model(
     Raises EmbeddedModelError, ModelFilesError or ConfigurationError with one sentence.
 
     Args:
-        name: a model of the catalogue or a file of the hub. None means the configured model, or the recommendation for
+        name: A model of the catalogue or a file of the hub. None means the configured model, or the recommendation for
             this machine's memory.
-        if_needed: download only a model that the chat would use and lacks.
+        if_needed: Download only a model that the chat would use and lacks.
     """
     from bot.features.local_model.choice import (
         find_own_weights,
@@ -106,28 +106,28 @@ def pull_model(
     if if_needed and settings.has_endpoint:
         return
     catalogue = load_catalogue()
-    wanted: LocalModel | HubFile | None
+    requested: LocalModel | HubFile | None
     if name is not None:
-        wanted = _find_named(catalogue, name)
+        requested = _find_named(catalogue, name)
     elif (own := find_own_weights(settings)) is not None:
         file = find_pulled_file(settings)
         if file is None or (if_needed and own.is_file()):
             read_own_model(own)
             check_engine()
             return
-        wanted = catalogue.find_by_hub_file(file) or file
+        requested = catalogue.find_by_hub_file(file) or file
     elif if_needed or (settings.llm_model is not None and not settings.has_endpoint):
-        wanted = get_configured_local(settings, catalogue)
+        requested = get_configured_local(settings, catalogue)
     else:
-        wanted = None
+        requested = None
     if if_needed and offer_local_server(settings, env_file, ports):
         return
     check_engine()
-    if if_needed and isinstance(wanted, LocalModel) and is_present(wanted, settings.models_dir):
+    if if_needed and isinstance(requested, LocalModel) and is_present(requested, settings.models_dir):
         return
-    fetched = _fetch(settings.models_dir, wanted, catalogue, get_memory_bytes())
+    downloaded = _fetch(settings.models_dir, requested, catalogue, get_memory_bytes())
     if not if_needed:
-        _say_how_to_use(settings, catalogue, fetched)
+        _say_how_to_use(settings, catalogue, downloaded)
 
 
 def _find_named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
@@ -138,15 +138,15 @@ def _find_named(catalogue: ModelCatalogue, name: str) -> LocalModel | HubFile:
     return known or file
 
 
-def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, fetched: LocalModel | HubFile) -> None:
+def _say_how_to_use(settings: Settings, catalogue: ModelCatalogue, downloaded: LocalModel | HubFile) -> None:
     from bot.features.local_model.choice import choose_local
 
-    location = fetched.location
+    location = downloaded.location
     with contextlib.suppress(CatalogueError):
         if not settings.has_endpoint and choose_local(settings, catalogue).weights == settings.models_dir / location:
             return
     without = ", without OPENAI_BASE_URL and OPENAI_API_KEY," if settings.has_endpoint else ""
-    typer.echo(f"Set LLM_MODEL={fetched.name}{without} in {find_settings_file()} to use it.", err=True)
+    typer.echo(f"Set LLM_MODEL={downloaded.name}{without} in {find_settings_file()} to use it.", err=True)
 
 
 def offer_local_server(
@@ -185,7 +185,7 @@ def offer_local_server(
 
 
 def _fetch(
-    models_dir: Path, wanted: LocalModel | HubFile | None, catalogue: ModelCatalogue, memory: int
+    models_dir: Path, requested: LocalModel | HubFile | None, catalogue: ModelCatalogue, memory: int
 ) -> LocalModel | HubFile:
     """Download a model with a progress bar and return it.
 
@@ -194,7 +194,7 @@ def _fetch(
     from bot.features.local_model.model_files import get_weights_path, pull, pull_current, pull_file
 
     recommended = catalogue.recommend(memory)
-    first = recommended if wanted is None else wanted
+    first = recommended if requested is None else requested
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
@@ -206,10 +206,10 @@ def _fetch(
             if state.note:
                 progress.console.print(state.note, highlight=False)
 
-        if isinstance(wanted, LocalModel):
-            pull(wanted, models_dir, report)
-        elif wanted is not None:
-            pull_file(wanted, models_dir, report)
+        if isinstance(requested, LocalModel):
+            pull(requested, models_dir, report)
+        elif requested is not None:
+            pull_file(requested, models_dir, report)
         else:
             first = pull_current(recommended, catalogue.choose_last_resort(memory), models_dir, report)
     path = get_weights_path(first, models_dir) if isinstance(first, LocalModel) else models_dir / first.location

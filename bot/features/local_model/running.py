@@ -20,7 +20,7 @@ from pipeline.models.routing import Models
 def create_local_model(
     settings: Settings, catalogue: ModelCatalogue, erasures: PendingErasures, stack: contextlib.AsyncExitStack
 ) -> ProvidedModel:
-    """Create the configured local model, whose process starts with the first request. `stack` closes it."""
+    """Create the configured local model. Its process starts with the first request, and `stack` closes it."""
     choice = require_local(settings, catalogue)
     local, has_tools = choice.model, choice.tools is None or bool(choice.tools)
     state = PromptState(settings.mneme_data_dir / "models" / "state", local.name)

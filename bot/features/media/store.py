@@ -61,7 +61,7 @@ class MediaTexts:
             owner_id = await database.value("SELECT id FROM owners WHERE name = ?", (owner,))
             if owner_id is None or not terms:
                 continue
-            only = None if database is self._database else session_id  # Media of a private talk stay in its session
+            only = None if database is self._database else session_id  # Media of a private talk stay in its session.
             rows = await database.rows(
                 "SELECT m.*, p.number, p.label, p.content FROM search_parts s"
                 " JOIN media_parts p ON p.id = s.rowid JOIN media m ON m.id = p.media_id"

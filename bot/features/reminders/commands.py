@@ -1,4 +1,4 @@
-"""Commands for reminders: /reminders, and those clicked below a reminder: /done_12 /snooze_12 /cancel_12 /remind_12."""
+"""Commands for reminders: /reminders, and the commands below a reminder: /done_12 /snooze_12 /cancel_12 /remind_12."""
 
 from __future__ import annotations
 

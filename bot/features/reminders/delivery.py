@@ -43,7 +43,7 @@ class ReminderDelivery:
         """Show the due reminders of a session in a channel without an outbox."""
         for due, text in await self.list_due(session_id):
             show(text)
-            # Afterwards: an interruption may repeat a reminder, but never loses one
+            # Mark them after showing them: an interruption may repeat a reminder, but never loses one.
             await self.mark_shown(due)
 
     async def list_due(self, session_id: str) -> list[tuple[DueReminder, str]]:
@@ -79,7 +79,7 @@ async def hand_over(
 ) -> list[str]:
     """Call `put` for everything that is due and advance the schedules. Return the sessions."""
     query, parameters = _build_due_query(place, now, tasks=tasks)
-    # Without the lock first, since usually nothing is due.
+    # Read without the lock first, since usually nothing is due.
     waiting = {row["session_id"] for row in await database.rows(query, parameters)}
     served = {session_id for session_id in waiting if await serves(session_id)}
     if not served:
@@ -106,7 +106,7 @@ def _build_due_query(place: str, now: datetime, *, tasks: bool) -> tuple[str, di
 
 
 async def _advance_schedule(connection: Connection, due: DueReminder, outbox_id: int | None) -> None:
-    """Advance the schedule: a recurring reminder waits for its next time, another one for its confirmation."""
+    """Advance the schedule. A recurring reminder waits for its next time, any other reminder for its confirmation."""
     # The next time after the delivered one, which may be due already.
     coming = due.reminder.rule.find_next(due.at) if due.reminder.is_recurring else None
     await connection.execute(

@@ -39,7 +39,7 @@ class RemindersFeature(Feature):
         self.reminders = Reminders(memory.database, clock, memory.zone_of, can_introduce)
         self.delivery = ReminderDelivery(memory.database, memory.preferences.get_language, clock)
         self.tasks = Tasks(memory.database, clock)
-        # Without memory none can be set, but those that were set come
+        # Without memory, no reminder can be set, but reminders that were set before are delivered.
         known = Contributions(commands=[ReminderCommands(self.reminders)], due=[self.delivery], tasks=[self.tasks])
         if not kernel.settings.memory_enabled:
             return known

@@ -34,7 +34,7 @@ class DateOfferJob:
         """Search if that wasn't done today. Return True if it was done now."""
         now = self.clock()
         last_run = await self.jobs.find_last_run(DATES)
-        # If the clock was set back, a search is due
+        # If the clock was set back, a search is due.
         if last_run is not None and last_run <= now < last_run + DATES_INTERVAL:
             return False
         async with self.jobs.attempt(DATES) as is_allowed:
@@ -42,7 +42,7 @@ class DateOfferJob:
                 try:
                     await self.near.offer(self.is_wanted)
                 except Postponed:
-                    return False  # An answer needs the model first
+                    return False  # An answer needs the model first.
             else:
                 log.error("near_dates_given_up", remedy="looked for again tomorrow")
         await self.jobs.mark(DATES, now)

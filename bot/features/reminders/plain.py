@@ -28,7 +28,7 @@ from pipeline.models.model import ChatModel, ModelRequest
 log = structlog.get_logger(__name__)
 
 MAX_MESSAGE_CHARS = 500
-"""Longer messages are not read as reminders, since they are about more."""
+"""Longer messages are not read as reminders, since they are about more than a reminder."""
 TIMEOUT_SECONDS = 60.0
 MAX_ANSWER_TOKENS = 120
 NAMED_DAYS = 14
@@ -150,12 +150,12 @@ class PlainReminders:
         first = datetime.combine(wish.day or now.date(), hour, zone)
         if first > now:
             return first.replace(tzinfo=None)
-        # The time has passed today, so tomorrow is meant.
+        # The time has passed today, so the user means tomorrow.
         if wish.day is None or wish.day == now.date():
             return (first + timedelta(days=1)).replace(tzinfo=None)
-        try:  # For a date without a year, models give the current year.
+        try:  # If a date has no year, models return the current year.
             return first.replace(year=now.year + 1, tzinfo=None)
-        except ValueError:  # 29 February
+        except ValueError:  # 29 February doesn't exist in the next year.
             return None
 
 

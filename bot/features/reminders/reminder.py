@@ -42,7 +42,7 @@ class Reminder:
     text: str
     rule: Rule
     state: ReminderState
-    next_at: datetime | None  # None if nothing more is to come
+    next_at: datetime | None  # None if it isn't delivered again
     told_at: datetime | None  # when the channel last confirmed its message
     trusted: bool  # no foreign text could have influenced the model that wrote its text
     task: TaskSound | None = None  # set if it is a task for the bot

@@ -118,7 +118,7 @@ class Reminders:
             return await _get(connection, owner, added)
 
     async def list(self, owner: str) -> list[Reminder]:
-        """Return waiting reminders, soonest first, then offered ones and those delivered in the last day."""
+        """Return waiting reminders, soonest first, then offered reminders and reminders delivered in the last day."""
         rows = await self._database.rows(
             f"{REMINDER_ROWS} WHERE o.name = ? AND (r.state IN ('waiting', 'telling', 'failed')"
             " OR r.state = 'offered' AND r.next_at > ? OR r.state = 'told' AND r.told_at >= ?)"
@@ -228,23 +228,23 @@ def _create_question(wish: ReminderRequest, offer: Offer, number: int) -> Notice
 
 async def _require_room(connection: Connection, owner_id: int, state: ReminderState, now: str) -> None:
     """Raise MemoryRefused if too many reminders are in a state. Offers for past times don't count."""
-    most = MAX_WAITING if state is ReminderState.WAITING else MAX_OFFERED
+    limit = MAX_WAITING if state is ReminderState.WAITING else MAX_OFFERED
     (row,) = await connection.execute_fetchall(
         "SELECT count(*) FROM reminders WHERE owner_id = ? AND state = ? AND (state <> 'offered' OR next_at > ?)",
         (owner_id, state, now),
     )
-    if row[0] >= most:
+    if row[0] >= limit:
         raise MemoryRefused(
             ngettext(
                 "You already have {n} reminder: cancel some first (/reminders lists them).",
                 "You already have {n} reminders: cancel some first (/reminders lists them).",
-                most,
+                limit,
             )
             if state is ReminderState.WAITING
             else ngettext(
                 "{n} reminder is already suggested: cancel some first (/reminders lists them).",
                 "{n} reminders are already suggested: cancel some first (/reminders lists them).",
-                most,
+                limit,
             )
         )
 

@@ -25,7 +25,7 @@ MAX_AHEAD = timedelta(days=20 * 366)
 
 @dataclass(frozen=True, slots=True)
 class ReminderRequest:
-    """A valid request. `at` is the first time in UTC, `task` is set if the bot should do it."""
+    """A valid request. `at` is the first time in UTC. `task` is set if the bot should do it."""
 
     text: str
     rule: Rule
@@ -34,16 +34,16 @@ class ReminderRequest:
 
 
 NTH = {"": 0, "first": 1, "second": 2, "third": 3, "fourth": 4, "last": LAST}
-"""Which of the weekdays of a month."""
+"""The positions of a weekday within a month."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How a reminder repeats.
+    """The repetition of a reminder.
 
     Attributes:
         days: Names of weekdays for a weekly reminder, or for a monthly one with `nth`.
-        every: Every so many days, weeks, months or years.
+        every: The number of days, weeks, months or years between two times.
         nth: A key of NTH. "last" without days is the last day of the month.
     """
 
@@ -54,7 +54,7 @@ class Rhythm:
 
 
 def read_rhythm(repeat: Repeat, days: str, every: int = 1) -> Rhythm:
-    """Return a rhythm whose days may begin with a key of NTH: "first mon", "last day"."""
+    """Parse a rhythm. Its days may begin with a key of NTH, as in "first mon" or "last day"."""
     first, _space, rest = days.strip().lower().partition(" ")
     if repeat is Repeat.MONTHLY and first in NTH:
         return Rhythm(repeat, "" if rest.strip() == "day" else rest, every, first)
@@ -82,7 +82,7 @@ def read_request(text: str, when: str, rhythm: Rhythm, *, now: datetime, zone: Z
 
 
 def _check_rhythm(rhythm: Rhythm) -> int:
-    """Return the number of `nth`. Raise MemoryRefused for a rhythm that makes no sense."""
+    """Return the number of `nth`. Raise MemoryRefused for an impossible rhythm."""
     repeat, days = rhythm.repeat, rhythm.days.strip()
     if rhythm.nth not in NTH:
         raise MemoryRefused(f"{rhythm.nth[:40]!r} is none of first, second, third, fourth and last: use one of them.")

@@ -32,7 +32,7 @@ Days = Annotated[
     Field(description="mon, fri; last fri, last day"),
 ]
 
-# The reasons why a reminder is only offered, by the provenance of what the model has read.
+# Reasons for only offering a reminder, by the provenance of the texts that the model has read.
 _WHY = {
     Provenance.TASK: N_("This came from a task and not from you, so I'm asking first."),
     Provenance.FILE: N_("I just read text that you didn't write (a file), so I'm asking first."),

@@ -42,7 +42,7 @@ def create_buttons(reminder: Reminder) -> Keyboard:
         (_("Tomorrow"), f"/snooze {number} 1d"),
     ]
     choices += [(_("No more"), f"/cancel_{number}")] if reminder.is_recurring else []
-    # The result replaces the message, so that its buttons disappear.
+    # The answer replaces the message, so that its buttons disappear.
     return (tuple(Button(label, command, in_place=True) for label, command in choices),)
 
 

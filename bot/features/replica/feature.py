@@ -61,7 +61,7 @@ class ReplicaFeature(Feature):
         memory, clock = kernel.memory, kernel.clock
         replica = create_replica(kernel.settings, clock)
         self.replication = Replication(replica, memory.database, memory.copies, memory.jobs, clock)
-        # Litestream pauses during erasures. Otherwise its copies would keep the erased text
+        # Litestream pauses during erasures. Otherwise its copies would keep the erased text.
         memory.traces.set_scrub_context(self.replication.paused)
         age = Measurement("mneme_replica_age_seconds", "Since it was whole.", self._read_age)
         return Contributions(

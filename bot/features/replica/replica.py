@@ -33,7 +33,7 @@ from memory.store.snapshots import sync_to_disk
 log = structlog.get_logger(__name__)
 
 SNAPSHOT_INTERVAL = timedelta(hours=6)
-"""Interval and retention of snapshots in the replica. After both, deleted content is gone from it."""
+"""Interval and retention of snapshots in the replica. After both, deleted content has left the replica."""
 SYNC_INTERVAL = "100ms"
 """How often Litestream looks for new commits."""
 TIMEOUT_SECONDS = 60.0
@@ -165,14 +165,14 @@ class Replica:
     async def find_newest_write(self, number: int) -> datetime | None:
         """Return the time of the newest write to a folder, or None if it is empty."""
         with tempfile.TemporaryDirectory(prefix="mneme-lease-") as name:
-            said = await self._run("ltx", "-level", "0", "-json", database=Path(name) / "no.db", part=str(number))
-        stamps = [from_text(row["timestamp"]) for row in json.loads(said or "null") or []]
+            output = await self._run("ltx", "-level", "0", "-json", database=Path(name) / "no.db", part=str(number))
+        stamps = [from_text(row["timestamp"]) for row in json.loads(output or "null") or []]
         return max(stamps, default=None)
 
     async def fetch_newest(self, lease: Lease, target: Path) -> int:
         """Fetch the newest database into a new file that only its owner can read. Return the number of its folder.
 
-        The newest folder may be empty, if its machine never ran the bot. Raises StoreError if all are.
+        The newest folder may be empty, if its machine never ran the bot. Raises StoreError if all folders are empty.
         """
         for number in range(lease.number, 0, -1):
             if await self.fetch(number, target):
@@ -241,8 +241,8 @@ def create_replica(settings: Settings, clock: Clock, url: str | None = None) -> 
 
 def find_litestream() -> str:
     """Return the path of Litestream. Raise StoreError if it is not installed."""
-    beside = Path(sys.executable).with_name("litestream")
-    found = str(beside) if beside.exists() else shutil.which("litestream")
+    bundled = Path(sys.executable).with_name("litestream")
+    found = str(bundled) if bundled.exists() else shutil.which("litestream")
     if found is None:
         raise StoreError("A replica needs Litestream: run `make replica`, or `deploy/install.sh --replica URL`.")
     return found

@@ -56,8 +56,8 @@ class Replication:
     """Runs the replication of a database.
 
     Attributes:
-        tell: notifies the owner of the age of an outdated replica.
-        is_behind: whether the replica can't be written at the moment.
+        tell: Notifies the owner of the age of an outdated replica.
+        is_behind: Whether the replica can't be written at the moment.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class Replication:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Replicate until the context ends, and send pending data then. This machine must hold the lease."""
-        # Litestream replicates the write-ahead log, so no other process may checkpoint it
+        """Replicate until the context ends, and then send pending data. This machine must hold the lease."""
+        # Litestream replicates the write-ahead log, so no other process may checkpoint it.
         await self._database.leave_checkpoints()
         self._synced_at = await self._jobs.find_last_run(JOB)
-        with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # The path of a socket has to be short
+        with tempfile.TemporaryDirectory(prefix="mneme-") as name:  # The path of a socket has to be short.
             socket = Path(name) / "litestream"
             transport = httpx.AsyncHTTPTransport(uds=str(socket))
             async with httpx.AsyncClient(transport=transport, base_url="http://litestream", timeout=60) as client:
@@ -98,11 +98,11 @@ class Replication:
                 try:
                     yield
                 finally:
-                    # While Litestream still runs, so that the last edits are replicated
+                    # Do this while Litestream still runs, so that the last edits are replicated.
                     if self._copies is not None:
                         with contextlib.suppress(StoreError):
                             await self._copies.update()
-                    # Before the process, which _keep_alive would start again
+                    # Stop this before the process, which _keep_alive would start again.
                     await self._tasks.close()
                     async with self._changing:
                         await self._end()
@@ -115,16 +115,16 @@ class Replication:
 
     async def wait_for_sync(self, max_seconds: float = SYNC_TIMEOUT_SECONDS) -> bool:
         """Wait until all commits are replicated. Return False after `max_seconds`."""
-        # The bot works without its replica, so after a timeout nothing waits for a while
+        # The bot works without its replica, so after a timeout nothing waits for a while.
         if self._client is None or time.monotonic() < self._paused_until:
             return False
-        # The time before the wait, since later commits may be missing
+        # Take the time before the wait, since later commits may be missing.
         began, reason = self._clock(), "it did not answer"
         try:
             async with asyncio.timeout(max_seconds):
                 await self._ready.wait()
                 while (trouble := await self._sync(self._client, max_seconds)) is not None:
-                    reason = trouble  # For example, Litestream is starting
+                    reason = trouble  # For example, Litestream is starting.
                     await asyncio.sleep(RETRY_SECONDS)
         except TimeoutError:
             if not self.is_behind:
@@ -147,15 +147,15 @@ class Replication:
     async def check(self) -> None:
         """Update the replica and check the lease. Notify the owner if the replica is too old."""
         if not self.is_behind:
-            # The replicated time shows other machines that this one is alive
+            # The replicated time shows other machines that this one is alive.
             await self._jobs.mark(JOB, self._clock())
-        # Ignore the pause after a timeout
+        # Ignore the pause after a timeout.
         self._paused_until = 0.0
         await self.wait_for_sync(CHECK_TIMEOUT_SECONDS)
         if self.sync_age is not None and self.sync_age > MAX_AGE and not self._has_warned and self.tell is not None:
             await self.tell(self.sync_age)
             self._has_warned = True
-        # Only another machine's lease ends this bot, not an unreachable replica
+        # Only another machine's lease ends this bot, not an unreachable replica.
         with contextlib.suppress(ReplicaUnreachable):
             lease = await self._replica.read_lease()
             if lease is not None and not self._replica.holds(lease):
@@ -178,14 +178,14 @@ class Replication:
         if self._client is None:
             yield
             return
-        # The lock keeps _keep_alive from starting another process
+        # The lock keeps _keep_alive from starting another process.
         async with self._changing:
-            # End the process, since Litestream's own pause would miss changes made during it
+            # End the process, since Litestream's own pause would miss changes made during it.
             await self._end()
             try:
                 yield
             finally:
-                # The folder itself stays, since it shows other processes that Litestream does the checkpoints
+                # The folder itself stays, since it shows other processes that Litestream does the checkpoints.
                 await asyncio.to_thread(
                     shutil.rmtree, get_litestream_folder(self._database.path) / "ltx", ignore_errors=True
                 )
@@ -211,10 +211,10 @@ class Replication:
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
-            process_group=0,  # Ctrl-C is for the bot only
+            process_group=0,  # Ctrl-C is only for the bot.
         )
         assert process.stdin is not None, "it was asked for"  # noqa: S101  # Guaranteed by asyncio
-        # On standard input, since the settings contain keys, which must not appear in files or process lists
+        # Pass the settings on standard input: they contain keys, which must not appear in files or process lists.
         process.stdin.write(
             self._replica.build_settings(self._database.path, str(self._replica.number), socket=control)
         )
@@ -223,7 +223,7 @@ class Replication:
         return process
 
     async def _end(self) -> None:
-        # First, so that _keep_alive doesn't take this for a crash
+        # Clear this first, so that _keep_alive doesn't take it for a crash.
         process, self._process = self._process, None
         self._ready.clear()
         if process is None or process.returncode is not None:

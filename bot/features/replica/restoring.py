@@ -1,4 +1,4 @@
-"""Restore of a replica, with which this machine takes it over."""
+"""Restores a replica, which this machine takes over."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class ReplicaSource:
                 asyncio.run(replica.take(lease))
 
         kept = target.replace(fetch, replace=replace, finish=take_over)
-        newest = last_write if number == lease.number else asyncio.run(replica.find_newest_write(number))
+        newest_write = last_write if number == lease.number else asyncio.run(replica.find_newest_write(number))
         note = "The other machine keeps the replica: to take it over, restore without --into." if is_copy else ""
-        return BroughtData(kept, f"{_describe(lease, number, newest)} was restored", note)
+        return BroughtData(kept, f"{_describe(lease, number, newest_write)} was restored", note)
 
 
-def _describe(holder: Lease, number: int, newest: datetime | None) -> str:
-    until = f" until {newest:%Y-%m-%d %H:%M:%S} UTC" if newest is not None else ""
+def _describe(holder: Lease, number: int, newest_write: datetime | None) -> str:
+    until = f" until {newest_write:%Y-%m-%d %H:%M:%S} UTC" if newest_write is not None else ""
     if number == holder.number:
         return f"The data of the replica{until} (its folder {number})"
     return (

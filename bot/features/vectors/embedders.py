@@ -151,7 +151,7 @@ class LocalEmbedder:
 
 def _start_child() -> JsonChild:
     check_packages()
-    child = JsonChild(_CHILD, env=os.environ | {"OMP_NUM_THREADS": "1"})  # Most vectors are made in the background.
+    child = JsonChild(_CHILD, env=os.environ | {"OMP_NUM_THREADS": "1"})  # Most vectors are computed in the background.
     child.tell(_find_files())
     log.debug("embedding_process_started", pid=child.pid)
     return child

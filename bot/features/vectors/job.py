@@ -43,7 +43,7 @@ class BackgroundEmbedding:
 
     async def _run(self) -> None:
         while True:
-            # Before the work, so that entries added during it wake it again
+            # Clear this before the work, so that entries added during it wake the job again.
             self._due.clear()
             try:
                 await self.run_pending()

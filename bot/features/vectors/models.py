@@ -43,7 +43,7 @@ def create_meaning_models(settings: Settings, stack: contextlib.AsyncExitStack) 
             return MeaningModels(local)
         if importlib.util.find_spec("numpy") is None:
             raise EmbedderError(NO_NUMPY)
-        # Never send the key of one address to another
+        # Never send the key of one address to another.
         endpoint = (
             create_endpoint(own.embedding_base_url, own.embedding_api_key)
             if own.has_endpoint
@@ -62,7 +62,7 @@ async def check_embedder(models: MeaningModels) -> MeaningModels:
     if models.embedder is None:
         return models
     try:
-        # A local embedder takes longer to start than a search waits
+        # A local embedder takes longer to start than a search waits.
         await models.embedder.embed(["Hello."])
     except EmbedderError as error:
         return MeaningModels(trouble=str(error))

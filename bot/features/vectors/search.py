@@ -49,13 +49,13 @@ def _stem(word: str) -> str:
 log = structlog.get_logger(__name__)
 
 BARE_QUESTIONS = ("What?", "Was?", "Что?", "¿Qué?", "Quoi ?", "什么？")
-"""The mean vector of these is subtracted from each question, since all questions have it in common.
+"""The mean vector of these questions is subtracted from each question, since all questions have it in common.
 
 R@10 of cosines alone on all paraphrases (benchmarks/paraphrases.py) is 56 with it and 42 without, across languages 53
 and 36. Subtracting "?" alone gives 49 and 43, subtracting the mean of the owner's vectors 40 and 33.
 """
 COMPARE_TIMEOUT_SECONDS = 1.0
-"""A turn waits this long for the vectors of its question. Then it is ranked by words alone."""
+"""A turn waits this long for the vectors of its question. After that, hits are ranked only by words."""
 RETRY_SECONDS = 30.0
 """Pause after a failure of the embedder."""
 MAX_NEAREST = 60
@@ -163,7 +163,7 @@ class VectorSearch:
         making = asyncio.create_task(self._embedder.embed([question], are_queries=True))
         making.add_done_callback(_retrieve_exception)
         self._expected[question] = making
-        while len(self._expected) > _MAX_EXPECTED:  # Their turns ended before they used the vector.
+        while len(self._expected) > _MAX_EXPECTED:  # The turns of the oldest questions ended without using the vector.
             self._expected.popitem(last=False)[1].cancel()
 
     async def compare(
@@ -268,11 +268,11 @@ class QueryComparison:
 
     def _score_surroundings(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the best score of the surrounding messages for each position, or 0 without messages."""
-        around = places[:, None] + np.array([step for step in range(-_REACH, _REACH + 1) if step])
-        there = np.clip(around, 0, self._scaled.shape[1] - 1)
+        neighbours = places[:, None] + np.array([step for step in range(-_REACH, _REACH + 1) if step])
+        clipped = np.clip(neighbours, 0, self._scaled.shape[1] - 1)
         conversations = self._load.conversations
-        counts = (there == around) & (conversations[there] == conversations[places, None])
-        best: NDArray[np.float32] = np.where(counts, self._scaled[1][there], -np.inf).max(axis=1)
+        counts = (clipped == neighbours) & (conversations[clipped] == conversations[places, None])
+        best: NDArray[np.float32] = np.where(counts, self._scaled[1][clipped], -np.inf).max(axis=1)
         return np.where(np.isneginf(best), np.float32(0), best)
 
 

@@ -94,7 +94,7 @@ class UnembeddedText:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """Progress of the embedding: number of vectors, and number of texts in all."""
+    """Progress of the embedding: the number of vectors, and the total number of texts."""
 
     done: int
     total: int
@@ -154,7 +154,7 @@ class Vectors:
             await connection.executemany(_WRITE, rows)
 
     async def find_length(self, model: int) -> int | None:
-        """Return the number of dimensions of a model's vectors, or None if there are none yet."""
+        """Return the number of dimensions of a model's vectors, or None if it has no vectors yet."""
         value: int | None = await self._database.value(
             "SELECT length(vector) FROM vectors WHERE model_id = ? LIMIT 1", (model,)
         )
@@ -213,7 +213,7 @@ class Embedding:
         self._vectors = vectors
         self._embedder = embedder
         self._model: int | None = None
-        # Pairs of message and entry ids: the newest checked, and the newest of the old ones that are still unchecked.
+        # Pairs of message and entry ids: the newest checked ids, and the newest old ids that are still unchecked.
         self._seen = [0, 0]
         self._left = [0, 0]
         self._waiting: list[UnembeddedText] = []

@@ -1,1 +1,1 @@
-"""Tests of the feature page."""
+"""Tests of the feature imports."""

@@ -1,7 +1,7 @@
-"""Small exports as programs write them, or damaged on the way, with expected results.
+"""Tests with small exports, as programs write them or damaged on the way.
 
-The expected result is beside each case: the program, the messages (time in UTC, speaker, text), the memories, and the
-counts of items left out, or a part of the sentence that refuses the file.
+The expected result is next to each case: the program, the messages (time in UTC, speaker, text), the memories, and the
+counts of skipped items, or a part of the sentence that refuses the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.features.imports.claude import ClaudeReader
 from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.importing import ForeignImport
 from bot.features.imports.items import ImportedConversation, ImportRefused, Item, SkippedItem
-from bot.features.imports.opening import opened_source
+from bot.features.imports.opening import open_source
 from bot.features.imports.source import Reader
 from bot.features.imports.telegram import TelegramReader
 from bot.features.imports.telegram_html import TelegramHtmlReader
@@ -133,5 +133,5 @@ def read_items(path: Path) -> list[Item]:
     zone, today = ZoneInfo("UTC"), clock().date()
     readers: list[Reader] = [ChatGptReader(), ClaudeReader(), GeminiReader(), TelegramReader(zone)]
     readers += [TelegramHtmlReader(zone), WhatsAppReader(zone, today)]
-    with opened_source(path) as source:
+    with open_source(path) as source:
         return [item for reader in readers for item in reader.read(source, reader.find(source))]

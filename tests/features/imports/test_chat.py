@@ -40,7 +40,7 @@ async def test_running_import_shows_its_progress_in_one_message(
         assert len(telegram.list_sent(ANN)) == sent + 1
 
 
-async def test_export_of_each_other_program_is_refused_with_what_to_do(serve: Serve, telegram: BotApiServer) -> None:
+async def test_export_of_unsupported_program_is_refused_with_advice(serve: Serve, telegram: BotApiServer) -> None:
     async with serve():
         for name in REFUSED:
             content = (CASES / "other" / name).read_bytes()

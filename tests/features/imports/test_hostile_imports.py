@@ -1,4 +1,4 @@
-"""Files of strangers end in a sentence, within bounds of memory and time."""
+"""Tests of hostile files: each is refused with a sentence, within limits of memory and time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.hostile_files import create_hostile_imports
 
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 330
-"""What an import may take at most, with the program itself."""
+"""Maximum memory of an import, including the program itself."""
 MAX_SECONDS = 110
 
 

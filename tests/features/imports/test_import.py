@@ -1,4 +1,4 @@
-"""Tests of imports from other programs: found, once, with dates, and reverted by one undo."""
+"""Tests of imports from other programs: they can be searched, occur once, have dates, and one undo reverts them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from bot.features.imports.date_orders import DateStatistics
 from bot.features.imports.importing import ImportDone
 from bot.features.imports.items import MAX_CHAT_MESSAGES, ImportedConversation, ImportRefused
-from bot.features.imports.opening import opened_source
+from bot.features.imports.opening import open_source
 from bot.features.imports.whatsapp import WhatsAppReader
 from bot.features.imports.writer import ImportWriter, Planned
 from bot.features.imports.written_dates import Stamp
@@ -187,7 +187,7 @@ async def test_file_that_is_no_export_is_refused_unchanged(app: App, tmp_path: P
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     form=st.sampled_from(sorted(name for name in ALL if name not in FOLDERS)),
-    # A fraction, because a zip file contains dates and varies in length.
+    # A fraction of the length, because zip files contain dates and vary in length.
     share=st.floats(0, 1, exclude_max=True),
     flipped=st.integers(0, 255),
 )
@@ -350,7 +350,7 @@ async def test_large_import_ends_when_its_undo_begins(
         (["1.2.23", "2.2.23", "1.3.23"], ["dmy"]),
         (["1.30.23", "2.1.23"], ["mdy"]),
         (["2.1.23", "2.2.23", "3.1.23"], ["mdy"]),
-        (["3.1.24", "1.2.24"], ["dmy"]),  # The other would be in the future.
+        (["3.1.24", "1.2.24"], ["dmy"]),  # The other order would give a date in the future.
         (["5.1.23", "6.1.23"], ["dmy", "mdy"]),
         (["29.1.23", "1.29.23"], []),
         (["99.99.23"], []),
@@ -371,7 +371,7 @@ def test_day_order_is_decided_by_the_whole_chat(days: list[str], orders: list[st
         (["05/01/2023, 21:24 - A: x", "06/01/2023, 21:24 - B: x"], [(1, 5), (1, 6)]),
         (["14.03.23, 21:24 - A: x"], [(3, 14)]),
         (["2023-01-05 21:24 - A: x"], [(1, 5)]),
-        (["1/5/23, 21:24 - A: x"], None),  # The US with a clock of 24 hours, or Spain.
+        (["1/5/23, 21:24 - A: x"], None),  # This may be from the US with a 24-hour clock, or from Spain.
     ],
 )
 def test_format_decides_if_several_day_orders_are_possible(
@@ -380,7 +380,7 @@ def test_format_decides_if_several_day_orders_are_possible(
     file = tmp_path / "chat.txt"
     file.write_text("\n".join(lines), encoding="utf-8")
     reader = WhatsAppReader(ZoneInfo("UTC"), date(2024, 2, 1))
-    with opened_source(file) as source:
+    with open_source(file) as source:
         if days is None:
             with pytest.raises(ImportRefused, match="days from the months"):
                 list(reader.read(source, reader.find(source)))
@@ -471,7 +471,7 @@ async def test_fact_learned_from_an_import_is_unconfirmed_until_undone(
     before = await export_contents(app, tmp_path / "before")
     done = await run_import(app, exports.write_chatgpt(tmp_path, 10))
     await find_import_learning(app).run_requested()
-    assert not model.consolidations  # Not requested.
+    assert not model.consolidations  # Learning wasn't requested yet.
     script_learning(
         model, LEARNED, LEARNED | {"subject": "other", "fact": "They keep bees.", "quote": "They keep bees."}
     )
@@ -503,7 +503,7 @@ async def test_learning_from_imports_respects_its_daily_token_limit(
         await find_import_learning(app).run_requested()
         await find_import_learning(app).run_requested()
         assert len(model.consolidations) == 1
-        assert "number29" in str(model.consolidations[0].messages)  # The newest first.
+        assert "number29" in str(model.consolidations[0].messages)  # The newest conversation is the first.
         clock.forward(days=1)
         await find_import_learning(app).run_requested()
         assert len(model.consolidations) == 2

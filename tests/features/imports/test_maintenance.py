@@ -1,4 +1,4 @@
-"""Tests of the time after an import: its undo, and the maintenance that follows."""
+"""Tests of the undo of an import, and of the maintenance after it."""
 
 from __future__ import annotations
 

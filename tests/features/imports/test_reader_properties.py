@@ -1,4 +1,4 @@
-"""An export of a random conversation is read as exactly that conversation, in each format."""
+"""Property tests of the readers: in each format, the export of a random conversation is read as that conversation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bot.features.imports.claude import ClaudeReader
 from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.gemini_html import GeminiHtmlReader
 from bot.features.imports.items import ImportedConversation
-from bot.features.imports.opening import opened_source
+from bot.features.imports.opening import open_source
 from bot.features.imports.pages import PageReader
 from bot.features.imports.source import Reader
 from bot.features.imports.telegram import TelegramReader
@@ -46,24 +46,25 @@ ZEROS = "0٠۰०০၀"
 """The digit 0 in each script that phones use for digits."""
 UNUSUAL = frozenset({"blo", "ebu", "ee", "kl", "la", "oc", "smn", "tok", "wo"})
 """Languages with words for the halves of the day that others use for the other half, or with other texts in dates."""
-Said = tuple[str, datetime, str]
+MessageTuple = tuple[str, datetime, str]
 """The speaker, time and text of a message."""
 
 fast = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 letters = st.characters(categories=["Lu", "Ll", "Lo"])
-words = st.text(letters, min_size=1, max_size=8).filter("null".__ne__)  # WhatsApp writes it for what was viewed once.
+# WhatsApp writes "null" for a photo that can be viewed only once.
+words = st.text(letters, min_size=1, max_size=8).filter("null".__ne__)
 names = st.lists(st.text(letters, min_size=2, max_size=8), min_size=1, max_size=3).map(" ".join)
 lines = st.lists(words | st.sampled_from(["7", "3 pm", "a: b", "🙂", "x@y"]), min_size=1, max_size=5).map(" ".join)
 texts = st.lists(lines, min_size=1, max_size=3).map("\n".join).filter(lambda text: not re.match(r"\d|.*: ", text))
 
 
 @st.composite
-def conversations(draw: st.DrawFn, first: int = 2010, seconds: bool = True) -> list[Said]:
+def conversations(draw: st.DrawFn, first: int = 2010, seconds: bool = True) -> list[MessageTuple]:
     """Return messages of up to three people in chronological order. The last is of the 31st of a month."""
     people = draw(st.lists(names, min_size=1, max_size=3, unique_by=lambda name: name.partition(" ")[0].casefold()))
     year = draw(st.integers(first, 2025))
     moment = datetime(year, draw(st.integers(1, 12)), draw(st.integers(1, 28)), draw(st.integers(0, 23)), 5, tzinfo=UTC)
-    said: list[Said] = []
+    said: list[MessageTuple] = []
     for _number in range(draw(st.integers(0, 6))):
         moment += timedelta(minutes=draw(st.integers(0, 3_000)), seconds=draw(st.integers(0, 59)) if seconds else 0)
         said.append((draw(st.sampled_from(people)), moment, draw(texts)))
@@ -81,9 +82,9 @@ def _read_pages_here() -> Iterator[None]:
         yield
 
 
-def read(path: Path) -> list[Said]:
-    """Return what the one reader that knows a file reads from it."""
-    with opened_source(path) as source:
+def read(path: Path) -> list[MessageTuple]:
+    """Return the items of a file, which exactly one reader recognises."""
+    with open_source(path) as source:
         ((reader, parts),) = [(reader, found) for reader in READERS if (found := reader.find(source))]
         items = list(reader.read(source, parts))
     messages = [message for item in items if isinstance(item, ImportedConversation) for message in item.messages]
@@ -91,8 +92,8 @@ def read(path: Path) -> list[Said]:
     return [("assistant" if m.by_assistant else m.speaker or "user", m.at.astimezone(UTC), m.text) for m in messages]
 
 
-def alternate(said: Sequence[Said]) -> list[Said]:
-    """Return a talk of the user with an assistant with the same texts."""
+def alternate(said: Sequence[MessageTuple]) -> list[MessageTuple]:
+    """Return a conversation of the user and an assistant with the same texts."""
     return [("assistant" if index % 2 else "user", at, text) for index, (_name, at, text) in enumerate(said)]
 
 
@@ -136,7 +137,7 @@ def test_whatsapp_chat_in_any_locale_is_read_exactly(tmp_path: Path, data: st.Da
 @pytest.mark.parametrize("is_account", [False, True])
 @fast
 @given(said=conversations())
-def test_telegram_chat_is_read_exactly(tmp_path: Path, is_account: bool, said: list[Said]) -> None:
+def test_telegram_chat_is_read_exactly(tmp_path: Path, is_account: bool, said: list[MessageTuple]) -> None:
     messages = [
         {
             "id": number,
@@ -158,7 +159,7 @@ def test_telegram_chat_is_read_exactly(tmp_path: Path, is_account: bool, said: l
 
 @fast
 @given(said=conversations())
-def test_telegram_page_is_read_exactly(tmp_path: Path, said: list[Said]) -> None:
+def test_telegram_page_is_read_exactly(tmp_path: Path, said: list[MessageTuple]) -> None:
     written, last = [], ""
     for number, (name, at, text) in enumerate(said):
         sender = "" if name == last else f'<div class="from_name">\n{html.escape(name)} \n</div>'
@@ -177,7 +178,7 @@ def test_telegram_page_is_read_exactly(tmp_path: Path, said: list[Said]) -> None
 
 @fast
 @given(said=conversations().map(alternate))
-def test_chatgpt_conversation_is_read_exactly(tmp_path: Path, said: list[Said]) -> None:
+def test_chatgpt_conversation_is_read_exactly(tmp_path: Path, said: list[MessageTuple]) -> None:
     nodes: dict[str, object] = {"root": {"id": "root", "message": None, "parent": None}}
     for number, (role, at, text) in enumerate(said):
         message = {
@@ -196,7 +197,7 @@ def test_chatgpt_conversation_is_read_exactly(tmp_path: Path, said: list[Said]) 
 
 @fast
 @given(said=conversations().map(alternate))
-def test_claude_conversation_is_read_exactly(tmp_path: Path, said: list[Said]) -> None:
+def test_claude_conversation_is_read_exactly(tmp_path: Path, said: list[MessageTuple]) -> None:
     messages = [
         {
             "uuid": str(number),
@@ -213,12 +214,12 @@ def test_claude_conversation_is_read_exactly(tmp_path: Path, said: list[Said]) -
     assert read(path) == said
 
 
-def pair(said: Sequence[Said]) -> list[tuple[datetime, str, str]]:
+def pair(said: Sequence[MessageTuple]) -> list[tuple[datetime, str, str]]:
     """Return prompts with their times and answers."""
     return [(at, " ".join(text.split()), f"{text}?") for _name, at, text in said]
 
 
-def expect_exchanges(exchanges: Sequence[tuple[datetime, str, str]]) -> list[Said]:
+def expect_exchanges(exchanges: Sequence[tuple[datetime, str, str]]) -> list[MessageTuple]:
     return [said for at, asked, answer in exchanges for said in (("user", at, asked), ("assistant", at, answer))]
 
 

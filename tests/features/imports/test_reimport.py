@@ -1,4 +1,4 @@
-"""Tests of repeated imports of chats, of their titles, and of the question who the user is."""
+"""Tests of repeated imports of chats, of their titles, and of the question which speaker is the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from bot.features.imports.importing import ForeignImport, ImportDone
 from bot.features.imports.items import ImportedConversation, ImportRefused
 from bot.features.imports.learning import _restore_provenance
-from bot.features.imports.reporting import WhoIsUser
+from bot.features.imports.reporting import UnknownUser
 from bot.features.imports.telegram import TelegramReader
 from bot.kernel import App
 from memory.log.sessions import Address, message_from_row
@@ -34,9 +34,9 @@ def write_whatsapp(folder: Path, name: str, *lines: str) -> Path:
     return path
 
 
-async def run_import(app: App, path: Path, me: str | None = None, *, asks: bool = False) -> ImportDone:
+async def run_import(app: App, path: Path, me: str | None = None, *, ask_user: bool = False) -> ImportDone:
     session = await app.sessions.get_or_create(Address("console", "local"))
-    return await find_importer(app).run(path, session, me=me, asks=asks)
+    return await find_importer(app).run(path, session, me=me, ask_user=ask_user)
 
 
 async def read_texts(app: App) -> list[str]:
@@ -157,12 +157,12 @@ async def test_messages_are_found_by_the_title_of_their_chat(
 
 async def test_user_is_asked_once_per_program(app: App, tmp_path: Path) -> None:
     chat = exports.write_whatsapp(tmp_path, 10)
-    with pytest.raises(WhoIsUser, match="which of the speakers is you") as question:
-        await run_import(app, chat, asks=True)
+    with pytest.raises(UnknownUser, match="which of the speakers is you") as question:
+        await run_import(app, chat, ask_user=True)
     assert question.value.speakers == ["Ann", "Bob"]
     with pytest.raises(ImportRefused, match=r"Petro isn't in this chat. The speakers are Ann, Bob"):
-        await run_import(app, chat, "Petro", asks=True)
-    await run_import(app, chat, "Ann", asks=True)
+        await run_import(app, chat, "Petro", ask_user=True)
+    await run_import(app, chat, "Ann", ask_user=True)
     rows = await app.memory.database.rows("SELECT * FROM messages ORDER BY id")
     assert {row["speaker"] for row in rows} == {None, "Bob"}
     learned = [_restore_provenance(message_from_row(row)) for row in rows]
@@ -171,15 +171,15 @@ async def test_user_is_asked_once_per_program(app: App, tmp_path: Path) -> None:
         ("Bob", Provenance.IMPORTED),
     }
     other = write_whatsapp(tmp_path, "c.txt", "21:24 - Ann: hello", "21:25 - Petro: hi")
-    assert (await run_import(app, other, asks=True)).report.messages == 2
+    assert (await run_import(app, other, ask_user=True)).report.messages == 2
     assert await app.memory.database.value("SELECT count(*) FROM messages WHERE speaker IS NULL") == 6
 
 
 async def test_none_of_the_speakers_is_remembered(app: App, tmp_path: Path) -> None:
-    await run_import(app, exports.write_whatsapp(tmp_path, 10), "", asks=True)
+    await run_import(app, exports.write_whatsapp(tmp_path, 10), "", ask_user=True)
     assert await app.memory.database.value("SELECT count(*) FROM messages WHERE speaker IS NULL") == 0
     later = write_whatsapp(tmp_path, "c.txt", "21:24 - Ann: hello", "21:25 - Bob: hi")
-    assert (await run_import(app, later, asks=True)).report.messages == 2
+    assert (await run_import(app, later, ask_user=True)).report.messages == 2
 
 
 async def test_chat_asks_which_speaker_is_the_user(serve: Serve, telegram: BotApiServer, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def _get_zone(zone: ZoneInfo, _session: str) -> ZoneInfo:
 async def test_chat_is_recognised_after_a_change_of_the_time_zone(
     app: App, tmp_path: Path, first: str, second: str
 ) -> None:
-    """The times of the file have no zone. Summer time makes the differences several."""
+    """The times in the file have no zone. Daylight saving time leads to several differences."""
     summer = [f"{day}/07/2024, 21:24 - {'Ann' if day % 2 else 'Bob'}: summer {day}" for day in range(14, 24)]
     winter = [f"{day}/12/2024, 21:24 - {'Ann' if day % 2 else 'Bob'}: winter {day}" for day in range(14, 24)]
     session = await app.sessions.get_or_create(Address("console", "local"))

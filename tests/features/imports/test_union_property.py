@@ -102,7 +102,7 @@ def write_telegram_page(folder: Path, chat: Sequence[Said], _data: st.DataObject
 
 
 def write_whatsapp(folder: Path, chat: Sequence[Said], data: st.DataObject) -> Path:
-    """Write a chat whose file tells nothing about it, in the form of a random locale."""
+    """Write a chat in the format of a random locale. The name of the file says nothing about the chat."""
     identifier, day, time, both = data.draw(st.sampled_from(list_formats()))
     locale, is_iphone = Locale.parse(identifier), "s" in time
     lines = []
@@ -206,9 +206,9 @@ def create_chats(draw: st.DrawFn, form: Format) -> Chats:
     whole, seconds = [], 0
     for number, (pause, speaker, word) in enumerate(steps, 1):
         seconds += pause
-        # A text may occur in several minutes, but the number keeps them apart within one.
+        # A text may occur in several minutes. The number makes it unique within a minute.
         whole.append(Said(number, seconds, speaker, f"{word} said {number % 5}"))
-    # A chat without ids is the same if most of its messages are.
+    # A chat without ids is recognised if most of its messages are the same.
     alone = draw(st.dictionaries(st.integers(1, len(whole)), st.booleans(), max_size=len(whole) // 3))
     first = [said for said in whole if alone.get(said.number, True)]
     second = [said for said in whole if not alone.get(said.number, False)]

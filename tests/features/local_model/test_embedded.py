@@ -331,7 +331,7 @@ async def test_cancelled_start_leaves_no_process_and_can_be_repeated(
     server: EmbeddedServer,
 ) -> None:
     loading = asyncio.create_task(server.start())
-    await asyncio.sleep(0)  # Let it begin.
+    await asyncio.sleep(0)  # Let the task start.
     loading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await loading

@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 
 
 class FetchStarted(Exception):  # Not an error.
-    """The weights would be fetched now."""
+    """Raised when the weights would be downloaded."""
 
 
 @pytest.fixture

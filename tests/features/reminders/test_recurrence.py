@@ -53,10 +53,10 @@ def _exists(local: datetime, zone: ZoneInfo) -> bool:
         # A daily 9:00 stays 9:00. Summer time in Kyiv begins on 29 March 2026 at 3:00 and ends on 25 October at 4:00.
         (Repeat.DAILY, "2026-02-08T09:00", (), "2026-03-28T07:00", "2026-03-29T06:00"),
         (Repeat.DAILY, "2026-02-08T09:00", (), "2026-10-24T06:00", "2026-10-25T07:00"),
-        # 03:30 is skipped in that night and comes an hour later.
+        # In this night, 03:30 is skipped, and the reminder comes an hour later.
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-03-28T01:30", "2026-03-29T01:30"),
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-03-29T01:30", "2026-03-30T00:30"),
-        # It comes twice in this night. The first one counts.
+        # In this night, 03:30 occurs twice. The first time counts.
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-10-24T00:30", "2026-10-25T00:30"),
         (Repeat.DAILY, "2026-02-08T03:30", (), "2026-10-25T00:30", "2026-10-26T01:30"),
         (Repeat.WEEKLY, "2026-02-09T09:00", (0, 4), "2026-02-09T07:00", "2026-02-13T07:00"),
@@ -100,7 +100,7 @@ def test_next_time_is_at_the_wall_clock_hour_without_gaps(
     local = coming.astimezone(zone)
     shown = local.replace(tzinfo=None, fold=0)
     if shown.time() != first.time().replace(fold=0):
-        # Only if the hour is skipped on that day. Then it is later by the length of the gap.
+        # The hour may only differ if it is skipped on that day. It is later by the length of the gap.
         assert any(
             not _exists(datetime.combine(shown.date() - timedelta(days=back), first.time()), zone) for back in (0, 1)
         )

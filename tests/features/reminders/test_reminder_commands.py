@@ -125,7 +125,7 @@ async def test_group_with_a_new_id_keeps_its_reminders(serve: Serve, telegram: B
         await telegram.wait_for(lambda: telegram.list_sent(present))
         clock.forward(hours=1)
         await telegram.wait_for(lambda: telegram.list_sent(int(f"{former}1")))
-    # Nothing had admitted the group by its new id before.
+    # Until now, the group was not admitted by its new id.
     async with serve(telegram_allowed_ids=f"{present}") as app:
         await telegram.wait_for(lambda: len(telegram.list_sent(present)) == 2)
         assert "stand-up" in await format_reminders(app, present)

@@ -93,7 +93,7 @@ async def test_turn_repeated_after_a_kill_sets_the_reminder_once(
         telegram.user_says("remind me of tea tomorrow at 9", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.list_sent(ANN))
         await app.runner.wait_until_idle(CHAT)
-        async with app.database.transaction() as connection:  # As after a kill before the receipt.
+        async with app.database.transaction() as connection:  # As if the bot was killed before the receipt.
             await connection.execute("UPDATE inbox SET state = 'queued'")
     model.script(Calls((("reminder_set", {"text": "tea!", "when": "2026-02-08T09:00"}),)), Says("Set."))
     async with serve() as app:

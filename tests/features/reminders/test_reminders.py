@@ -130,7 +130,7 @@ async def test_f24_reminder_killed_around_sending_comes_once(
     database = await Database.open(tmp_path / "data" / "mneme.db")
     reminders = Reminders(database, lambda: datetime(2026, 1, 1, tzinfo=UTC), in_utc)
     await reminders.set(CHAT, CHAT, reminders.read(CHAT, "call Ann", "2026-01-01T09:00"))
-    # A kill during sending. Telegram has not accepted it.
+    # Kill the bot while it sends the message, before Telegram accepts it.
     telegram.fault("sendMessage", stall=True)
     async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: telegram.list_calls("sendMessage"))
@@ -138,7 +138,7 @@ async def test_f24_reminder_killed_around_sending_comes_once(
     assert row is not None
     assert tuple(row) == ("telling", None)
     telegram.clear_faults()
-    # A kill after sending.
+    # Kill the bot after it has sent the message.
     async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: telegram.list_sent(ANN))
         async with asyncio.timeout(20):
@@ -225,7 +225,7 @@ async def test_f35_clock_changes_neither_stop_nor_repeat_reminders(
         wall_clock.forward(hours=-1)
         clock.forward(hours=1)
         await telegram.wait_for(lambda: telegram.list_sent(ANN))
-        # Set forward by mistake, and back again.
+        # The clock is set forward by mistake, and back again.
         for hours in (48, -48):
             wall_clock.forward(hours=hours)
             clock.forward(hours=hours)

@@ -235,7 +235,7 @@ async def test_task_is_disabled_after_three_failures_in_a_row(
 
         refused = Fails(401, "wrong key")
         assert "ends it" in await on(8, refused)
-        assert "Fine." in await on(9, Says("Fine."))  # Resets the count of earlier failures.
+        assert "Fine." in await on(9, Says("Fine."))  # A success resets the count of failures.
         for day in (10, 11):
             assert "ends it" in await on(day, refused)
         said = await on(12, refused)
@@ -315,7 +315,7 @@ async def test_task_killed_in_its_turn_is_answered_once_after_restart(
     polls = len(telegram.list_calls("getUpdates"))
     async with forked_bot(environment, tmp_path):
         await telegram.wait_for(lambda: len(telegram.list_calls("getUpdates")) > polls + 1)
-    # The next start removes what was delivered this late.
+    # The next start deletes the reminder, which was due long ago.
     assert await database.value("SELECT count(*) FROM reminders WHERE state IN ('waiting', 'telling')") == 0
     await database.close()
     assert [text.splitlines()[0] for text in list_texts(telegram)] == ["Trains run."]
@@ -332,7 +332,7 @@ async def test_console_task_runs_in_the_next_program(
             address.session_id, address.session_id, replace(wish, task=TaskSound.ALOUD)
         )
         clock.forward(hours=1)
-        # A kill between the inbox and the answer.
+        # The program ends after the task has entered the inbox and before the answer.
         assert await take_due_tasks(app, address, ConsoleChannel())
     async with start() as app:
         model.script(Says("Trains run."))

@@ -280,7 +280,7 @@ async def test_unwritable_replica_delays_nothing_and_is_reported_after_an_hour(
             replication.tell = tell
             assert await replication.wait_for_sync(TIMEOUT_SECONDS)
             await asyncio.to_thread(shutil.move, place / "1", place / "away")
-            (place / "1").touch()  # No longer a folder.
+            (place / "1").touch()  # The folder is now a file.
             telegram.user_says("hello", chat_id=ANN)
             await telegram.wait_for(lambda: "You said: hello" in list_texts(telegram))
             assert not await replication.wait_for_sync(1)

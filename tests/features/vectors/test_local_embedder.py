@@ -150,10 +150,10 @@ async def test_processor_without_required_instructions_is_named(models: LocalEmb
     await models.embed(["hello"])
     assert models.pid is not None
     pid = models.pid
-    # Paused, it neither answers nor ends. A process that has ended would be replaced.
+    # A paused process neither answers nor ends. A process that has ended would be replaced.
     os.kill(pid, signal.SIGSTOP)
     asking = asyncio.create_task(models.embed(["hello again"]))
-    for _ in range(5):  # Until the liveness check has passed.
+    for _ in range(5):  # Wait until the liveness check has passed.
         await asyncio.sleep(0)
     os.kill(pid, signal.SIGILL)
     os.kill(pid, signal.SIGCONT)

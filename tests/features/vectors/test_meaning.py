@@ -54,7 +54,7 @@ async def hold_conversation(person: Person, said: str = SAID) -> None:
 
 
 async def embed_all(app: App) -> BackgroundEmbedding:
-    """Make all missing vectors."""
+    """Compute all missing vectors."""
     await find_embedding(app).run_pending()
     return find_embedding(app)
 

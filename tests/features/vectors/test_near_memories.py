@@ -29,7 +29,7 @@ OTHERS = [
 
 @pytest.fixture
 async def activating(database: Database, clock: FakeClock) -> ActivationBench:
-    """Add memories with vectors for two owners. All but those of the dog are stronger."""
+    """Add memories with vectors for two owners. All of them except the one about the dog are stronger."""
     store = Store.create(database, clock)
     for owner in (OWNER, OTHER):
         for text in (*OTHERS, DOG):
