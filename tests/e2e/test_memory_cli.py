@@ -349,6 +349,7 @@ def test_import_of_a_chat_lists_speakers_and_takes_me(shell: Shell, data: Path, 
     assert shell.run_successfully("import", file, "--me", "Bob").startswith("Imported from WhatsApp: 1 conversation")
 
 
+@needs_feature("imports")
 @pytest.mark.parametrize("owner", ["ftp://x", "telegram:ann", "ann", "telegram:1:2"])
 def test_import_for_an_impossible_owner_is_refused(shell: Shell, data: Path, tmp_path: Path, owner: str) -> None:
     status, _, err = shell.run("import", str(exports.write_chatgpt(tmp_path, 10)), "--owner", owner)

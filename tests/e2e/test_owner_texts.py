@@ -7,6 +7,7 @@ import pytest
 from memory.access import AccessList
 from tests.support.bot_api.files import create_photo, create_voice
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Reply
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts, wait_for_text
@@ -63,6 +64,7 @@ async def test_owner_is_told_once_why_others_get_no_answer(
     assert told.endswith("rejected the key: check OPENAI_API_KEY.")
 
 
+@needs_feature("media")
 async def test_limits_and_missing_parts_name_settings_to_the_owner_only(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(memory_enabled=False, daily_token_limit=1) as app:
         await AccessList(app.database, "telegram", app.clock).let_in(STRANGER)

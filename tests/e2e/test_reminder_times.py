@@ -9,11 +9,12 @@ import pytest
 from tests.support.bot_api.chats import BotMessage
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
+from tests.support.features import needs_feature
 from tests.support.reminding import add_reminder
 from tests.support.serving import ANN, Serve, list_texts, press, wait_for_text
 
 # The test clock starts on Saturday 2026-02-07 12:15 UTC.
-pytestmark = pytest.mark.usefixtures("reminded_often")
+pytestmark = [pytest.mark.usefixtures("reminded_often"), needs_feature("reminders")]
 
 
 def list_times(message: BotMessage) -> list[tuple[str, datetime]]:
