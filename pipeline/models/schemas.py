@@ -66,8 +66,8 @@ def _repair_array(made: dict[str, Any], depth: int) -> None:
     places = made.pop("prefixItems", None) or (items if isinstance(items, list) else None)
     if isinstance(places, list) and places:  # Providers don't support tuples, so allow each type at any position.
         different = [_repair(place, depth + 1) for place in places]
-        made["items"] = different[0] if len(different) == 1 else {"anyOf": different}
-    elif not isinstance(items, dict) or not items:
+        items = made["items"] = different[0] if len(different) == 1 else {"anyOf": different}
+    if not isinstance(items, dict) or not items:
         made["items"] = {"type": "string"}
 
 

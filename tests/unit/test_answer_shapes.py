@@ -6,7 +6,7 @@ import json
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.model import ToolSpec
@@ -190,6 +190,7 @@ SCHEMAS = st.recursive(
 )
 
 
+@example({"prefixItems": [{"type": "array", "prefixItems": [False]}]})
 @given(SCHEMAS)
 def test_repaired_schema_is_accepted_and_repair_is_idempotent(schema: object) -> None:
     made = repair_schema(schema)
