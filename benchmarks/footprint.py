@@ -195,20 +195,22 @@ async def compare_with_nanobot(folder: Path, python: str, nanobot: str) -> None:
 
 
 class Cost(NamedTuple):
-    """The CPU seconds of a process and its children, and its largest resident memory in MB."""
+    """The CPU seconds of a process and its children, its largest resident memory in MB, and all its seconds."""
 
     cpu_seconds: float
     resident_mb: float
+    seconds: float
 
 
 def print_costs(name: str, costs: Sequence[Cost]) -> None:
     """Print the medians."""
-    cpu, memory = (statistics.median(values) for values in zip(*costs, strict=True))
+    cpu, memory, _seconds = (statistics.median(values) for values in zip(*costs, strict=True))
     print(f"{name:<35} {cpu:8.3f} s of CPU, {memory:.0f} MB")
 
 
 def measure_process(command: Sequence[str], environment: dict[str, str], folder: Path) -> Cost:
     """Return the cost of one command, which must succeed and say something."""
+    began = time.monotonic()
     with (folder / "output").open("wb+") as output:
         process = subprocess.Popen(  # noqa: S603  # Our own command
             command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
@@ -219,7 +221,7 @@ def measure_process(command: Sequence[str], environment: dict[str, str], folder:
         said = output.read().decode(errors="replace")
     if process.returncode != 0 or not said.strip():
         raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}: {said}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, time.monotonic() - began)
 
 
 def measure_installed(folder: Path) -> None:

@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import resource
 import shutil
 import subprocess
@@ -25,6 +24,7 @@ import zipfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from benchmarks.footprint import measure_process
 from bot.app import open_app
 from bot.features.imports.feature import ImportsFeature
 from bot.kernel import App
@@ -122,23 +122,12 @@ def compare_with(commit: str, messages: int) -> None:
                 environment = {"PYTHONPATH": str(root), "MNEME_DATA_DIR": str(folder / title / "data"), "PATH": ""}
                 (folder / title).mkdir(exist_ok=True)
                 steps = (["import", str(file)], ["memory", "undo"])
-                costs = [measure_command(step, environment, folder / title) for step in steps]
-                print(f"{title:20} " + " ".join(f"{cpu:12.1f} {in_all:11.1f}" for cpu, in_all in costs), flush=True)
+                commands = [[sys.executable, "-m", "bot", *step] for step in steps]
+                costs = [measure_process(command, environment, folder / title) for command in commands]
+                cells = " ".join(f"{cost.cpu_seconds:12.1f} {cost.seconds:11.1f}" for cost in costs)
+                print(f"{title:20} {cells}", flush=True)
         finally:
             subprocess.run([git, "worktree", "remove", "--force", folder / "before"], cwd=ROOT, check=True)  # noqa: S603  # As above
-
-
-def measure_command(arguments: list[str], environment: dict[str, str], folder: Path) -> tuple[float, float]:
-    """Return the processor seconds and all seconds of a command, which must succeed."""
-    began = time.monotonic()
-    with subprocess.Popen(  # noqa: S603  # Our own program
-        [sys.executable, "-m", "bot", *arguments], env=environment, cwd=folder, stdout=subprocess.DEVNULL
-    ) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"mneme {' '.join(arguments)} ended with status {process.returncode}")
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - began
 
 
 async def main() -> None:

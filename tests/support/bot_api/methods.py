@@ -129,10 +129,8 @@ class Methods:
         message = self._new_message(chat, params)
         return chat.put(fill_rich(message, markdown, markup))
 
-    def _send_document(self, params: JsonObject) -> JsonObject:
-        document = params.get("document")
-        if not isinstance(document, Upload) or not document.content:
-            raise create_bad_request("file must be non-empty")
+    def _new_captioned(self, params: JsonObject) -> tuple[Chat, JsonObject, JsonObject | None]:
+        """Create a message with the caption of a file, and check its markup."""
         caption = trimmed(parse_entities(params.get("caption", ""), params.get("caption_entities", [])))
         if utf16_length(caption.text) > MAX_CAPTION_CHARS:
             raise create_bad_request("message caption is too long")
@@ -142,6 +140,13 @@ class Methods:
         if caption.text:
             message["caption"] = caption.text
             message["caption_entities"] = [entity.as_json() for entity in caption.entities]
+        return chat, message, markup
+
+    def _send_document(self, params: JsonObject) -> JsonObject:
+        document = params.get("document")
+        if not isinstance(document, Upload) or not document.content:
+            raise create_bad_request("file must be non-empty")
+        chat, message, markup = self._new_captioned(params)
         file_id = f"BQACAgIAAx-{message['message_id']}"
         shown = {"file_id": file_id, "file_unique_id": file_id, "file_name": document.name}
         self.documents[file_id] = document.content
@@ -156,15 +161,7 @@ class Methods:
             raise create_bad_request("file is too big for a photo")
         if not photo.content.startswith(_PHOTOS):
             raise create_bad_request("IMAGE_PROCESS_FAILED")
-        caption = trimmed(parse_entities(params.get("caption", ""), params.get("caption_entities", [])))
-        if utf16_length(caption.text) > MAX_CAPTION_CHARS:
-            raise create_bad_request("message caption is too long")
-        markup = check_markup(params.get("reply_markup"))
-        chat = self.chats.get_named(params)
-        message = self._new_message(chat, params)
-        if caption.text:
-            message["caption"] = caption.text
-            message["caption_entities"] = [entity.as_json() for entity in caption.entities]
+        chat, message, markup = self._new_captioned(params)
         file_id = f"AgACAgIAAx-{message['message_id']}"
         self.documents[file_id] = photo.content
         size = {"file_id": file_id, "file_unique_id": file_id, "width": 640, "height": 480}
