@@ -1,4 +1,4 @@
-"""What other packages and the features of this one declare, without the import of the features themselves."""
+"""Imports the settings that features declare, without the features themselves."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memory.ledger.entries import EntryStore
     from memory.search.types import Hit
     from memory.store.entry import Entry
-from bot.cli.memory_json import _hit_to_json, entry_to_json
+from bot.cli.memory_json import entry_to_json, hit_to_json
 
 memory_cli = typer.Typer(help="The memory: list, show, change, undo.", no_args_is_help=True)
 
@@ -306,7 +306,7 @@ def recall(
                     f"{result.hit.score / best if best else 1.0:4.0%}  {result.hit.owner}  {result.text}"
                     for result in results
                 ]
-        _print_all([_hit_to_json(hit) for hit in hits], lines, "No results.", as_json=as_json)
+        _print_all([hit_to_json(hit) for hit in hits], lines, "No results.", as_json=as_json)
 
     with_memory(work, by_meaning=not every)
 

@@ -30,7 +30,7 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
     } | _outcome_to_json(entry)
 
 
-def _hit_to_json(hit: Hit) -> dict[str, object]:
+def hit_to_json(hit: Hit) -> dict[str, object]:
     return {
         "name": hit.name,
         "kind": hit.kind,

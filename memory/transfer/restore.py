@@ -44,7 +44,7 @@ class BroughtData:
 
     Attributes:
         kept: The folder with the former data, if any.
-        what: What was restored, such as "The data of ... was restored".
+        what: The subject of a sentence about it, such as "The data of ... was restored".
         note: A sentence on what is left to do, or empty.
     """
 

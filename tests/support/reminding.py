@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 
 from bot.kernel import App
@@ -20,6 +21,15 @@ CHAT = f"telegram:{ANN}"
 async def serve_everybody(session_id: str) -> bool:
     """Allow every recipient."""
     return True
+
+
+async def cancel_after(steps: int, app: App, work: Coroutine[object, object, object]) -> None:
+    """Start work, and cancel it when the database has answered that many queries."""
+    run = asyncio.create_task(work)
+    for _ in range(steps):
+        await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
+    run.cancel()
+    await asyncio.wait([run])
 
 
 def get_memory(app: App) -> MemoryServices:

@@ -22,6 +22,7 @@ from tests.support.processes import bot_environment, forked_bot
 from tests.support.reminding import (
     CHAT,
     add_reminder,
+    cancel_after,
     format_reminders,
     list_hours_around_clock_changes,
     serve_everybody,
@@ -159,11 +160,7 @@ async def test_cancelled_delivery_writes_message_and_state_or_neither(
     async with start() as app:
         await add_reminder(app, "pills", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        run = asyncio.create_task(find_reminders(app).delivery.deliver("telegram", serve_everybody))
-        for _ in range(steps):
-            await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
-        run.cancel()
-        await asyncio.wait([run])
+        await cancel_after(steps, app, find_reminders(app).delivery.deliver("telegram", serve_everybody))
         put = await app.database.value("SELECT count(*) FROM outbox")
         told = await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
         assert put == told

@@ -23,7 +23,13 @@ from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_reminders
 from tests.support.processes import bot_environment, forked_bot
-from tests.support.reminding import CHAT, format_reminders, list_hours_around_clock_changes, serve_everybody
+from tests.support.reminding import (
+    CHAT,
+    cancel_after,
+    format_reminders,
+    list_hours_around_clock_changes,
+    serve_everybody,
+)
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.serving import ANN, Serve, list_labels, list_texts, press
@@ -272,11 +278,7 @@ async def test_cancelled_scheduling_leaves_task_in_inbox_or_due(start: OpenApp, 
     async with start() as app:
         await add_task(app, "trains", "2026-02-08T08:00", "daily")
         clock.forward(days=3)
-        run = asyncio.create_task(find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody))
-        for _ in range(steps):
-            await asyncio.wait([run, asyncio.create_task(app.database.rows("SELECT 1"))], return_when="FIRST_COMPLETED")
-        run.cancel()
-        await asyncio.wait([run])
+        await cancel_after(steps, app, find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody))
         put = await app.database.value("SELECT count(*) FROM inbox")
         assert put == await app.database.value("SELECT told_for IS NOT NULL FROM reminders")
         await find_reminders(app).tasks.enqueue_due("telegram:", serve_everybody)
