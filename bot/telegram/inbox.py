@@ -111,6 +111,8 @@ class InboxWorker:
             # Before reading the inbox, so that items finished in between are excluded
             active = self.runner.list_active_inbox_ids() | self.callbacks.list_active_inbox_ids() | self.channel.shown
             active = active.union(*(ids for _, ids in self._handovers.values()))
+            # Times before the list is read, since an update received meanwhile isn't in it
+            read_at, loop_time = self.albums.clock(), asyncio.get_running_loop().time()
             waiting = await self.mailbox.inbox.list_waiting(but=active)
         except Exception:
             log.exception("inbox_unreadable")
@@ -122,8 +124,8 @@ class InboxWorker:
         for arrival in await self._read(free):
             by_session.setdefault(arrival.address.session_id, []).append(arrival)
         self._seconds_to_sweep = SWEEP_INTERVAL_SECONDS
-        self._hold_incomplete_albums(by_session, {item.id: item.received_at for item in free})
-        self._hold_bursts(by_session)
+        self._hold_incomplete_albums(by_session, {item.id: item.received_at for item in free}, read_at)
+        self._hold_bursts(by_session, loop_time)
         if by_session:
             await load_sdk()  # Now and not in a turn, where a kill during the import would count as an attempt
         try:
@@ -136,15 +138,17 @@ class InboxWorker:
             self._handovers[task] = session_id, set(collect_inbox_ids(arrivals))
             task.add_done_callback(self._handovers.pop)
 
-    def _hold_incomplete_albums(self, by_session: dict[str, list[Arrival]], received: dict[int, datetime]) -> None:
+    def _hold_incomplete_albums(
+        self, by_session: dict[str, list[Arrival]], received: dict[int, datetime], read_at: datetime
+    ) -> None:
         for session_id, arrivals in list(by_session.items()):
-            count, remaining = self.albums.count_unfinished([(a, received[a.inbox_id or 0]) for a in arrivals])
+            with_times = [(arrival, received[arrival.inbox_id or 0]) for arrival in arrivals]
+            count, remaining = self.albums.count_unfinished(with_times, read_at)
             if count:
                 self._hold(by_session, session_id, count, remaining.total_seconds())
 
-    def _hold_bursts(self, by_session: dict[str, list[Arrival]]) -> None:
+    def _hold_bursts(self, by_session: dict[str, list[Arrival]], now: float) -> None:
         """Hold the last messages of sessions without a turn while others may follow them."""
-        now = asyncio.get_running_loop().time()
         ids = {arrival.inbox_id or 0 for arrivals in by_session.values() for arrival in arrivals}
         self._arrived = {inbox_id: self._arrived.get(inbox_id, now) for inbox_id in ids}
         for session_id, arrivals in list(by_session.items()):

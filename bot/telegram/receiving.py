@@ -55,7 +55,7 @@ class Albums:
     """Tracks which albums are addressed to the bot and which are incomplete."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self.clock = clock
         self._addressed: deque[str] = deque(maxlen=_MAX_REMEMBERED_ALBUMS)
         self._held: deque[tuple[datetime, str, RawUpdate]] = deque(maxlen=_MAX_HELD_UPDATES)
 
@@ -69,7 +69,7 @@ class Albums:
 
     def hold(self, album: str, update: RawUpdate) -> None:
         """Keep an update in memory for a moment, until another message of its album mentions the bot."""
-        self._held.append((self._clock(), album, update))
+        self._held.append((self.clock(), album, update))
 
     def take_held(self, album: str | None) -> list[RawUpdate]:
         self.drop_expired()
@@ -79,18 +79,21 @@ class Albums:
 
     def drop_expired(self) -> None:
         """Drop updates after MAX_MENTION_DELAY, or if the clock was set back since."""
-        now = self._clock()
+        now = self.clock()
         self._held = deque(
             (held for held in self._held if timedelta() <= now - held[0] < MAX_MENTION_DELAY), maxlen=_MAX_HELD_UPDATES
         )
 
-    def count_unfinished(self, arrivals: Sequence[tuple[Arrival, datetime]]) -> tuple[int, timedelta]:
+    def count_unfinished(
+        self, arrivals: Sequence[tuple[Arrival, datetime]], read_at: datetime
+    ) -> tuple[int, timedelta]:
         """Return how many of the last arrivals may belong to an incomplete album, and when to check again.
 
         Any message behind an album shows that it is complete.
 
         Args:
             arrivals: those of one session, with the times when they were received.
+            read_at: a time before they were read. Later ones could be missing in `arrivals`.
         """
         album = arrivals[-1][0].album if arrivals else None
         if album is None:
@@ -100,11 +103,11 @@ class Albums:
             if arrival.album != album:
                 break
             count += 1
-        age = self._clock() - arrivals[-1][1]
+        age = read_at - arrivals[-1][1]
         # If the clock was set back, the album counts as complete
-        if count >= MAX_ALBUM_MESSAGES or not timedelta() <= age < ALBUM_QUIET_TIME:
+        if count >= MAX_ALBUM_MESSAGES or abs(age) >= ALBUM_QUIET_TIME:
             return 0, timedelta()
-        return count, ALBUM_QUIET_TIME - age
+        return count, ALBUM_QUIET_TIME - max(age, timedelta())
 
 
 @dataclass(eq=False)

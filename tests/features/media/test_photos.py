@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from bot.kernel import App
 from bot.telegram import receiving as albums
+from memory.mail.inbox import Inbox, InboxItem
 from tests.support.bot_api.files import JPEG, MAX_DOWNLOAD_BYTES, create_document, create_photo
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
@@ -64,6 +66,28 @@ async def test_album_is_one_turn_with_all_photos_and_its_caption(
     assert list_questions(request) == ["[file] [photo 1] [photo 2] [photo 3]", "Which is the best?"]
     assert list_texts(telegram) == ["You said: Which is the best?"]
     assert "Say in passing what a photo shows" in request.added
+
+
+async def test_photo_received_while_the_inbox_is_read_belongs_to_the_album(
+    serve: Serve, telegram: BotApiServer, seeing: ModelServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def list_slowly(inbox: Inbox, but: Collection[int] = ()) -> list[InboxItem]:
+        waiting = await list_waiting(inbox, but)
+        if waiting and not is_second_sent:
+            is_second_sent.append(True)
+            telegram.user_says(chat_id=ANN, sends=create_photo("hill"), album="77")
+            await telegram.wait_for(lambda: not telegram.pending_update_ids)
+            clock.forward(seconds=5)
+        return waiting
+
+    list_waiting = Inbox.list_waiting
+    is_second_sent: list[bool] = []
+    monkeypatch.setattr(Inbox, "list_waiting", list_slowly)
+    async with serve():
+        telegram.user_says(chat_id=ANN, sends=create_photo("sea"), album="77", caption="Which is the best?")
+        await telegram.wait_for(lambda: telegram.list_sent(ANN))
+    (request,) = seeing.requests
+    assert request.pictures == [read_sent_photo("sea"), read_sent_photo("hill")]
 
 
 @pytest.mark.usefixtures("quick")
