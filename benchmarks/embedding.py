@@ -1,15 +1,19 @@
-"""The local embedder for benchmarks, which need the feature vectors only if they use it."""
+"""Embedders for benchmarks, which need the feature vectors only if they use one."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memory.search.search import Search
 from memory.search.types import SimilaritySource
 from memory.store.database import Database
+from pipeline.models.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from bot.features.vectors.embedders import LocalEmbedder
+    from bot.features.vectors.embedders import EndpointEmbedder, LocalEmbedder
     from bot.features.vectors.store import Embedder
 
 
@@ -18,6 +22,22 @@ def create_local_embedder() -> LocalEmbedder:
     from bot.features.vectors.embedders import LocalEmbedder
 
     return LocalEmbedder()
+
+
+def create_endpoint_embedder(name: str, base_url: str) -> EndpointEmbedder:
+    """Create an embedder at an endpoint, with the key in OPENAI_API_KEY. The caller closes it."""
+    from bot.features.vectors.embedders import EndpointEmbedder
+
+    return EndpointEmbedder(name, Endpoint(base_url, os.environ.get("OPENAI_API_KEY", "none")))
+
+
+async def measure_embedder(embedder: Embedder, texts: Sequence[str]) -> float:
+    """Return the seconds for one text, on average, after a first text that loads the model."""
+    await embedder.embed(texts[:1])
+    started = time.monotonic()
+    for text in texts:
+        await embedder.embed([text])
+    return (time.monotonic() - started) / len(texts)
 
 
 async def embed_missing(database: Database, search: Search, embedder: Embedder) -> SimilaritySource:

@@ -5,6 +5,8 @@
     python -m benchmarks.footprint --python PYTHON  runs the bot with the interpreter of another environment, such as
                                                     one with only requirements.lock
     python -m benchmarks.footprint --nanobot PROGRAM  also runs one-off turns of nanobot, alternating with Mneme's
+    python -m benchmarks.footprint --data FOLDER    only memory, with data such as of `benchmarks.year --keep FOLDER`,
+                                                    in a conversation of as many messages as that year has
 
 `mneme run` talks to a Bot API server and a scripted model in this process, so that only the bot's CPU is counted. CPU
 is user and system time. The figures of the command line are medians.
@@ -17,8 +19,10 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -37,6 +41,7 @@ CHATS, ROUNDS = 100, 5
 CONCURRENT_CHATS = 10
 """Chats that write at the same time. With more, Telegram's limits would drop drafts and typing."""
 RUNS = 7
+YEAR_MESSAGES = 4_700
 THINKING, PACE = 0.5, 0.02
 """Seconds until the model starts to answer, and between tokens, as in hosted models."""
 ANSWER = (
@@ -156,6 +161,25 @@ async def measure_bot(folder: Path, python: str) -> None:
             print(f"resident, after {turns + 5} turns           {bot.resident_mib:8.1f} MB")
 
 
+async def measure_with_data(folder: Path, data: Path, python: str) -> None:
+    """Measure the memory of a bot that has a copy of the data, and receives a year's messages without a restart."""
+    shutil.copytree(data, folder / "data")
+    with contextlib.closing(sqlite3.connect(folder / "data" / "mneme.db")) as database:
+        said = "SELECT content FROM messages WHERE role = 'user' AND length(content) < 1000 ORDER BY id LIMIT ?"
+        messages = [content for (content,) in database.execute(said, (YEAR_MESSAGES,))]
+    async with BotApiServer() as telegram, ModelServer() as model:
+        model.otherwise = lambda _: Says(ANSWER)
+        async with run_bot(folder, telegram, model, python) as bot:
+            await asyncio.sleep(1)  # For work that the start leaves to the background
+            print(f"resident, idle                      {bot.resident_mib:8.1f} MB")
+            for number, text in enumerate(messages, 1):
+                telegram.calls.clear()
+                model.requests.clear()
+                await talk(telegram, range(1001, 1002), text)
+                if number == 5 or number % 500 == 0 or number == len(messages):
+                    print(f"resident, after {number:5} messages      {bot.resident_mib:8.1f} MB", flush=True)
+
+
 async def measure_commands(folder: Path, python: str) -> None:
     """Measure the CPU and the memory of the command line."""
     async with ModelServer() as model:
@@ -250,8 +274,12 @@ def main() -> None:
     parser.add_argument("--installed", action="store_true", help="also make an installation and measure it")
     parser.add_argument("--python", metavar="PYTHON", default=sys.executable, help="the interpreter that runs the bot")
     parser.add_argument("--nanobot", metavar="PROGRAM", help="also measure this program of nanobot")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="only measure memory with a copy of this data")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
+        if wanted.data is not None:
+            asyncio.run(measure_with_data(Path(name), wanted.data, wanted.python))
+            return
         asyncio.run(measure_bot(Path(name), wanted.python))
         asyncio.run(measure_commands(Path(name), wanted.python))
         if wanted.nanobot is not None:

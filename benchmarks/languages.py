@@ -3,8 +3,10 @@
 Each language has notes, and questions for them with other word forms. All notes are in one index. This prints the share
 of questions that find their note in the first place or in the first five.
 
-Then it measures the whole search with questions in other words (benchmarks/paraphrases.py), by words or, with
---embedder, by meaning too.
+Then it measures the whole search with questions in other words (benchmarks/paraphrases.py), by words or by meaning too:
+
+    python -m benchmarks.languages --embedder                          the local embedding model
+    python -m benchmarks.languages --model NAME --base-url ADDRESS     one at an endpoint (key: OPENAI_API_KEY)
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from benchmarks.embedding import create_local_embedder
+from benchmarks.embedding import create_endpoint_embedder, create_local_embedder, measure_embedder
 from benchmarks.paraphrases import build_table
+from config.logs import configure_logging
 from memory.clock import system_clock
 from memory.ledger.entries import EntryStore
 from memory.search.search import Search
@@ -162,9 +165,14 @@ def read_notes() -> tuple[list[str], list[tuple[str, str, int]]]:
 
 async def main() -> None:
     """Print recall by language and tokenizer, and recall of paraphrases."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--embedder", action="store_true", help="compare meanings by the local embedding model")
+    parser.add_argument("--model", help="compare meanings by this embedding model at --base-url")
+    parser.add_argument("--base-url", help="address of an endpoint, such as http://127.0.0.1:11434/v1")
     arguments = parser.parse_args()
+    if (arguments.model is None) != (arguments.base_url is None):
+        parser.error("--model and --base-url need each other.")
+    configure_logging("critical", "console")
     notes, questions = read_notes()
     found = {
         way: [_search_plain(notes, tokenizer, text) for _, text, _ in questions] for way, tokenizer in WAYS.items()
@@ -179,11 +187,20 @@ async def main() -> None:
             hits = [sum(questions[n][2] in answers[n][:depth] for n in chosen) for depth in DEPTHS]
             cells.append(" / ".join(f"{100 * hit / len(chosen):3.0f}" for hit in hits))
         print(f"{language:3} {len(chosen):4}    " + "".join(f"{cell:>14}" for cell in cells))
-    models = create_local_embedder()
+    embedder = (
+        create_endpoint_embedder(arguments.model, arguments.base_url)
+        if arguments.model is not None
+        else create_local_embedder()
+        if arguments.embedder
+        else None
+    )
     try:
-        print("\n" + "\n".join(await build_table(models if arguments.embedder else None)))
+        print("\n" + "\n".join(await build_table(embedder)))
+        if embedder is not None:
+            print(f"\n{embedder.name}: {1000 * await measure_embedder(embedder, notes):.0f} ms a message")
     finally:
-        await models.close()
+        if embedder is not None:
+            await embedder.close()
 
 
 def _search_plain(notes: list[str], tokenizer: str, question: str) -> list[int]:

@@ -142,22 +142,32 @@ CONVERSATIONS: dict[str, Callable[[App, Person], Awaitable[str]]] = {
 }
 
 
+def add_endpoint_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `create_settings` reads."""
+    parser.add_argument("--base-url", help="address of the endpoint; default: the bot's settings")
+    parser.add_argument("--model", help="name of the model; default: the bot's settings")
+
+
+def create_settings(arguments: argparse.Namespace, folder: Path) -> Settings:
+    """Return the settings of the bot with the given endpoint and model, and data in `folder`."""
+    settings = load_settings()
+    changes: dict[str, object] = {"mneme_data_dir": folder / "data"}
+    if arguments.base_url:
+        changes["openai_base_url"] = HttpUrl(arguments.base_url)
+        changes["openai_api_key"] = settings.openai_api_key or SecretStr("none")
+    if arguments.model:
+        changes["llm_model"] = arguments.model
+    return settings.model_copy(update=changes)
+
+
 def main() -> None:
     """Run the conversations and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base-url", help="address of the endpoint; default: the bot's settings")
-    parser.add_argument("--model", help="name of the model; default: the bot's settings")
+    add_endpoint_arguments(parser)
     arguments = parser.parse_args()
     configure_logging("error", "console")
-    settings = load_settings()
     with tempfile.TemporaryDirectory() as folder:
-        changes: dict[str, object] = {"mneme_data_dir": Path(folder) / "data"}
-        if arguments.base_url:
-            changes["openai_base_url"] = HttpUrl(arguments.base_url)
-            changes["openai_api_key"] = settings.openai_api_key or SecretStr("none")
-        if arguments.model:
-            changes["llm_model"] = arguments.model
-        settings = settings.model_copy(update=changes)
+        settings = create_settings(arguments, Path(folder))
         rows = asyncio.run(run(settings))
     table = Table(
         "conversation", "works", "seconds", "remark", title=f"{settings.llm_model}, {time.strftime('%Y-%m-%d')}"

@@ -4,7 +4,8 @@ A person tells, changes and asks for things in two languages (`benchmarks/year_l
 HTTP with a simulated clock. A scripted model knows what each message says, so extraction and verification make no
 mistakes. On days 30, 90, 180 and 365 the program asks a copy of the data for every fact so far.
 
-`python -m benchmarks.year --days 90 --seed 2` runs a shorter life of another person.
+`python -m benchmarks.year --days 90 --seed 2` runs a shorter life of another person. With `--keep FOLDER`, the data
+stays there, and `python -m benchmarks.footprint --data FOLDER` runs the bot with it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bot.app import open_app
 from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
+from memory.log.sessions import Address
 from memory.text.naming import make_name_key
 from tests.support.agreement import confirm_claims
 from tests.support.fakes import FakeClock, Person
@@ -38,7 +40,8 @@ from tests.support.servers.model_replies import ChatRequest, Says
 CHECKPOINTS = (30, 90, 180, 365)
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  # Only for a temporary folder in it
 TIMED_TURNS = 60
-OWNER = "console:local"
+ADDRESS = Address("telegram", "1001")
+OWNER = ADDRESS.owner
 _MESSAGE = re.compile(r"^\[(\d+)\] user: (.*)$", re.MULTILINE)
 _KNOWN_FACT = re.compile(r"^- ([^:\n]*(?:: (?:name|Name|city|Wohnort|job|Beruf|hobby|Hobby))?): (.*)$", re.MULTILINE)
 _KNOWN = re.compile(r"^K(\d+)\. (?:\((.*?)\) )?(.*)$", re.MULTILINE)
@@ -160,6 +163,7 @@ async def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--notes", type=int, default=1, help="requests to remember something a day")
     parser.add_argument("--missing", action="store_true", help="list the questions without the right fact")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="copy the data of the last day into a new folder")
     arguments = parser.parse_args()
     configure_logging("critical", "console")
     life = make_life(arguments.days, arguments.seed, arguments.notes)
@@ -169,7 +173,7 @@ async def main() -> None:
         f"{'day':>4}{'asked':>7}{'right':>7}{'beside':>8}{'alone':>7}{'vital':>7}{'archived':>10}{'stale':>7}"
         f"{'repeats':>9}{'chars':>8}{'ms':>7}{'notices':>9}{'warned':>8}{'file':>7}"
     )
-    async for figures in simulate(life, arguments.days):
+    async for figures in simulate(life, arguments.days, arguments.keep):
         print(
             f"{figures.day:>4}{figures.questions:>7}{figures.right:>7.0%}{figures.outdated_beside:>8.0%}"
             f"{figures.outdated_alone:>7.0%}{figures.vital:>7.0%}{figures.archived:>10}{figures.outdated_current:>7}"
@@ -181,13 +185,13 @@ async def main() -> None:
             print("     " + "; ".join(figures.missing))
 
 
-async def simulate(life: Life, days: int) -> AsyncIterator[Figures]:
-    """Simulate a life. Yield the figures of each checkpoint."""
+async def simulate(life: Life, days: int, keep: Path | None = None) -> AsyncIterator[Figures]:
+    """Simulate a life. Yield the figures of each checkpoint, and copy the data into `keep` at the end."""
     oracle, clock = Oracle(life), FakeClock(BEGIN)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         async with ModelServer() as server, open_app(_create_settings(Path(folder) / "data", server), clock) as app:
             server.otherwise, server.consolidation, server.second_look = oracle.answer, oracle.extract, oracle.judge
-            person, period = Person(app), Period()
+            person, period = Person(app, ADDRESS), Period()
             lines = iter(life.lines)
             line = next(lines, None)
             for day in range(days):
@@ -203,6 +207,8 @@ async def simulate(life: Life, days: int) -> AsyncIterator[Figures]:
                     _copy_data(Path(folder) / "data", copy)
                     yield await _measure_checkpoint(life, day, copy, server, clock, period)
                     period = Period(former=period.former)
+            if keep is not None:
+                _copy_data(Path(folder) / "data", keep)
 
 
 def _create_settings(folder: Path, server: ModelServer) -> Settings:
@@ -253,7 +259,7 @@ async def _measure_checkpoint(
     right = beside = alone = vital = vitals = 0
     missing: list[str] = []
     async with open_app(_create_settings(folder, server), clock) as app:
-        person = Person(app)
+        person = Person(app, ADDRESS)
         session = await app.sessions.get_or_create(person.address)
         for number, (attribute, version) in enumerate(current):
             # Usually ask in the language of the last statement.
