@@ -1,4 +1,4 @@
-"""Decides which captures can be stored without asking a model, and converts captures into entries.
+"""Decides which captures can be stored without asking a model, and makes entries of captures.
 
 Certain are orders to the bot and single plain statements.
 
