@@ -19,7 +19,7 @@ from memory.errors import StoreError
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.change import Change
 from memory.ledger.page import Page
-from memory.ledger.undo import UNDO_PERIOD
+from memory.ledger.undo_outcomes import UNDO_PERIOD
 from memory.messages import make_storable
 from memory.store.database import Database
 from memory.store.effects import record_causes

@@ -13,7 +13,6 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import aiosqlite
 
@@ -24,6 +23,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.file_undo import build_file_change
 from memory.ledger.undo_outcomes import (
     MEMORY_FILE,
+    UNDO_PERIOD,
     Outcome,
     UndoResult,
     describe_entry_outcome,
@@ -40,7 +40,6 @@ from memory.store.forgotten import mark_words, unmark
 
 States = Mapping[int, str | None]
 
-UNDO_PERIOD = timedelta(days=30)
 MEMORIES_PER_WRITE = 50
 BUILT_ON = N_("That was changed again later: /undo starts with the newest change.")
 _HALF_UNDONE = (
