@@ -83,7 +83,7 @@ class Undo:
     async def is_expired(self, owner: str, number: int) -> bool:
         """Return True if a change was never undone and is too old to be."""
         row = await self._database.row(
-            "SELECT (SELECT max(batch) FROM changes) AS newest, count(*) AS records,"
+            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'changes') AS newest, count(*) AS records,"
             " sum(o.name = :owner AND c.undone_at = c.at AND c.at < :before) AS purged, sum(o.name = :owner) AS own"
             " FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = :number",
             {"owner": owner, "number": number, "before": to_text(self._clock() - UNDO_PERIOD)},
