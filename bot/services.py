@@ -29,14 +29,13 @@ from memory.runtime.endpoints import EndpointStore
 from memory.runtime.jobs import JobLog
 from memory.runtime.preferences import Notices, NoticeSettings, PreferenceStore, Zones
 from memory.search.activation import Activation
-from memory.search.activation_log import ActivationLog
+from memory.search.activation_log import ActivationLog, MemoryUses
 from memory.search.memory_reader import MemoryReader, MemoryStats
 from memory.search.named_memories import MemoryLookup
 from memory.search.ranking import Ranker
 from memory.search.recall import Recall
 from memory.search.search import Search
 from memory.search.types import SimilaritySource
-from memory.search.uses import MemoryUses
 from memory.store.database import Database
 from memory.store.decay import TYPE_WEIGHTS, Decay
 from memory.store.erasure import PendingErasures

@@ -13,8 +13,7 @@ from pipeline.models.model import ChatModel
 from pipeline.order import ORDER
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
-from pipeline.prompt.part import PartOrder, PromptPart
-from pipeline.prompt.parts import HintsPart, QuotedPart, SharedPart, SummaryPart
+from pipeline.prompt.part import HintsPart, PartOrder, PromptPart, QuotedPart, SharedPart, SummaryPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import with_name, without_memory
 from pipeline.runner import Pipeline
@@ -34,8 +33,7 @@ from pipeline.tools.entries import (
     stats_tool,
 )
 from pipeline.tools.memory_recall import memory_recall_tool
-from pipeline.tools.toolbox import Tool, Toolbox
-from pipeline.tools.turn_limits import TurnLimits
+from pipeline.tools.toolbox import Tool, Toolbox, TurnLimits
 from pipeline.turn import System
 
 

@@ -27,8 +27,7 @@ from memory.buttons import Button, create_edit_button, create_undo_button
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.forgetting import Extent
-from memory.ledger.undo import UNDO_PERIOD
-from memory.ledger.undo_outcomes import UndoResult
+from memory.ledger.undo_outcomes import UndoResult, explain_nothing_undone
 from memory.search.named_memories import is_proper_name
 from memory.store.entry import Author, Entry, NewEntry
 
@@ -258,11 +257,9 @@ class MemoryCommands:
             return format_undo(undone)
         if number is None:
             return _("There is nothing to undo.")
-        if not await self.services.undo.is_expired(owner, number):
-            return _("That was already undone.")
-        days = UNDO_PERIOD.days
-        too_old = ngettext("A change can be undone for {n} day.", "A change can be undone for {n} days.", days)
-        return f"{too_old} {await self._still_possible(owner, entry)}"
+        is_expired = await self.services.undo.is_expired(owner, number)
+        reason = explain_nothing_undone(is_expired=is_expired)
+        return f"{reason} {await self._still_possible(owner, entry)}" if is_expired else reason
 
     async def _still_possible(self, owner: str, entry: int | None) -> str:
         """Return how to change a memory that can no longer be restored by /undo."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from memory.capture.classifier import CaptureKind, load_classifier
 from memory.capture.phrases import HAN, STRAIGHT, Phrases, select_phrases
 from memory.capture.requests import asks_for_reminder, trim_requests
-from memory.capture.sentence_marks import (
+from memory.capture.sentences import (
     ASKING,
     EDGES,
     ENDS_ASKING,
@@ -26,8 +26,8 @@ from memory.capture.sentence_marks import (
     classify_opening,
     find_end,
     find_start,
+    split_sentences,
 )
-from memory.capture.sentences import split_sentences
 from memory.text.classes import classify, classify_words, split_pieces
 from memory.text.words import is_small_talk
 

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from memory.capture.classifier import load_classifier
 from memory.capture.phrases import STRAIGHT, select_phrases
-from memory.capture.sentence_marks import (
+from memory.capture.sentences import (
     ASKING,
     EDGES,
     ENDS_ASKING,
     MAX_CAPTURE_CHARS,
     QUESTION_OPENERS,
     classify_opening,
+    extract_first_sentence,
+    find_clauses,
     find_end,
     find_start,
     is_statement_text,
 )
-from memory.capture.sentences import extract_first_sentence, find_clauses
 from memory.text.classes import classify_first
 
 _MIN_REQUEST_CHARS = 3

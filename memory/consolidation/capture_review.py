@@ -15,9 +15,8 @@ import structlog
 from config.texts import _, strip_full_stop
 from memory.buttons import Notice
 from memory.capture.capture import Capture, capture_statements
-from memory.capture.certainty import is_certain_statement
+from memory.capture.certainty import create_new_entry, is_certain_statement
 from memory.capture.classifier import CaptureKind
-from memory.capture.new_entry import create_new_entry
 from memory.capture.values import insert_value
 from memory.clock import TimezoneLookup
 from memory.errors import MemoryRefused

@@ -19,7 +19,7 @@ from memory.errors import StoreError
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.change import Change
 from memory.ledger.page import Page
-from memory.ledger.undo import UNDO_PERIOD
+from memory.ledger.undo_outcomes import UNDO_PERIOD
 from memory.messages import make_storable
 from memory.store.database import Database
 from memory.store.effects import record_causes
@@ -30,7 +30,8 @@ from memory.store.forgotten import mark_words
 
 STORED_VERSIONS = 50
 """Number of versions of each MEMORY.md that are always stored (S2)."""
-_NEXT_BATCH = "SELECT coalesce(max(batch), 0) + 1 FROM changes"
+# Larger than all batches before it, including purged ones: an old button must never undo another change.
+_NEXT_BATCH = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes'"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import aiosqlite
 
@@ -24,6 +23,7 @@ from memory.files.markdown import MarkdownFiles
 from memory.ledger.file_undo import build_file_change
 from memory.ledger.undo_outcomes import (
     MEMORY_FILE,
+    UNDO_PERIOD,
     Outcome,
     UndoResult,
     describe_entry_outcome,
@@ -40,7 +40,6 @@ from memory.store.forgotten import mark_words, unmark
 
 States = Mapping[int, str | None]
 
-UNDO_PERIOD = timedelta(days=30)
 MEMORIES_PER_WRITE = 50
 BUILT_ON = N_("That was changed again later: /undo starts with the newest change.")
 _HALF_UNDONE = (
@@ -84,7 +83,7 @@ class Undo:
     async def is_expired(self, owner: str, number: int) -> bool:
         """Return True if a change was never undone and is too old to be."""
         row = await self._database.row(
-            "SELECT (SELECT max(batch) FROM changes) AS newest, count(*) AS records,"
+            "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'changes') AS newest, count(*) AS records,"
             " sum(o.name = :owner AND c.undone_at = c.at AND c.at < :before) AS purged, sum(o.name = :owner) AS own"
             " FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = :number",
             {"owner": owner, "number": number, "before": to_text(self._clock() - UNDO_PERIOD)},

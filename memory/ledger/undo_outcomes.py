@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 import aiosqlite
 
-from config.texts import N_
+from config.texts import N_, _, ngettext
 
 MEMORY_FILE = "MEMORY.md"
+UNDO_PERIOD = timedelta(days=30)
 
 
 class Effect(StrEnum):
@@ -80,3 +82,11 @@ async def describe_entry_outcome(connection: aiosqlite.Connection, entry_id: int
 
 def _collect_lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for part in text.splitlines() if (line := part.strip().removeprefix("- ")))
+
+
+def explain_nothing_undone(*, is_expired: bool) -> str:
+    """Return why a change couldn't be undone: it was undone before, or it is too old."""
+    if not is_expired:
+        return _("That was already undone.")
+    days = UNDO_PERIOD.days
+    return ngettext("A change can be undone for {n} day.", "A change can be undone for {n} days.", days)

@@ -13,8 +13,15 @@ from config.secrets import mask_secrets
 from config.texts import in_english
 from memory.clock import Clock
 from memory.ledger.entries import EntryStore
-from memory.log.sessions import Marker, Session, SessionService, Transcript, insert_marker
-from memory.log.summaries import divide_by_origin, join_passages
+from memory.log.sessions import (
+    Marker,
+    Session,
+    SessionService,
+    Transcript,
+    divide_by_origin,
+    insert_marker,
+    join_passages,
+)
 from memory.messages import Completion, Message, Role, find_least_trusted, get_speaker, make_storable
 from memory.store.entry import Author, Entry, Kind, NewEntry
 from memory.text.tokens import TokenCounter

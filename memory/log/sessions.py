@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -13,12 +13,36 @@ import aiosqlite
 from config.texts import _
 from memory.clock import Clock, from_text, now_text, to_text
 from memory.errors import StoreError
-from memory.log.summaries import divide_summary
 from memory.messages import Message, Provenance, ProviderData, Role, ToolCall
 from memory.store.database import Database, Row
 from memory.store.entry_rows import get_or_create_owner_id
 from memory.store.forgotten import NOTHING_FORGOTTEN, ForgottenWords, read_forgotten_words_of_session
 from memory.store.index import remove_session
+
+OF_OTHERS = "[From what others wrote:]"
+"""The line above the second passage. Everything after its first occurrence is untrusted."""
+
+
+def join_passages(own: str | None, of_others: str | None) -> str:
+    return "\n\n".join([*([own] if own else []), *([f"{OF_OTHERS}\n{of_others}"] if of_others else [])])
+
+
+def divide_summary(summary: str | None, *, is_foreign: bool) -> tuple[str | None, str | None]:
+    """Split a summary into its passages. Without a dividing line, all of a foreign summary is the second one."""
+    if not summary or not is_foreign:
+        return summary or None, None
+    own, line, of_others = summary.partition(OF_OTHERS)
+    return (own.strip() or None, of_others.strip() or None) if line else (None, summary)
+
+
+def divide_by_origin(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """Divide messages into those of the user's own turns and those of turns with texts of others."""
+    foreign = {id(message) for message in messages if message.provenance is not None and message.provenance.is_foreign}
+    turns = {message.turn_id for message in messages if id(message) in foreign and message.turn_id is not None}
+    of_others = [message for message in messages if id(message) in foreign or message.turn_id in turns]
+    numbers = {id(message) for message in of_others}
+    return [message for message in messages if id(message) not in numbers], of_others
+
 
 _TRANSCRIPT = """
 SELECT c.id AS conversation, k.first_kept_message_id, m.*,

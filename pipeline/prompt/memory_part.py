@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -11,16 +11,55 @@ from memory.files.notes import Memory, remove_visible
 from memory.log.daily_notes import DailyNotes
 from memory.messages import Passage
 from memory.search.activation import UNASKED_DIVISOR, Activation
-from memory.search.activation_candidates import ActivatedMemory, Layer, Pool
+from memory.search.activation_candidates import ActivatedMemory, Layer, PageLines, Pool
 from memory.search.formatting import NOTHING_IN_PROMPT, AlreadyInPrompt
 from memory.search.recall import Recall
 from memory.search.types import NOTHING
-from pipeline.prompt.budget import fit_memory
-from pipeline.prompt.long_term import NEW_HEADER, LongTermText, with_vital, without_hidden
+from pipeline.prompt.budget import Budget, fit_memory
 from pipeline.prompt.part import Draft, Section, quoted_section
 from pipeline.prompt.prompts import MEMORY_HEADER, RELEVANT_HEADER, RULES_HEADER, UNASKED_HEADER
 
 log = structlog.get_logger(__name__)
+
+NEW_HEADER = "## Learned This Week"
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermText:
+    """MEMORY.md in two parts, so that new lines don't invalidate the prompt cache.
+
+    Attributes:
+        new: The lines written since Monday. They come after the daily notes in the prompt.
+    """
+
+    text: str
+    new: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        return "\n".join([self.text, *self.new]).strip()
+
+
+def without_hidden(text: str, lines: PageLines) -> LongTermText:
+    """Remove lines that are over or repeat the visible conversation, and separate the lines written this week."""
+    if not lines.hidden and not lines.fresh:
+        return LongTermText(text)
+    shown = [line for line in text.splitlines() if line not in lines.hidden]
+    fresh = tuple(line for line in shown if line in lines.fresh)
+    return LongTermText("\n".join(line for line in shown if line not in lines.fresh), fresh)
+
+
+def with_vital(long_term: LongTermText, vital: Sequence[str], budget: Budget) -> LongTermText:
+    """Add the vital lines that were cut because the window is small."""
+    shown, remaining, missing = set(long_term.whole.splitlines()), budget.memory // 4, []
+    for line in vital:
+        if line not in shown and (cost := budget.text(line) + 1) <= remaining:
+            remaining -= cost
+            missing.append(line)
+    if not missing:
+        return long_term
+    return LongTermText("\n".join([long_term.text.rstrip(), *missing]).strip(), long_term.new)
+
 
 STATEMENT_DIVISOR = 3
 """A message that asks nothing gets only this fraction (a third) of the tokens for earlier messages."""

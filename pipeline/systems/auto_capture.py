@@ -14,8 +14,7 @@ from config.secrets import list_secrets
 from config.texts import N_, _, join_sentences, strip_full_stop
 from memory.buttons import Button, Notice, create_edit_button, create_share_button, create_undo_button
 from memory.capture.capture import Capture, find_resuming_order, is_objection, propose_statements
-from memory.capture.certainty import asks_to_process_text, is_certain_order
-from memory.capture.new_entry import create_new_entry
+from memory.capture.certainty import asks_to_process_text, create_new_entry, is_certain_order
 from memory.capture.requests import find_forget_request, find_remember_request, is_request_for_all
 from memory.capture.values import insert_value
 from memory.clock import TimezoneLookup

@@ -16,7 +16,7 @@ from memory.consolidation.capture_review import MessageCaptures
 from memory.log.daily_notes import DailyNotes
 from memory.log.turn_log import CommitWrite, FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Role, join_messages
-from memory.search.uses import MemoryUses
+from memory.search.activation_log import MemoryUses
 from memory.store.button_rows import OutgoingFile
 from memory.store.notices import PendingNotices
 from pipeline.arrival import collect_inbox_ids

@@ -35,8 +35,7 @@ from pipeline.models.model import (
 from pipeline.models.routing import ModelChoice
 from pipeline.prompt.prompts import NOTHING_TO_TELL
 from pipeline.recalled import AnsweredFromMemory, answer_from_memory
-from pipeline.tools.toolbox import Asking, Toolbox, ToolContext
-from pipeline.tools.turn_limits import TurnLimits, TurnUsage
+from pipeline.tools.toolbox import Asking, Toolbox, ToolContext, TurnLimits, TurnUsage
 from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from types import CodeType
@@ -25,9 +25,40 @@ from memory.store.effects import Effects
 from memory.store.entry import Entry
 from memory.text.validity import replace_invalid, replace_invalid_in_json
 from pipeline.models.model import ChatModel, ToolSpec
+from pipeline.prompt.budget import Budget
 from pipeline.tools.turn_files import TurnFiles
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    model_calls: int
+    tool_calls: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class TurnUsage:
+    budget: Budget
+    limit: asyncio.Timeout
+    model_calls: int = 0
+    tool_calls: int = 0
+    last_call: tuple[str, str] | None = None
+    repeats: int = 0  # How often the last call was made in a row.
+
+    @contextlib.contextmanager
+    def untimed(self) -> Iterator[None]:
+        """Stop the time limit of the turn while the block runs, so that a person can take their time to answer."""
+        loop, end = asyncio.get_running_loop(), self.limit.when()
+        started = loop.time()
+        self.limit.reschedule(None)
+        try:
+            yield
+        finally:
+            if end is not None:
+                self.limit.reschedule(end + loop.time() - started)
+
 
 TOOL_TIMEOUT_SECONDS = 30.0
 

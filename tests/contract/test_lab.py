@@ -13,7 +13,7 @@ import pytest
 from benchmarks import live
 from config.settings import Settings
 from memory.clock import system_clock
-from pipeline.models.providers import get_provider
+from pipeline.models.endpoint import get_provider
 from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.features import needs_feature
@@ -29,7 +29,7 @@ FACT = '{"history_entry": "They spoke of hives.", "facts": [{"fact": "The user k
 def personality(request: pytest.FixtureRequest, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Personality:
     if request.param == "claude natively":
         there = replace(get_provider("https://api.anthropic.com/v1"), hosts=("127.0.0.1",))
-        monkeypatch.setattr("pipeline.models.providers.PROVIDERS", (there,))
+        monkeypatch.setattr("pipeline.models.endpoint.PROVIDERS", (there,))
     model.personality = PERSONALITIES[request.param]()
     return model.personality
 

@@ -11,10 +11,10 @@ import pytest
 
 from bot.kernel import App
 from memory.capture.capture import Capture
+from memory.capture.certainty import create_new_entry
 from memory.capture.classifier import CaptureKind
-from memory.capture.new_entry import create_new_entry
 from memory.capture.requests import find_remember_request
-from memory.capture.sentence_marks import MAX_CAPTURE_CHARS
+from memory.capture.sentences import MAX_CAPTURE_CHARS
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority

@@ -211,6 +211,16 @@ async def test_undo_after_thirty_days_says_what_is_possible(
     assert "/memory" in await person.says(f"/undo_{change}")
 
 
+async def test_old_undo_button_never_undoes_a_newer_change(app: App, person: Person, clock: FakeClock) -> None:
+    await person.says("/remember The spare key is at Ann's")
+    change = await app.database.value("SELECT batch FROM changes")
+    clock.forward(days=31)
+    await app.memory.ledger.purge()
+    await person.says("/remember The bins go out on Tuesday")
+    assert "30 days" in await person.says(f"/undo_{change}")
+    assert "bins" in await person.says("/memory")
+
+
 @needs_feature("imports")
 async def test_forgotten_fact_of_an_import_is_not_learned_again(
     app: App, person: Person, model: ModelServer, tmp_path: Path

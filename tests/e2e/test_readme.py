@@ -56,8 +56,10 @@ async def test_documented_make_targets_exist(command: str) -> None:
 @whole_program
 async def test_documented_slash_commands_are_complete(start: OpenApp) -> None:
     named = set(re.findall(r"`/([a-z]+)", FOR_USERS))
-    async with start(memory_scope="family", llm_speech_model="tts-1") as app:  # These settings enable all commands.
-        assert named - {"start", "help", "quit"} == set(app.runner.commands) - {"start", "help", "withdraw", "reshare"}
+    # These settings enable all commands except /tools, which needs an MCP server
+    async with start(memory_scope="family", llm_speech_model="tts-1") as app:
+        offered = set(app.runner.commands) - {"start", "help", "withdraw", "reshare"}
+        assert named - {"start", "help", "quit", "tools"} == offered
 
 
 @whole_program

@@ -16,11 +16,10 @@ import pytest
 
 import bot
 from bot.features.registry import installed_features
-from bot.setup.habits import set_up_time_zone
 from bot.setup.model import set_up_model
 from bot.setup.program import find_program
 from bot.setup.questions import complete_url, write_settings
-from bot.setup.setup import build_claim_link, render_qr_code
+from bot.setup.setup import build_claim_link, render_qr_code, set_up_time_zone
 from config.loading import load_settings
 from config.models import load_catalogue
 from config.settings import MemoryScope
@@ -214,7 +213,7 @@ def test_time_zone_is_asked_until_it_is_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("Atlantis\nUSA\nUnited States\nnew york\n"))
-    monkeypatch.setattr("bot.setup.habits.find_system_zone", lambda: "Asia/Tokyo")
+    monkeypatch.setattr("bot.setup.setup.find_system_zone", lambda: "Asia/Tokyo")
     set_up_time_zone(ENV)
     said = " ".join(capsys.readouterr().out.split())
     assert "[Asia/Tokyo]" in said

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from config.settings import Settings
 from memory.clock import system_clock
@@ -32,21 +33,32 @@ async def _mneme(*arguments: str) -> None:
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Serve one page, and one result for every SearXNG query."""
+    """Serve one page, and SearXNG's JSON interface with one result. Other formats are forbidden, as by default."""
     request = (await reader.readuntil(b"\r\n\r\n")).decode()
     port = writer.get_extra_info("sockname")[1]
-    result = {"title": "The harbour", "url": f"http://127.0.0.1:{port}/harbour.html", "content": "Open daily."}
-    found = {"query": "harbour", "number_of_results": 1, "results": [result]}
-    path = request.split()[1]
+    target = urlsplit(request.split()[1])
+    query = parse_qs(target.query)
     status, kind, body = "200 OK", "text/html", PAGE
-    if path.startswith(("/search", "/config")):
-        kind, body = "application/json", json.dumps(found)
-    elif path != "/harbour.html":
+    if target.path == "/search" and query.get("format") != ["json"]:
+        status, body = "403 Forbidden", ""
+    elif target.path == "/search" and "q" not in query:
+        status, kind, body = "400 Bad Request", "application/json", json.dumps({"error": "No query"})
+    elif target.path == "/search":
+        kind, body = "application/json", json.dumps(_create_results(query["q"][0], f"http://127.0.0.1:{port}"))
+    elif target.path != "/harbour.html":
         status, body = "404 Not Found", ""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     writer.write((head + body).encode())
     await writer.drain()
     writer.close()
+
+
+def _create_results(query: str, address: str) -> dict[str, object]:
+    """Return a response of SearXNG, in which one search engine has answered and one has refused."""
+    result = {"title": "The harbour", "url": f"{address}/harbour.html", "content": "Open daily.", "engine": "mojeek"}
+    empty: dict[str, object] = {"answers": [], "corrections": [], "infoboxes": [], "suggestions": []}
+    refused = [["brave", "Suspended: too many requests"]]
+    return {"query": query, "results": [result], **empty, "unresponsive_engines": refused}
 
 
 async def _talk(folder: Path, page: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, compute_figures, load_cases, store_cases
-from memory.capture.sentence_marks import MAX_CAPTURE_CHARS
+from memory.capture.sentences import MAX_CAPTURE_CHARS
 from memory.clock import to_text
 from memory.search.activation import MAX_LINE_CHARS
 from memory.search.activation_candidates import ActivatedMemory, Layer

@@ -8,10 +8,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from pipeline.models.answer import AnswerBuilder
+from pipeline.models.answer import AnswerBuilder, ThinkingSplitter
 from pipeline.models.model import ToolSpec
 from pipeline.models.schemas import repair_schema
-from pipeline.models.thinking import ThinkingSplitter
 from pipeline.models.written_calls import read_written_calls
 from tests.support.servers.personalities import find_gemini_dislike
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.capture import REGISTERS, SENTENCES, read_labels
 from memory.capture.capture import MAX_CAPTURES, capture_statements, find_candidates, propose_statements, restate
 from memory.capture.classifier import CaptureKind
-from memory.capture.sentence_marks import MAX_CAPTURE_CHARS
-from memory.capture.sentences import MAX_MESSAGE_CHARS, find_clauses
+from memory.capture.sentences import MAX_CAPTURE_CHARS, MAX_MESSAGE_CHARS, find_clauses
 
 STATED = """
     I prefer green tea in the morning

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.capture.capture import find_resuming_order, propose_statements
-from memory.capture.certainty import is_certain_order, is_certain_statement
-from memory.capture.new_entry import choose_kind
+from memory.capture.certainty import choose_kind, is_certain_order, is_certain_statement
 from memory.capture.values import differ_in_value, insert_value
 from memory.store.entry import Kind
 

@@ -25,8 +25,7 @@ from memory.store.entry import Author, NewEntry
 from memory.text.tokens import TokenCounter
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
-from pipeline.prompt.part import PromptPart
-from pipeline.prompt.parts import SharedPart
+from pipeline.prompt.part import PromptPart, SharedPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import STYLES
 from tests.support.fakes import FakeClock

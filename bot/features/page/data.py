@@ -16,6 +16,7 @@ from config.texts import N_, _
 from memory.browsing import ListedEntry
 from memory.clock import Clock
 from memory.errors import MemoryRefused
+from memory.ledger.undo_outcomes import explain_nothing_undone
 from memory.log.sessions import Session
 from memory.search.types import Filter
 from memory.store.entry import Operation
@@ -147,7 +148,9 @@ class PageData:
     async def undo(self, number: int) -> Json:
         """Undo a change. Raises MemoryRefused if that is impossible."""
         undone = await self.memory.undo.undo(self.owner, number)
-        return {"text": _("That was already undone.") if undone is None else format_undo(undone)}
+        if undone is not None:
+            return {"text": format_undo(undone)}
+        return {"text": explain_nothing_undone(is_expired=await self.memory.undo.is_expired(self.owner, number))}
 
     async def file(self) -> Json:
         return {"text": await self.memory.long_term.read(self.owner)}

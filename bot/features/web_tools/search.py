@@ -12,7 +12,7 @@ from bot.features.web_tools.errors import SearchFailed
 from config.errors import ConfigurationError
 
 TIMEOUT_SECONDS = 5
-"""For each engine. Up to four are asked one after the other, within the time limit of a tool."""
+"""For each engine. ddgs asks two at once, then the others one after the other, within the time limit of a tool."""
 ENGINES = "duckduckgo,brave,mojeek,wikipedia"
 _REGIONS = {
     "en": "us-en",

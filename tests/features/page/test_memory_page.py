@@ -216,6 +216,16 @@ async def test_data_of_another_owner_is_not_found(app: App, person: Person) -> N
     assert (await app.memory.entries.get("console:other", f"#{other.id}")).content == "A secret of somebody else"
 
 
+async def test_change_that_is_too_old_to_undo_says_so(app: App, person: Person, clock: FakeClock) -> None:
+    entry = await app.memory.entries.add(person.address.owner, NewEntry("The spare key is at Ann's"))
+    change = await app.memory.undo.find_newest(entry)
+    clock.forward(days=31)
+    await app.memory.ledger.purge()
+    async with open_client(app, person) as client:
+        answer = await client.post(f"/api/changes/{change}/undo")
+    assert answer.json()["text"] == "A change can be undone for 30 days."
+
+
 async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     await app.memory.long_term.append(person.address.owner, "- a line alone", Author.USER)
