@@ -19,6 +19,8 @@ from memory.text.words import (
 )
 
 MAX_CACHED_QUERIES = 512
+MAX_KNOWN_WORDS = 64
+"""Words that a query remembers. Each cached query has its own, so that 512 of them take a few MB at most."""
 
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
@@ -84,6 +86,8 @@ class QueryTerms:
         existing = self._known.get(word)
         if existing is None:
             stem = stem_word(word)
+            if len(self._known) >= MAX_KNOWN_WORDS:
+                self._known.clear()
             existing = self._known[word] = [
                 term for term, starts in self._beginnings.items() if stem == term or word.startswith(starts)
             ]
