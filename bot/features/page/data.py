@@ -13,7 +13,7 @@ from bot.commands.memory_browser import FOREIGN, LOOKED_UP, describe_layer, desc
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
 from config.texts import N_, _
-from memory.browsing import ListedEntry
+from memory.browsing import ListedChange, ListedEntry
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.log.sessions import Session
@@ -127,17 +127,7 @@ class PageData:
 
     async def changes(self) -> Json:
         changes = await self.memory.browser.read_changes(self.owner)
-        return {
-            "changes": [
-                {
-                    **asdict(change),
-                    "verb": _(VERBS[change.operation]) if change.operation in VERBS else change.operation,
-                    "texts": change.texts[:MAX_CHANGE_TEXTS],
-                    "more": max(0, len(change.texts) - MAX_CHANGE_TEXTS),
-                }
-                for change in changes
-            ]
-        }
+        return {"changes": [_change_to_json(change) for change in changes]}
 
     async def undo(self, number: int) -> Json:
         """Undo a change. Raises MemoryRefused if that is impossible."""
@@ -216,3 +206,15 @@ class PageData:
             "fades": decay.compute_fading_time(entry.kind, *reinforced).date(),
             "source": listed.source,
         }
+
+
+def _change_to_json(change: ListedChange) -> Json:
+    texts = [f"{text} ({_('replaced')})" if text in change.replaced else text for text in change.texts]
+    return {
+        "number": change.number,
+        "verb": _(VERBS[change.operation]) if change.operation in VERBS else change.operation,
+        "at": change.at,
+        "texts": texts[:MAX_CHANGE_TEXTS],
+        "more": max(0, len(texts) - MAX_CHANGE_TEXTS),
+        "in_file": change.in_file,
+    }

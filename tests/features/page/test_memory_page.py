@@ -93,6 +93,43 @@ async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Per
     assert changes[1]["texts"] == ["the bins go out on Tuesday"]
 
 
+async def test_change_names_the_memory_that_it_replaced(app: App, person: Person, clock: FakeClock) -> None:
+    await person.says("I live in Kyiv.")
+    clock.forward(days=1)
+    await person.says("I moved from Kyiv to Lviv yesterday.")
+    async with open_client(app, person) as client:
+        changes = (await client.get("/api/changes")).json()["changes"]
+    assert [change["texts"] for change in changes] == [
+        ["I live in Lviv.", "I live in Kyiv. (replaced)"],
+        ["I live in Kyiv."],
+    ]
+
+
+async def test_found_texts_are_for_people(app: App, person: Person) -> None:
+    await add_memories(app, person)
+    async with open_client(app, person) as client:
+        found = (await client.get("/api/search", params={"q": "boat house"})).json()["found"]
+        assert found[0]["lines"][0] == {"who": "user", "text": "I moved to the boat house on the Dnipro."}
+        (entry,) = (await client.get("/api/search", params={"q": "spare key"})).json()["found"]
+        assert (entry["entry"]["content"], entry["entry"]["where"]) == (
+            "The spare key is at Ann's.",
+            "note, you wrote it",
+        )
+
+
+async def test_browser_without_access_gets_a_page(app: App, person: Person) -> None:
+    async with (
+        served(app, person) as (url, _),
+        httpx.AsyncClient(base_url=url, headers={"accept": "text/html"}) as client,
+    ):
+        refused = await client.get("/")
+        assert refused.status_code == 403
+        assert "Open the link that <code>mneme web</code> has printed" in refused.text
+        assert (await client.get("/page.css")).status_code == 200
+        assert (await client.get("/page.js")).status_code == 403
+        assert (await client.get("/page.css", headers={"host": "rebound.example"})).status_code == 403
+
+
 async def test_changed_file_is_not_overwritten(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with open_client(app, person) as client:

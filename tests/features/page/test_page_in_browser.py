@@ -39,7 +39,7 @@ from tests.features.page.views import (
     open_found_message,
     review_file,
     tab,
-    undo_change,
+    wait_until_shown,
 )
 from tests.support import exports
 from tests.support.bot_api.server import BotApiServer
@@ -184,6 +184,7 @@ async def test_keyboard_keeps_its_place_after_each_action(
         )
         for name, focused in steps:
             await press(page, page.get_by_role("button", name=name, exact=True))
+            await wait_until_shown(page)
             await expect(page.locator(":focus")).to_have_accessible_name(focused)
         await press(page, page.get_by_role("button", name="Confirm everything imported"))
         await page.locator("main:focus").wait_for()
@@ -201,17 +202,7 @@ async def test_show_more_moves_the_focus_to_the_first_new_memory(browser: Browse
         await expect(page.locator("article:focus-within p").first).to_have_text("Note 4 of the family")
 
 
-async def test_buttons_of_repeated_texts_are_numbered(
-    browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
-) -> None:
-    await fill(app, person, clock, tmp_path)
-    async with served(app, person) as (_, link), browsing(browser, link) as page:
-        await tab("changes")(page)
-        for name in ("Undo: Forgot: The user keeps bees.", "Undo: Forgot: The user keeps bees. (2)"):
-            await page.get_by_role("button", name=name, exact=True).wait_for()
-
-
-async def test_views_say_what_was_changed_and_why_a_memory_was_used(
+async def test_views_name_each_change_and_why_a_memory_was_used(
     browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
 ) -> None:
     await fill(app, person, clock, tmp_path)
@@ -219,12 +210,14 @@ async def test_views_say_what_was_changed_and_why_a_memory_was_used(
         await tab("changes")(page)
         verbs = await page.get_by_role("heading", level=2).all_inner_texts()
         assert {"Added", "Forgot", "Learned", "Imported"} <= {*verbs}
+        for name in ("Undo: Forgot: The user keeps bees.", "Undo: Forgot: The user keeps bees. (2)"):
+            await page.get_by_role("button", name=name, exact=True).wait_for()
         await tab("last")(page)
         await page.locator("article", has_text="bees").get_by_text("it fits your message").wait_for()
     assert re.search("It fits your message:\n(- .*\n)*- The user keeps bees", await person.says("/memory why"))
 
 
-async def test_everything_imported_is_confirmed_at_once(
+async def test_everything_imported_is_confirmed_at_once_and_undone(
     browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
 ) -> None:
     await fill(app, person, clock, tmp_path)
@@ -232,7 +225,14 @@ async def test_everything_imported_is_confirmed_at_once(
         await page.get_by_role("button", name="Confirm everything imported").click()
         await page.get_by_role("button", name="To confirm", exact=True).click()
         await page.get_by_text("Nothing here yet.").wait_for()
-    assert await app.memory.entries.list_unconfirmed(person.address.owner) == []
+        assert await app.memory.entries.list_unconfirmed(person.address.owner) == []
+        # One click undoes it, and says so in the whole width of a phone.
+        await tab("changes")(page)
+        await page.get_by_role("button", name="Undo: Confirmed").click()
+        toast = await page.locator("#toast.on").bounding_box()
+        assert toast is not None
+        assert toast["width"] > PHONE * 0.8
+        assert len(await app.memory.entries.list_unconfirmed(person.address.owner)) == 2
 
 
 async def test_empty_memory_says_how_to_begin(browser: Browser, app: App, person: Person) -> None:
@@ -240,17 +240,6 @@ async def test_empty_memory_says_how_to_begin(browser: Browser, app: App, person
         await page.get_by_text("Tell me something about you in the chat").wait_for()
         await page.get_by_role("main").get_by_role("button", name="Import").click()
         await page.get_by_role("button", name="Choose a file, or drop it here").wait_for()
-
-
-async def test_toast_has_room_on_a_phone(
-    browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
-) -> None:
-    await fill(app, person, clock, tmp_path)
-    async with served(app, person) as (_, link), browsing(browser, link, width=PHONE) as page:
-        await undo_change(page)
-        box = await page.locator("#toast").bounding_box()
-        assert box is not None
-        assert box["width"] > PHONE * 0.8
 
 
 async def test_page_searches_edits_confirms_and_undoes(browser: Browser, app: App, person: Person) -> None:
@@ -298,7 +287,7 @@ async def test_page_changes_the_notes_file_after_a_review(browser: Browser, app:
         await field.fill((await field.input_value()).replace("Tuesday", "Monday"))
         await page.get_by_role("button", name="Review changes").click()
         await page.locator(".minus", has_text="Tuesday").wait_for()
-        await page.locator(".plus", has_text="Monday").wait_for()
+        await page.locator(".minus + .plus", has_text="Monday").wait_for()
         await page.get_by_role("button", name="Save").click()
         await page.get_by_role("button", name="Save").wait_for(state="detached")
         assert "Monday" in await app.memory.long_term.read(person.address.owner)

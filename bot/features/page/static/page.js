@@ -132,7 +132,7 @@ function memory(entry, words = "") {
     ...(entry.valid_until ? [element("dt", {}, texts.holds_until), element("dd", {}, day(entry.valid_until))] : []),
     element("dt", {}, texts.strength), element("dd", {}, String(entry.strength)),
     element("dt", {}, texts.fades), element("dd", {}, day(entry.fades)));
-  const origin = [entry.where, day(entry.at), entry.foreign, entry.archived ? texts.archived : null].filter(Boolean).join(" · ");
+  const origin = [entry.where, day(entry.at), entry.unconfirmed ? null : entry.foreign, entry.archived ? texts.archived : null].filter(Boolean).join(" · ");
   card.append(
     element("p", {}, ...marked(entry.content, words)),
     ...entry.steps.map((step, number) => element("p", {}, `${number + 1}. ${step}`)),
@@ -159,7 +159,7 @@ function editor(entry) {
   return form;
 }
 
-// A column for each month: the memories that are in use, and above them those that are past
+// A column for each month: the memories that are in use, and above them the others
 function chart(growth) {
   if (growth.length < 2) return "";
   const most = Math.max(...growth.map((month) => month.learned));
@@ -179,7 +179,7 @@ function chart(growth) {
   const drawn = element("div", { className: "columns", role: "img" }, ...columns);
   drawn.setAttribute("aria-label", `${texts.by_month}. ${columns.map((column) => column.title).join(", ")}`);
   const legend = element("p", { className: "legend" },
-    element("i", { className: "holding" }), texts.live, element("i", { className: "rest" }), texts.past);
+    element("i", { className: "rest" }), texts.all, element("i", { className: "holding" }), texts.live);
   return element("div", { className: "card chart" }, element("div", { className: "foot" }, element("h2", {}, texts.by_month), legend), drawn);
 }
 
@@ -194,7 +194,7 @@ async function memories() {
   }
   const list = element("div");
   const all = overview.imported && ["all", "unsure"].includes(state)
-    ? button(texts.confirm_all, trying(async () => { await ask("confirm-imported", ""); await show(memories); }), "main") : "";
+    ? button(texts.confirm_all, trying(async () => { await ask("confirm-imported", ""); await show(memories); })) : "";
   await paged(list, (last) => `entries?state=${state}${last ? `&before=${last}` : ""}`, "entries", (entry, before) => {
     const month = new Date(entry.at).toLocaleDateString(language, { month: "long", year: "numeric" });
     const heading = before && new Date(before.at).toLocaleDateString(language, { month: "long", year: "numeric" }) === month
@@ -324,8 +324,8 @@ function difference(before, after) {
   let [i, k] = [0, 0];
   while (i < old.length || k < now.length) {
     if (i < old.length && k < now.length && old[i] === now[k]) { i++; k++; }
-    else if (k < now.length && (i === old.length || longest[i][k + 1] >= longest[i + 1][k])) lines.push(["plus", now[k++]]);
-    else lines.push(["minus", old[i++]]);
+    else if (i < old.length && (k === now.length || longest[i + 1][k] >= longest[i][k + 1])) lines.push(["minus", old[i++]]);
+    else lines.push(["plus", now[k++]]);
   }
   return lines;
 }
@@ -343,7 +343,7 @@ async function file() {
     const lines = difference(text, field.value);
     review.replaceChildren(element("div", { className: "card diff" }, ...(lines.length
       ? lines.map(([kind, line]) => element("div", { className: kind },
-        element("span", { "aria-label": kind === "plus" ? texts.added : texts.removed }, kind === "plus" ? "+ " : "− "), line))
+        element("span", { role: "img", "aria-label": kind === "plus" ? texts.added : texts.removed }, kind === "plus" ? "+ " : "− "), line))
       : [texts.no_difference])));
     if (lines.length) review.append(element("div", { className: "acts" }, button(texts.save, save, "main")));
     review.querySelector("button")?.focus();
