@@ -6,6 +6,7 @@ import re
 import zipfile
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tests.features.page.browsing import (
     TELEGRAM_COLOURS,
     blank_page,
     browsing,
+    find_overflow,
     find_problems,
     find_problems_of_views,
     launch_chromium,
@@ -233,6 +235,18 @@ async def test_everything_imported_is_confirmed_at_once_and_undone(
         assert toast is not None
         assert toast["width"] > PHONE * 0.8
         assert len(await app.memory.entries.list_unconfirmed(person.address.owner)) == 2
+
+
+async def test_months_of_the_chart_do_not_overlap(browser: Browser, app: App, person: Person, clock: FakeClock) -> None:
+    for month in range(30):
+        await app.memory.entries.add(person.address.owner, NewEntry(f"Note {month} of the family"))
+        clock.forward(days=31)
+    async with served(app, person, "uk") as (_, link), browsing(browser, link, width=320) as page:
+        labels = await page.locator(".columns small:not(:empty)").all()
+        boxes = [box for label in labels if (box := await label.bounding_box())]
+        assert len(boxes) == 6
+        assert all(one["x"] + one["width"] <= two["x"] for one, two in pairwise(boxes))
+        assert await find_overflow(page) == []
 
 
 async def test_empty_memory_says_how_to_begin(browser: Browser, app: App, person: Person) -> None:

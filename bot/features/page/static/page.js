@@ -163,18 +163,24 @@ function editor(entry) {
 function chart(growth) {
   if (growth.length < 2) return "";
   const most = Math.max(...growth.map((month) => month.learned));
-  const every = Math.ceil(growth.length / 8);
+  const every = Math.ceil(growth.length / 6);
   const format = (month, options) => new Date(`${month}-01T00:00Z`).toLocaleDateString(language, { timeZone: "UTC", ...options });
   const bar = (count, className) => {
     const made = element("i", { className });
     made.style.height = `${(100 * count) / most}%`;
     return made;
   };
+  let lastYear = "";
   const columns = growth.map(({ month, learned, holding }, number) => {
-    const withYear = number === 0 || month.endsWith("-01");
+    const label = element("small");
+    if (number % every === 0) {
+      const year = format(month, { year: "numeric" });
+      label.append(format(month, { month: "short" }), element("br"), year === lastYear ? "" : year);
+      lastYear = year;
+    }
     return element("div", { title: `${format(month, { month: "long", year: "numeric" })}: ${holding} / ${learned}` },
       element("div", { className: "bars" }, bar(learned - holding, "rest"), bar(holding, "holding")),
-      element("span", {}, number % every ? "" : format(month, withYear ? { month: "short", year: "numeric" } : { month: "short" })));
+      label);
   });
   const drawn = element("div", { className: "columns", role: "img" }, ...columns);
   drawn.setAttribute("aria-label", `${texts.by_month}. ${columns.map((column) => column.title).join(", ")}`);
