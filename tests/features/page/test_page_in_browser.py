@@ -31,6 +31,7 @@ from tests.features.page.browsing import (
     list_controls,
     open_in_telegram,
     press,
+    run_axe,
     walk_with_keys,
 )
 from tests.features.page.serving import add_memories, served
@@ -93,10 +94,13 @@ async def test_axe_finds_nothing_in_a_filled_memory(
         assert await find_problems_of_views(page, list_filled_views(file)) == {}
 
 
-async def test_axe_finds_nothing_in_an_empty_memory(browser: Browser, app: App, person: Person) -> None:
-    views = {name: tab(name) for name in ("timeline", "changes", "last")}
+async def test_empty_memory_is_accessible_and_says_how_to_begin(browser: Browser, app: App, person: Person) -> None:
+    views = {name: tab(name) for name in ("changes", "last", "timeline")}
     async with served(app, person) as (_, link), browsing(browser, link) as page:
         assert await find_problems_of_views(page, views) == {}
+        await page.get_by_text("Tell me something about you in the chat").wait_for()
+        await page.get_by_role("main").get_by_role("button", name="Import").click()
+        await page.get_by_role("button", name="Choose a file, or drop it here").wait_for()
 
 
 async def test_axe_finds_nothing_on_pages_without_access(browser: Browser, app: App, person: Person) -> None:
@@ -121,27 +125,19 @@ async def test_axe_finds_nothing_in_telegrams_colours(browser: Browser, serve: S
                 await open_in_telegram(page, client, sign_init_data(ANN, clock), mode)
                 views = {"memories": tab("timeline"), "hits": find_hits, "file": review_file}
                 assert await find_problems_of_views(page, views) == {}, mode
+        async with blank_page(browser, fails="403") as page:
+            await open_in_telegram(page, client, "")  # As outside Telegram.
+            await page.get_by_role("main").get_by_text("Open this page from the chat with the bot.").wait_for()
+            assert await run_axe(page) == []
 
 
-async def test_mini_app_outside_telegram_says_where_to_open_it(browser: Browser, serve: Serve) -> None:
-    async with mini_app(serve) as (_, client), blank_page(browser, fails="403") as page:
-        await open_in_telegram(page, client, "")
-        await page.get_by_role("main").get_by_text("Open this page from the chat with the bot.").wait_for()
-        assert await find_problems(page) == []
-
-
-async def test_focus_begins_at_search_and_hits_are_marked(browser: Browser, app: App, person: Person) -> None:
-    await add_memories(app, person)
-    async with served(app, person) as (_, link), browsing(browser, link, width=DESKTOP) as page:
-        await page.locator("#words:focus").wait_for()
-        await page.keyboard.type("spare key")
-        await page.locator("article.hit mark", has_text="spare").first.wait_for()
-        await page.get_by_role("button", name="Edit: The spare key is at Ann's.").wait_for()
-
-
-async def test_back_returns_to_what_was_found(browser: Browser, app: App, person: Person) -> None:
+async def test_search_has_the_focus_marks_hits_and_is_kept(browser: Browser, app: App, person: Person) -> None:
     await add_memories(app, person)
     async with served(app, person) as (_, link), browsing(browser, link) as page:
+        await page.locator("#words:focus").wait_for()
+        await page.keyboard.type("spare key")
+        await page.locator("article.hit mark", has_text="spare").wait_for()
+        await page.get_by_role("button", name="Edit: The spare key is at Ann's.").wait_for()
         await find_hits(page)
         assert await page.locator("#tabs [aria-current]").count() == 0
         await open_found_message(page)
@@ -249,13 +245,6 @@ async def test_months_of_the_chart_do_not_overlap(browser: Browser, app: App, pe
         assert await find_overflow(page) == []
 
 
-async def test_empty_memory_says_how_to_begin(browser: Browser, app: App, person: Person) -> None:
-    async with served(app, person) as (_, link), browsing(browser, link) as page:
-        await page.get_by_text("Tell me something about you in the chat").wait_for()
-        await page.get_by_role("main").get_by_role("button", name="Import").click()
-        await page.get_by_role("button", name="Choose a file, or drop it here").wait_for()
-
-
 async def test_page_searches_edits_confirms_and_undoes(browser: Browser, app: App, person: Person) -> None:
     await add_memories(app, person)
     async with served(app, person) as (_, link), browsing(browser, link) as page:
@@ -293,7 +282,9 @@ async def test_page_searches_edits_confirms_and_undoes(browser: Browser, app: Ap
         assert len(await app.memory.entries.list_unconfirmed(person.address.owner)) == 1
 
 
-async def test_page_changes_the_notes_file_after_a_review(browser: Browser, app: App, person: Person) -> None:
+async def test_notes_file_is_changed_after_a_review_and_all_is_downloaded(
+    browser: Browser, app: App, person: Person
+) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with served(app, person) as (_, link), browsing(browser, link) as page:
         await page.get_by_role("button", name="Notes file").click()
@@ -307,6 +298,12 @@ async def test_page_changes_the_notes_file_after_a_review(browser: Browser, app:
         assert "Monday" in await app.memory.long_term.read(person.address.owner)
         await person.says("/undo")
         assert "Tuesday" in await app.memory.long_term.read(person.address.owner)
+        async with page.expect_download() as download:
+            await page.get_by_role("button", name="Download everything").click()
+        file = await download.value
+        assert file.suggested_filename == "mneme-export-2026-02-07.zip"
+        with zipfile.ZipFile(await file.path()) as archive:
+            assert any(b"Tuesday" in archive.read(name) for name in archive.namelist())
 
 
 async def test_page_imports_a_file_with_report_and_undo(
@@ -322,15 +319,3 @@ async def test_page_imports_a_file_with_report_and_undo(
         await page.get_by_role("button", name="Undo").click()
         await page.get_by_text("Undone: Imported from ChatGPT").wait_for()
         assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
-
-
-async def test_export_button_downloads_the_file(browser: Browser, app: App, person: Person) -> None:
-    await person.says("/remember The spare key is at Ann's")
-    async with served(app, person) as (_, link), browsing(browser, link) as page:
-        await page.click("#tabs button[data-tab=file]")
-        async with page.expect_download() as download:
-            await page.click("text=Download everything")
-        file = await download.value
-        assert file.suggested_filename == "mneme-export-2026-02-07.zip"
-        with zipfile.ZipFile(await file.path()) as archive:
-            assert any(b"spare key" in archive.read(name) for name in archive.namelist())

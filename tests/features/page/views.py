@@ -59,17 +59,9 @@ def tab(name: str) -> View:
     return open_tab
 
 
-async def open_past(page: Page) -> None:
-    await tab("timeline")(page)
-    await page.get_by_role("button", name="Past").click()
-    await page.get_by_role("button", name="Past", pressed=True).wait_for()
-    await page.locator("article.past").first.wait_for()
-
-
 async def open_details(page: Page) -> None:
-    await page.get_by_role("button", name="All", exact=True).click()
-    await page.get_by_role("button", name="All", exact=True, pressed=True).wait_for()
-    await page.locator("article:not(.past)").first.wait_for()
+    await tab("timeline")(page)
+    await page.locator("article.past").first.wait_for()
     await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
 
 
@@ -93,12 +85,6 @@ async def open_found_message(page: Page) -> None:
 async def find_nothing(page: Page) -> None:
     await page.get_by_role("searchbox").fill("zzzz")
     await page.get_by_text("I didn't find anything").wait_for()
-
-
-async def open_conversation(page: Page) -> None:
-    await tab("conversations")(page)
-    await page.locator("a.row").last.click()
-    await page.locator(".said").first.wait_for()
 
 
 async def undo_change(page: Page) -> None:
@@ -138,14 +124,12 @@ def list_filled_views(file: Path) -> Mapping[str, View]:
         file: An export that can be imported.
     """
     return {
-        "past": open_past,
-        "all, with details": open_details,
+        "memories with details": open_details,
         "editor, forgotten": edit_and_forget,
         "hits": find_hits,
         "found message": open_found_message,
         "no hits": find_nothing,
         "conversations": tab("conversations"),
-        "conversation": open_conversation,
         "changes": undo_change,
         "file": review_file,
         "last answer": tab("last"),
