@@ -17,9 +17,9 @@ from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.store.entry import Author, Kind, NewEntry
-from tests.features.page.browsing import browsing, launch_chromium
+from tests.features.page.browser.browsing import browsing, launch_chromium
+from tests.features.page.browser.views import tab
 from tests.features.page.serving import served
-from tests.features.page.views import tab
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_importer

@@ -13,7 +13,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import Browser, Locator, Page, Route, async_playwright
 
 from bot.features.page.access import OneTimeLink
-from tests.features.page.views import View
+from tests.features.page.browser.views import View
 from tests.support.mini_apps import PUBLIC_HOST
 
 CHROMIUM = shutil.which("chromium")
