@@ -21,6 +21,7 @@ from bot.features.page.access import COOKIE
 from bot.kernel import App
 from bot.web import build_host_header
 from memory.access import AccessList
+from memory.log.sessions import Address
 from memory.store.entry import Author, NewEntry
 from tests.features.page.serving import add_memories, served
 from tests.support.fakes import FakeClock, Person
@@ -115,6 +116,19 @@ async def test_found_texts_are_for_people(app: App, person: Person) -> None:
             "The spare key is at Ann's.",
             "note, you wrote it",
         )
+
+
+async def test_found_memory_of_another_names_who_shared_it(serve: Serve) -> None:
+    async with serve(memory_scope="family", telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
+        await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The spare key is at Olga's.", name="key"))
+        await app.memory.sharing.share(f"telegram:{ANN}", "key", "Ann")
+        person = Person(app, Address("telegram", str(STRANGER)))
+        await person.says("Hello")
+        async with open_client(app, person) as client:
+            (found,) = (await client.get("/api/search", params={"q": "spare key"})).json()["found"]
+    assert "entry" not in found  # It can't be edited.
+    assert found["lines"] == [{"who": None, "text": "The spare key is at Olga's."}]
+    assert found["shared_by"] == "Ann"
 
 
 async def test_browser_without_access_gets_a_page(app: App, person: Person) -> None:
