@@ -40,7 +40,7 @@ function numberButtons() {
 }
 new MutationObserver(numberButtons).observe(main, { childList: true, subtree: true });
 
-const focusFirst = (...places) => places.find((place) => place.querySelector?.("button"))?.querySelector("button").focus();
+const focusFirst = (place) => [...place.querySelectorAll("button")].find((one) => one.checkVisibility())?.focus();
 const note = (text) => element("p", { className: "about" }, text);
 const day = (text) => new Date(text).toLocaleDateString(language, { day: "numeric", month: "short", year: "numeric" });
 const moment = (text) => new Date(text).toLocaleString(language, { dateStyle: "medium", timeStyle: "short" });
@@ -227,7 +227,7 @@ function moreButton(list, load) {
     const shown = list.childElementCount - 1;
     await load();
     const added = [...list.children].slice(shown).flatMap((child) => [child, ...child.querySelectorAll("*")]);
-    (added.find((one) => one.matches("a, button, summary")) ?? main).focus({ preventScroll: true });
+    (added.find((one) => one.matches("a, summary") || (one.matches("button") && one.checkVisibility())) ?? main).focus({ preventScroll: true });
   }));
 }
 
@@ -382,7 +382,7 @@ async function bringIn() {
   const chooser = element("input", { type: "file", hidden: true, "aria-label": texts.choose_file, onchange: () => take(chooser.files[0]) });
   const answer = (...children) => {
     result.replaceChildren(...children);
-    focusFirst(result, drop);
+    focusFirst(result.querySelector("button") ? result : drop);
   };
   const take = trying(async (chosen) => {
     if (!chosen) return;
@@ -432,7 +432,7 @@ const draw = trying(async (event) => {
   const words = place === "search" ? decodeURIComponent(id) : "";
   const tab = place === "talk" ? "conversations" : place in TABS ? place : "timeline";
   setTab(words ? "" : tab);
-  if (event) byId("words").value = words;
+  if (byId("words").value.trim() !== words) byId("words").value = words;
   await show(words ? () => search(words)
     : place === "talk" ? () => conversation(Number(id), message ? Number(message) : null) : TABS[tab]);
   if (event?.type === "hashchange") {

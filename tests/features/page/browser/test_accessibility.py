@@ -119,6 +119,8 @@ async def test_keyboard_keeps_its_place_after_each_action(
             ("Cancel: The spare key is at Ann's.", "Edit: The spare key is at Ann's."),
             ("Edit: The spare key is at Ann's.", "Edit"),
             ("Save: The spare key is at Ann's.", "Edit: The spare key is at Ann's."),
+            ("Edit: I live in Lviv.", "Edit"),  # It has a closed list of details with a button.
+            ("Cancel: I live in Lviv.", "Edit: I live in Lviv."),
             ("Forget: The user keeps bees.", "Undo: The user keeps bees."),
             ("Undo: The user keeps bees.", "Edit: The user keeps bees."),
             ("Right: Plays chess on Thursdays.", "Edit: Plays chess on Thursdays."),

@@ -41,6 +41,9 @@ async def test_search_has_the_focus_marks_hits_and_is_kept(browser: Browser, app
         await page.get_by_role("button", name="Back").click()
         await page.locator("article.hit mark").first.wait_for()
         assert await page.get_by_role("searchbox").input_value() == "boat house key"
+        await page.reload()
+        await page.locator("article.hit mark").first.wait_for()
+        assert await page.get_by_role("searchbox").input_value() == "boat house key"
         await page.get_by_role("searchbox").fill("")
         await page.locator("#tabs [data-tab=timeline][aria-current]").wait_for()
 
