@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.async_api import Browser, Locator, Page, Route, async_playwright
+from playwright.async_api import Browser, Locator, Page, Route, async_playwright, expect
 
 from bot.features.page.access import OneTimeLink
 from tests.features.page.browser.views import View
@@ -29,7 +29,7 @@ ARGUMENTS = (
 PHONE, DESKTOP = 390, 1280
 """Widths of the viewport in pixels."""
 HEIGHT = 860
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 30_000  # Other tests run at the same time
 AXE_OPTIONS = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
 """All rules of axe, including one that is off by default. None is excluded."""
 VARIATIONS = ((PHONE, True, False), (PHONE, False, True), (DESKTOP, False, False), (DESKTOP, True, True))
@@ -71,6 +71,7 @@ CONTRASTS = """() => {
 @contextlib.asynccontextmanager
 async def launch_chromium() -> AsyncIterator[Browser]:
     """Start Chromium, with an empty profile for each page."""
+    expect.set_options(timeout=TIMEOUT_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
