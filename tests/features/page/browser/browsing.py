@@ -31,7 +31,7 @@ PHONE, DESKTOP = 390, 1280
 HEIGHT = 860
 TIMEOUT_MS = 30_000  # Other tests run at the same time
 AXE_OPTIONS = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
-"""All rules of axe, including one that is off by default. None is excluded."""
+"""All rules of axe, plus `target-size`, which is off by default."""
 VARIATIONS = ((PHONE, True, False), (PHONE, False, True), (DESKTOP, False, False), (DESKTOP, True, True))
 """Width, whether the mode is dark, and whether axe runs."""
 MIN_CONTRAST = 4.5
@@ -153,7 +153,7 @@ async def run_axe(page: Page) -> list[str]:
 
 
 async def find_weak_texts(page: Page) -> list[str]:
-    """Return the texts whose contrast is below MIN_CONTRAST, also those that axe leaves out as undecided."""
+    """Return the texts with a contrast below MIN_CONTRAST, including those that axe can't decide."""
     texts: list[tuple[str, float]] = await page.evaluate(CONTRASTS)
     return [f"contrast {contrast:.2f}: {text}" for text, contrast in texts if contrast < MIN_CONTRAST]
 

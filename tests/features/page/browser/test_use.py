@@ -118,9 +118,7 @@ async def test_page_searches_edits_confirms_and_undoes(browser: Browser, app: Ap
         assert len(await app.memory.entries.list_unconfirmed(person.address.owner)) == 1
 
 
-async def test_notes_file_is_changed_after_a_review_and_all_is_downloaded(
-    browser: Browser, app: App, person: Person
-) -> None:
+async def test_notes_file_is_reviewed_saved_and_downloaded(browser: Browser, app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with served(app, person) as (_, link), browsing(browser, link) as page:
         await page.get_by_role("button", name="Notes file").click()
