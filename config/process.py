@@ -12,10 +12,10 @@ DISTRIBUTION = "mneme-bot"
 """The name of the package. The command is `mneme`."""
 WANTED_HANDLES = 8192
 """Enough for everything. Many systems allow 1,024 until a program asks for more."""
-# Parameters of glibc's mallopt, and their values: one heap for all threads, and large blocks from the system. By default,
-# each thread has its own heap of up to 128 MB, which keeps what prompts and answers took.
+# One heap for all threads, and large blocks from the system. By default, each thread has its own heaps, which grow to
+# 128 MB and keep what prompts and answers took.
 _MALLOC_OPTIONS = {-8: 1, -3: 64 * 1024, -1: 128 * 1024}
-"""M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD."""
+"""Values of glibc's M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD."""
 # Telegram and up to three models have one share each. The rest is for files, the database and closing connections.
 _CLIENT_SHARES = 8
 _MIN_CONNECTIONS = 4
