@@ -51,11 +51,19 @@ class ListedConversation:
 
 @dataclass(frozen=True, slots=True)
 class ListedChange:
+    """A change, with the texts of its entries.
+
+    Attributes:
+        replaced: Those of the texts that others of this change replaced.
+        in_file: Whether it changed MEMORY.md.
+    """
+
     number: int
     operation: str
     author: str
     at: datetime
     texts: tuple[str, ...]
+    replaced: frozenset[str]
     in_file: bool
 
 
@@ -121,7 +129,9 @@ class MemoryBrowser:
             "SELECT c.batch, min(c.operation) AS operation, min(c.author) AS author, max(c.at) AS at,"
             # Entry 0 is MEMORY.md: its column holds Markdown instead of JSON.
             " max(c.entry_id = 0) AS in_file, json_group_array(CASE WHEN c.entry_id = 0 THEN ''"
-            " ELSE coalesce(e.content, json_extract(c.before, '$.row.content'), '') END) AS texts"
+            " ELSE coalesce(e.content, json_extract(c.before, '$.row.content'), '') END) AS texts,"
+            " json_group_array(CASE WHEN EXISTS (SELECT 1 FROM changes s WHERE s.batch = c.batch"
+            " AND s.entry_id = e.superseded_by) THEN e.content END) AS replaced"
             " FROM changes c LEFT JOIN entries e ON e.id = c.entry_id"
             " WHERE c.owner_id = (SELECT id FROM owners WHERE name = ?) AND c.undone_at IS NULL"
             " AND c.operation <> 'withdraw'"
@@ -135,6 +145,7 @@ class MemoryBrowser:
                 row["author"],
                 from_text(row["at"]),
                 tuple(dict.fromkeys(text for text in json.loads(row["texts"]) if text)),
+                frozenset(text for text in json.loads(row["replaced"]) if text),
                 bool(row["in_file"]),
             )
             for row in rows

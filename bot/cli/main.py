@@ -19,7 +19,7 @@ from bot.cli.panels import MEMORY, TALK, UPKEEP
 from bot.cli.start import import_telegram, load_settings_with_logging
 from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
 from config.errors import ConfigurationError
-from config.process import get_program_version, raise_handle_limit
+from config.process import get_program_version, raise_handle_limit, return_freed_memory
 from memory.errors import MnemeError, StoreError
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ def run() -> None:
         )
     # A thread that reads a file must not delay each step of a turn
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    return_freed_memory()
     asyncio.run(_run(settings))
 
 

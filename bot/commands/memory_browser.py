@@ -57,6 +57,7 @@ _WHY = {
     Layer.PROCEDURES: N_("it says how to do what you asked for"),
 }
 LOOKED_UP = N_("it was looked up")
+FOREIGN = N_("not from the user's own words")
 
 
 def describe_layer(layer: Layer) -> str:
@@ -316,10 +317,14 @@ def format_unsure(entries: Sequence[Entry]) -> str:
     return "\n".join([_("I'm not sure about these, and won't use them until you confirm them:"), *lines, *more])
 
 
+def describe_origin(entry: Entry) -> str:
+    return f"{_(entry.kind)}, {_(_ORIGINS.get(entry.author, entry.author))}"
+
+
 def format_source(entry: Entry) -> str:
-    facts = [_(entry.kind), _(_ORIGINS.get(entry.author, entry.author)), f"{entry.created_at:%Y-%m-%d}"]
+    facts = [describe_origin(entry), f"{entry.created_at:%Y-%m-%d}"]
     if not entry.trusted:
-        facts.append(_("not from the user's own words"))
+        facts.append(_(FOREIGN))
     return ", ".join(facts)
 
 

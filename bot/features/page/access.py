@@ -8,15 +8,19 @@ served. Requests for data also need a header that forms and other sites can't se
 from __future__ import annotations
 
 import hmac
+import html
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
 from typing import Protocol
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -35,6 +39,26 @@ POLICY = (
 MAX_VISITOR_BODY_BYTES = 4_000_000
 """Maximum size of a request that changes something, such as the notes file. Imports may be larger."""
 SAFE = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+
+
+STYLE = "/page.css"
+
+
+@cache
+def _read_refusal_page() -> str:
+    return files(__package__).joinpath("static", "refused.html").read_text(encoding="utf-8")
+
+
+def refuse(reason: str, headers: Headers) -> Response:
+    """Return the reason as a page for browsers, and as JSON for scripts.
+
+    Args:
+        reason: A sentence, with commands in backticks.
+    """
+    if "text/html" not in headers.get("accept", ""):
+        return JSONResponse({"error": reason}, 403)
+    marked = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(reason, quote=False))
+    return HTMLResponse(_read_refusal_page().replace("{reason}", marked), 403)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +120,7 @@ class OneTimeLink:
     async def _enter(self, request: Request) -> Response:
         token = self.url.rpartition("/")[2]
         if self._until is not None or not hmac.compare_digest(request.path_params["token"].encode(), token.encode()):
-            return PlainTextResponse("This link was used already: run `mneme web` again for a new one.", 403)
+            return refuse("This link was used already: run `mneme web` again for a new one.", request.headers)
         if request.method == "HEAD":  # A link preview must not use the link up
             return PlainTextResponse("")
         self._until = self._visitor.data.clock() + timedelta(hours=PASS_HOURS)
@@ -129,7 +153,7 @@ class Guard:
 
         refusal = await self._find_refusal(scope)
         if refusal is not None:
-            await JSONResponse({"error": refusal}, 403)(scope, receive, send_with_headers)
+            await refuse(refusal, Headers(scope=scope))(scope, receive, send_with_headers)
             return
         visitor: Visitor | None = scope["state"].get("visitor")
         if visitor is not None:
@@ -145,8 +169,8 @@ class Guard:
         headers, path = Headers(scope=scope), scope["path"].removeprefix(scope.get("root_path", ""))
         if headers.get("host") not in self._visitors.hosts:
             return "This page is not served under that name."
-        # Entering needs no pass. In Telegram the page without data has to load first
-        if path.startswith("/enter") or (self._visitors.is_open and not path.startswith("/api/")):
+        # Entering needs no pass, nor does the style of a refusal. In Telegram the page without data has to load first
+        if path.startswith("/enter") or path == STYLE or (self._visitors.is_open and not path.startswith("/api/")):
             return None
         visitor = await self._visitors.identify(headers)
         if visitor is None:

@@ -9,15 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.commands.memory_browser import LOOKED_UP, describe_layer, format_source
+from bot.commands.memory_browser import FOREIGN, LOOKED_UP, describe_layer, describe_origin
 from bot.commands.memory_changes import format_undo
 from bot.services import MemoryServices
 from config.texts import N_, _
-from memory.browsing import ListedEntry
+from memory.browsing import ListedChange, ListedEntry
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.ledger.undo_outcomes import explain_nothing_undone
 from memory.log.sessions import Session
+from memory.search.recall_results import RecallResult
 from memory.search.types import Filter
 from memory.store.entry import Operation
 from memory.transfer.file_importer import FileImporter
@@ -101,14 +102,8 @@ class PageData:
     async def search(self, words: str) -> Json:
         if not words.strip():
             return {"found": []}
-        found = []
-        for result in await self.memory.recall.recall(words, self.owner, Filter(), MAX_RESULTS, forgotten_too=True):
-            hit = result.hit
-            location = (
-                {"conversation": hit.conversation_id, "message": hit.id} if hit.name is None else {"entry": hit.id}
-            )
-            found.append({"text": result.text, **location})
-        return {"found": found}
+        results = await self.memory.recall.recall(words, self.owner, Filter(), MAX_RESULTS, forgotten_too=True)
+        return {"found": [await self._result_to_json(result) for result in results]}
 
     async def conversations(self, before: int | None) -> Json:
         return {"conversations": await self.memory.browser.read_conversations(self.owner, before)}
@@ -133,17 +128,7 @@ class PageData:
 
     async def changes(self) -> Json:
         changes = await self.memory.browser.read_changes(self.owner)
-        return {
-            "changes": [
-                {
-                    **asdict(change),
-                    "verb": _(VERBS[change.operation]) if change.operation in VERBS else change.operation,
-                    "texts": change.texts[:MAX_CHANGE_TEXTS],
-                    "more": max(0, len(change.texts) - MAX_CHANGE_TEXTS),
-                }
-                for change in changes
-            ]
-        }
+        return {"changes": [_change_to_json(change) for change in changes]}
 
     async def undo(self, number: int) -> Json:
         """Undo a change. Raises MemoryRefused if that is impossible."""
@@ -187,6 +172,17 @@ class PageData:
         importing = self.importer.preview_file if look else self.importer.import_file
         return asdict(await importing(path, self.session))
 
+    async def _result_to_json(self, result: RecallResult) -> Json:
+        """Return an exchange with its place, an entry as in the timeline, or the text of another's shared entry."""
+        hit = result.hit
+        if result.said is not None:
+            lines = [{"who": message.source, "text": message.text} for message in result.messages]
+            return {"at": hit.created_at, "lines": lines, "conversation": hit.conversation_id, "message": hit.id}
+        listed = await self.memory.browser.read_entry(self.owner, hit.id)
+        if listed is not None and listed.entry.name is not None:
+            return {"entry": self._entry_to_json(listed)}
+        return {"at": hit.created_at, "lines": [{"who": None, "text": hit.content}], "shared_by": hit.shared_by}
+
     def _entry_to_json(self, listed: ListedEntry) -> Json:
         entry, decay = listed.entry, self.memory.decay
         reinforced = entry.reinforcement_count, entry.last_reinforced_at
@@ -200,7 +196,8 @@ class PageData:
             "tags": entry.tags,
             "priority": entry.priority,
             "quote": entry.quote,
-            "where": format_source(entry),
+            "where": describe_origin(entry),
+            "foreign": None if entry.trusted else _(FOREIGN),
             "at": entry.created_at,
             "valid_from": entry.valid_from,
             "valid_until": entry.valid_until,
@@ -212,3 +209,15 @@ class PageData:
             "fades": decay.compute_fading_time(entry.kind, *reinforced).date(),
             "source": listed.source,
         }
+
+
+def _change_to_json(change: ListedChange) -> Json:
+    texts = [f"{text} ({_('replaced')})" if text in change.replaced else text for text in change.texts]
+    return {
+        "number": change.number,
+        "verb": _(VERBS[change.operation]) if change.operation in VERBS else change.operation,
+        "at": change.at,
+        "texts": texts[:MAX_CHANGE_TEXTS],
+        "more": max(0, len(texts) - MAX_CHANGE_TEXTS),
+        "in_file": change.in_file,
+    }

@@ -1,4 +1,4 @@
-"""Tests of the memory page, in Chromium if it is installed, and with plain requests."""
+"""Tests of the memory page with plain requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import re
-import shutil
 import zipfile
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -15,36 +14,19 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import httpx
 import pytest
-from playwright.async_api import Page
 from pydantic import HttpUrl
 
 from bot.features import page as page_feature
-from bot.features.page.access import COOKIE, OneTimeLink, Visitor
-from bot.features.page.data import PageData
-from bot.features.page.server import build_page_app
+from bot.features.page.access import COOKIE
 from bot.kernel import App
 from bot.web import build_host_header
-from bot.web.server import HOST, serve_web
 from memory.access import AccessList
-from memory.store.entry import Author, Kind, NewEntry
-from tests.support import exports
+from memory.log.sessions import Address
+from memory.store.entry import Author, NewEntry
+from tests.features.page.serving import add_memories, served
 from tests.support.fakes import FakeClock, Person
-from tests.support.memory_clients import find_free_port
 from tests.support.mini_apps import enter, mini_app, sign_init_data
 from tests.support.serving import ANN, STRANGER, Serve
-
-CHROMIUM = shutil.which("chromium")
-in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
-
-
-@contextlib.asynccontextmanager
-async def served(app: App, person: Person, language: str = "en") -> AsyncIterator[tuple[str, OneTimeLink]]:
-    """Serve a person's page and yield its address and link."""
-    port = find_free_port()
-    session = await app.sessions.get_or_create(person.address)
-    link = OneTimeLink(Visitor(PageData(app.memory, session, app.clock, app.importer), language), f"{HOST}:{port}")
-    async with serve_web(build_page_app(link), port):
-        yield f"http://{HOST}:{port}", link
 
 
 @contextlib.asynccontextmanager
@@ -56,122 +38,6 @@ async def open_client(app: App, person: Person) -> AsyncIterator[httpx.AsyncClie
     ):
         assert (await client.get(link.url)).status_code == 200
         yield client
-
-
-@contextlib.asynccontextmanager
-async def browsing(url: str, link: OneTimeLink, *, dark: bool = False, width: int = 400) -> AsyncIterator[Page]:
-    """Open the page in Chromium."""
-    from playwright.async_api import async_playwright
-
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        try:
-            page = await browser.new_page(
-                viewport={"width": width, "height": 860}, color_scheme="dark" if dark else "light"
-            )
-            failures: list[str] = []
-            page.on("pageerror", lambda error: failures.append(str(error)))
-            page.on("requestfailed", lambda request: failures.append(request.url))
-            page.on("console", lambda message: failures.append(message.text) if message.type == "error" else None)
-            await page.goto(link.url)
-            await page.wait_for_selector("#tabs button[aria-current]")
-            yield page
-            assert failures == []
-        finally:
-            await browser.close()
-
-
-async def add_memories(app: App, person: Person) -> None:
-    """Add memories that are quoted, unconfirmed and replaced, and a conversation."""
-    owner, entries = person.address.owner, app.memory.entries
-    await person.says("I moved to the boat house on the Dnipro.")
-    await entries.add(owner, NewEntry("The user keeps bees.", kind=Kind.FACT, quote="I keep bees, you know"))
-    doubt = NewEntry(
-        "The user plays chess.", kind=Kind.FACT, author=Author.IMPORT, unconfirmed="imported from another program"
-    )
-    await entries.add(owner, doubt)
-    await entries.add(owner, NewEntry("The spare key is at Ann's."))
-
-
-@in_browser
-async def test_page_searches_edits_confirms_and_undoes_in_a_browser(app: App, person: Person) -> None:
-    await add_memories(app, person)
-    async with served(app, person) as (url, link), browsing(url, link) as page:
-        await page.get_by_text("The spare key is at Ann's.").wait_for()
-        await page.get_by_text("“I keep bees, you know”").wait_for()
-        # Search while typing.
-        await page.get_by_role("searchbox").fill("boat house")
-        await page.locator("article", has_text="Dnipro").first.wait_for()
-        await page.get_by_role("button", name="Show the conversation").first.click()
-        await page.locator(".said.meant", has_text="boat house").wait_for()
-        # Edit in place.
-        await page.get_by_role("button", name="Memories").click()
-        card = page.locator("article", has_text="spare key")
-        await card.get_by_role("button", name="Edit").click()
-        await page.get_by_role("textbox", name="Edit").fill("The spare key is at Bob's.")
-        await page.get_by_role("button", name="Save").click()
-        await page.get_by_text("The spare key is at Bob's.").wait_for()
-        assert {entry.content for entry in await app.memory.entries.list(person.address.owner, "note")} == {
-            "The spare key is at Bob's."
-        }
-        # Confirm.
-        await page.get_by_role("button", name="To confirm (1)").click()
-        await page.locator("article", has_text="chess").get_by_role("button", name="Right").click()
-        await page.locator(".flag").wait_for(state="detached")
-        assert await app.memory.entries.list_unconfirmed(person.address.owner) == []
-        # Forget, and undo at once.
-        await page.get_by_role("button", name="All", exact=True).click()
-        await page.locator("article", has_text="Bob's").get_by_role("button", name="Forget").click()
-        await page.locator("article", has_text="Bob's").get_by_role("button", name="Undo").click()
-        await page.locator("article", has_text="Bob's").get_by_role("button", name="Edit").wait_for()
-        # The last changes with their undo buttons.
-        await page.get_by_role("button", name="Changes").click()
-        await page.locator("article", has_text="chess").first.get_by_role("button", name="Undo").click()
-        await page.get_by_role("status").get_by_text("chess").wait_for()
-        assert len(await app.memory.entries.list_unconfirmed(person.address.owner)) == 1
-
-
-@in_browser
-async def test_focus_begins_at_search_and_hits_are_marked(app: App, person: Person) -> None:
-    await add_memories(app, person)
-    async with served(app, person) as (url, link), browsing(url, link, width=1280) as page:
-        await page.wait_for_function("document.activeElement.id === 'words'")
-        await page.get_by_role("searchbox").fill("spare key")
-        await page.locator("article.hit mark", has_text="spare").first.wait_for()
-        await page.get_by_role("button", name="Edit: The spare key is at Ann's.").first.wait_for()
-        await page.get_by_role("button", name="Changes").click()
-        await page.get_by_role("heading", name="Added").first.wait_for()
-
-
-@in_browser
-async def test_page_changes_the_notes_file_after_a_review(app: App, person: Person) -> None:
-    await person.says("Remember that the bins go out on Tuesday")
-    async with served(app, person) as (url, link), browsing(url, link) as page:
-        await page.get_by_role("button", name="Notes file").click()
-        field = page.get_by_role("textbox", name="MEMORY.md")
-        await field.fill((await field.input_value()).replace("Tuesday", "Monday"))
-        await page.get_by_role("button", name="Review changes").click()
-        await page.locator(".minus", has_text="Tuesday").wait_for()
-        await page.locator(".plus", has_text="Monday").wait_for()
-        await page.get_by_role("button", name="Save").click()
-        await page.get_by_role("button", name="Save").wait_for(state="detached")
-        assert "Monday" in await app.memory.long_term.read(person.address.owner)
-        await person.says("/undo")
-        assert "Tuesday" in await app.memory.long_term.read(person.address.owner)
-
-
-@in_browser
-async def test_page_imports_a_file_with_report_and_undo(app: App, person: Person, tmp_path: Path) -> None:
-    file = exports.write_chatgpt(tmp_path, 20)
-    async with served(app, person) as (url, link), browsing(url, link, width=1100) as page:
-        await page.get_by_role("button", name="Import").click()
-        await page.locator("input[type=file]").set_input_files(file)
-        await page.get_by_text("ChatGPT: 2 conversations (20 messages").wait_for()
-        await page.get_by_role("button", name="Import file").click()
-        await page.get_by_text("Imported from ChatGPT: 2 conversations").wait_for()
-        await page.get_by_role("button", name="Undo").click()
-        await page.get_by_text("Undone: Imported from ChatGPT").wait_for()
-        assert await app.memory.database.value("SELECT count(*) FROM imported") == 0
 
 
 async def test_link_admits_one_browser_once(app: App, person: Person) -> None:
@@ -238,6 +104,56 @@ async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Per
     assert changes[1]["texts"] == ["the bins go out on Tuesday"]
 
 
+async def test_change_names_the_memory_that_it_replaced(app: App, person: Person, clock: FakeClock) -> None:
+    await person.says("I live in Kyiv.")
+    clock.forward(days=1)
+    await person.says("I moved from Kyiv to Lviv yesterday.")
+    async with open_client(app, person) as client:
+        changes = (await client.get("/api/changes")).json()["changes"]
+    assert [change["texts"] for change in changes] == [
+        ["I live in Lviv.", "I live in Kyiv. (replaced)"],
+        ["I live in Kyiv."],
+    ]
+
+
+async def test_found_texts_are_for_people(app: App, person: Person) -> None:
+    await add_memories(app, person)
+    async with open_client(app, person) as client:
+        found = (await client.get("/api/search", params={"q": "boat house"})).json()["found"]
+        assert found[0]["lines"][0] == {"who": "user", "text": "I moved to the boat house on the Dnipro."}
+        (entry,) = (await client.get("/api/search", params={"q": "spare key"})).json()["found"]
+        assert (entry["entry"]["content"], entry["entry"]["where"]) == (
+            "The spare key is at Ann's.",
+            "note, you wrote it",
+        )
+
+
+async def test_found_memory_of_another_names_who_shared_it(serve: Serve) -> None:
+    async with serve(memory_scope="family", telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
+        await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The spare key is at Olga's.", name="key"))
+        await app.memory.sharing.share(f"telegram:{ANN}", "key", "Ann")
+        person = Person(app, Address("telegram", str(STRANGER)))
+        await person.says("Hello")
+        async with open_client(app, person) as client:
+            (found,) = (await client.get("/api/search", params={"q": "spare key"})).json()["found"]
+    assert "entry" not in found  # It can't be edited.
+    assert found["lines"] == [{"who": None, "text": "The spare key is at Olga's."}]
+    assert found["shared_by"] == "Ann"
+
+
+async def test_browser_without_access_gets_a_page(app: App, person: Person) -> None:
+    async with (
+        served(app, person) as (url, _),
+        httpx.AsyncClient(base_url=url, headers={"accept": "text/html"}) as client,
+    ):
+        refused = await client.get("/")
+        assert refused.status_code == 403
+        assert "Open the link that <code>mneme web</code> has printed" in refused.text
+        assert (await client.get("/page.css")).status_code == 200
+        assert (await client.get("/page.js")).status_code == 403
+        assert (await client.get("/page.css", headers={"host": "rebound.example"})).status_code == 403
+
+
 async def test_changed_file_is_not_overwritten(app: App, person: Person) -> None:
     await person.says("Remember that the bins go out on Tuesday")
     async with open_client(app, person) as client:
@@ -277,10 +193,11 @@ def compute_contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_colours_have_enough_contrast(theme: int) -> None:
     css = Path(page_feature.__file__).with_name("static").joinpath("page.css").read_text(encoding="utf-8")
-    colours = dict(re.findall(r"--([a-z-]+): #([0-9a-f]+)", css.split(":root {")[theme + 1]))
+    modes = re.findall(r"--([a-z-]+): light-dark\(#([0-9a-f]+), #([0-9a-f]+)\)", css)
+    colours = {name: values[theme] for name, *values in modes}
     pairs = [(text, ground) for text in ("text", "quiet") for ground in ("ground", "card", "soft")]
-    pairs += [("accent", "card"), ("accent", "soft"), ("accent-text", "accent"), ("warn", "warn-soft")]
-    pairs += [("bad", "ground"), ("text", "mark"), ("text", "good-soft"), ("text", "bad-soft"), ("ground", "text")]
+    pairs += [("accent", "card"), ("accent", "soft"), ("accent-text", "accent-ground"), ("warn", "warn-soft")]
+    pairs += [("bad", "card"), ("text", "mark"), ("text", "good-soft"), ("text", "bad-soft"), ("ground", "text")]
     weak = [pair for pair in pairs if compute_contrast(colours[pair[0]], colours[pair[1]]) < 4.5]
     assert weak == []
 
@@ -319,16 +236,6 @@ async def test_export_is_downloaded_as_a_file(app: App, person: Person, clock: F
         assert (await client.get("/export/made-up")).status_code == 404
         async with httpx.AsyncClient(base_url=client.base_url) as other:
             assert (await other.get(f"/{again['url']}")).status_code == 403
-
-
-@in_browser
-async def test_export_button_downloads_the_file_in_a_browser(app: App, person: Person) -> None:
-    await person.says("/remember The spare key is at Ann's")
-    async with served(app, person) as (url, link), browsing(url, link) as page:
-        await page.click("#tabs button[data-tab=file]")
-        async with page.expect_download() as download:
-            await page.click("text=Download everything")
-        assert (await download.value).suggested_filename == "mneme-export-2026-02-07.zip"
 
 
 async def test_mini_app_exports_by_an_address_without_a_pass(serve: Serve) -> None:
