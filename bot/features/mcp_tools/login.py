@@ -59,7 +59,7 @@ class Terminal:
 
 async def log_in(name: str, server: HttpServer, file: LoginFile, clock: Clock, terminal: Terminal) -> Login:
     """Log in at a server and store the login. Raises LoginFailed."""
-    if not _is_safe(server.url, server):
+    if not is_safe(server.url, server):
         raise LoginFailed(f"{server.host} is not encrypted (http://), so others could read the login: use https://.")
     async with _listening(server) as receiver:
         attempt = _Attempt(name, server, receiver, terminal)
@@ -163,12 +163,12 @@ class _Attempt:
 
     def _check_request(self, request: httpx2.Request) -> None:
         self._host, self._status = request.url.host, 0
-        if not _is_safe(str(request.url), self._server):
+        if not is_safe(str(request.url), self._server):
             raise _UnsafeAddress(request.url.host)
 
     async def _ask(self, address: str) -> None:
         """Show the address to open. Called by the library."""
-        if not _is_safe(address, self._server):
+        if not is_safe(address, self._server):
             raise _UnsafeAddress(urlsplit(address).hostname)
         client, oauth = self._storage.client, self._provider.context.oauth_metadata
         if client is not None and client.client_secret is not None and client.token_endpoint_auth_method is None:
@@ -292,7 +292,7 @@ class _Attempt:
         return f"{reason}: register one there, and add its clientId to the entry of {self._name} (docs/tools.md)."
 
 
-def _is_safe(address: str, server: HttpServer) -> bool:
+def is_safe(address: str, server: HttpServer) -> bool:
     """Return True if a login may be sent to the address: encrypted, or on this machine as the server itself."""
     parts = urlsplit(address)
     is_local = _is_loopback(parts.hostname)
