@@ -71,7 +71,7 @@ class LoginSession:
         self._on_lost = on_lost
         self._renewals: set[asyncio.Task[Login | Trouble]] = set()
         self._rejected: str | None = None
-        # A renewed login that could not be written, with the former one.
+        # The login in the file, and a renewed one that could not be written.
         self._unwritten: tuple[Login, Login] | None = None
         self._is_owner_told = False
         self._stamp = file.read_stamp()
@@ -163,8 +163,8 @@ class LoginSession:
     async def _read(self) -> Login | None:
         stored = await asyncio.to_thread(self._file.read)
         if self._unwritten is not None:
-            former, renewed = self._unwritten
-            if stored == former:
+            base, renewed = self._unwritten
+            if stored == base:
                 return renewed
             self._unwritten = None  # The user has logged in or out.
         return stored
@@ -220,17 +220,18 @@ class LoginSession:
                 "expires_at": expires_at,
             }
         )
-        await self._write(login, renewed)
+        stored = self._unwritten[0] if self._unwritten is not None else login
+        await self._write(stored, renewed)
         log.info("mcp_login_renewed", server=self._name)
         return renewed
 
-    async def _write(self, former: Login, renewed: Login) -> None:
-        """Store a renewed login before its tokens are used. If that fails, keep it in memory and try again later."""
+    async def _write(self, stored: Login, renewed: Login) -> None:
+        """Replace the stored login before the new tokens are used. If that fails, keep it in memory and retry later."""
         try:
             await self._store(renewed)
         except OSError as error:
             log.error("mcp_login_not_stored", server=self._name, reason=error.strerror or type(error).__name__)
-            self._unwritten = former, renewed
+            self._unwritten = stored, renewed
         else:
             self._unwritten = None
 

@@ -280,8 +280,8 @@ async def test_metadata_of_another_server_is_refused(server: Protected, tmp_path
 
 
 async def test_login_without_encryption_sends_nothing(user: User, tmp_path: Path) -> None:
+    server = HttpServer("http://mcp.example.com/mcp")
     with pytest.raises(LoginFailed, match=r"mcp\.example\.com is not encrypted"):
-        server = HttpServer("http://mcp.example.com/mcp")
         await log_in("calendar", server, find_file(tmp_path), FakeClock(), user.terminal)
 
 

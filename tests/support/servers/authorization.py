@@ -67,8 +67,10 @@ class Protected:
         secret_method: The method by which clients with a secret must authenticate.
         issuer_in_redirect: Replaces the issuer in the address to which the browser is redirected.
         replaced: Handlers that replace the normal ones, by path.
+        on_use: Called with each accepted token.
         refreshes: The number of requests with a refresh token, successful or not.
         calls: The values of `where` in tool calls.
+        secrets: All tokens that were ever issued.
     """
 
     registers: bool = True
@@ -80,6 +82,7 @@ class Protected:
     secret_method: str = "client_secret_basic"
     issuer_in_redirect: str | None = None
     replaced: dict[str, Handler] = field(default_factory=dict)
+    on_use: Callable[[], None] = lambda: None
     refreshes: int = 0
     authorizations: list[dict[str, str]] = field(default_factory=list)
     registrations: list[dict[str, Any]] = field(default_factory=list)
@@ -88,6 +91,7 @@ class Protected:
     clients: dict[str, Client] = field(default_factory=dict)
     codes: dict[str, Grant] = field(default_factory=dict)
     grants: list[Grant] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
     former: dict[str, Grant] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -107,12 +111,6 @@ class Protected:
     @property
     def issuer(self) -> str:
         return f"http://127.0.0.1:{self._issuer_server.port}"
-
-    @property
-    def secrets(self) -> list[str]:
-        """Return all tokens that were ever valid, and all client secrets."""
-        tokens = [token for grant in self.grants for token in (grant.access, grant.refresh)]
-        return [*filter(None, tokens), *self.former, *(c.secret for c in self.clients.values() if c.secret)]
 
     async def start(self) -> None:
         await self._resource_server.start()
@@ -160,6 +158,7 @@ class Protected:
             return Answer(401, b"who are you?", headers=(("WWW-Authenticate", challenge),))
         if grant.uses_left is not None:
             grant.uses_left -= 1
+        self.on_use()
         if request.method != "POST":
             return Answer(405, b"")
         return self._answer_message(json.loads(request.body))
@@ -309,8 +308,10 @@ class Protected:
                 self.former[grant.refresh] = grant
             grant.refresh = f"refresh-token-{next(self._numbers)}"
             answer["refresh_token"] = grant.refresh
+            self.secrets.append(grant.refresh)
         grant.access = f"access-token-{next(self._numbers)}"
         grant.uses_left = self.max_uses
+        self.secrets.append(grant.access)
         answer["access_token"] = grant.access
         if self.expires_in is not None:
             answer["expires_in"] = self.expires_in
