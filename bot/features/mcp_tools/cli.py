@@ -184,20 +184,25 @@ async def _log_in(name: str, server: HttpServer, file: LoginFile) -> None:
 @cli.command()
 def logout(name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the server.")]) -> None:
     """Delete the login at a server."""
-    from bot.features.mcp_tools.logins import FOLDER, LoginFile
-
-    file = LoginFile(load_settings_with_logging(quiet=True).mneme_data_dir / FOLDER, name)
-    if not asyncio.run(_log_out(file)):
+    if not _log_out(load_settings_with_logging(quiet=True), name):
         raise WrongServer(f"There is no login at {name}.")
     typer.echo(f"The login at {name} was deleted here. To end it at the service too, use your account there.")
 
 
-async def _log_out(file: LoginFile) -> bool:
-    """Delete the login. Return True if there was one."""
+def _log_out(settings: Settings, name: str) -> bool:
+    """Delete the login at a server. Return True if there was one."""
+    from bot.features.mcp_tools.logins import FOLDER, LoginFile
+
+    file = LoginFile(settings.mneme_data_dir / FOLDER, name)
+
+    async def remove() -> None:
+        async with file.locked():
+            file.remove()
+
     if not file.path.exists():
         return False
-    async with file.locked():
-        return file.remove()
+    asyncio.run(remove())
+    return True
 
 
 def _read_servers(settings: Settings) -> tuple[Path, McpConfig]:
@@ -223,13 +228,15 @@ def _describe_login(settings: Settings, server: ServerConfig) -> str:
 
 @cli.command()
 def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in `mneme mcp list`.")]) -> None:
-    """Remove a server from the file."""
-    path = find_mcp_file(load_settings_with_logging(quiet=True))
+    """Remove a server from the file, and its login."""
+    settings = load_settings_with_logging(quiet=True)
+    path = find_mcp_file(settings)
     document, servers = _read_document(path)
     if name not in servers:
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
     del servers[name]
     _write(path, document)
+    _log_out(settings, name)
     typer.echo(f"{name} was removed from {path}. Restart the bot to stop using it.")
 
 

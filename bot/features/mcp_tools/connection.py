@@ -24,7 +24,7 @@ from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, ByteLimiter
 from bot.features.mcp_tools.config import HttpServer, ServerConfig, StdioServer, Trouble
 from bot.features.mcp_tools.listing import drop_unreadable_tools, is_bounded
 from bot.features.mcp_tools.logins import find_login_file
-from bot.features.mcp_tools.session import LoginSession
+from bot.features.mcp_tools.renewal import LoginRenewer
 from config.process import get_program_version
 from config.texts import N_
 from config.waiting import Backoff
@@ -116,7 +116,7 @@ class ServerConnection:
         self._life: anyio.CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
         file = find_login_file(data_directory, config) if data_directory is not None else None
-        self.login = LoginSession(config.name, file, clock, self._report_lost) if file is not None else None
+        self.login = LoginRenewer(config.name, file, clock, self._report_lost) if file is not None else None
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._stay_connected(), name=f"mcp {self.config.name}")

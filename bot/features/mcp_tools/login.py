@@ -65,7 +65,6 @@ async def log_in(name: str, server: HttpServer, file: LoginFile, clock: Clock, t
         attempt = _Attempt(name, server, receiver, terminal)
         login = await attempt.run(clock)
     async with file.locked():
-        file.remove()
         file.write(login)
     return login
 

@@ -86,21 +86,24 @@ class LoginFile:
         return login if self._url in (None, login.server_url) else None
 
     def write(self, login: Login) -> None:
-        """Replace the file atomically. Raises OSError."""
+        """Replace the file atomically. The caller holds the lock. Raises OSError."""
         from memory.files.markdown import write_atomically
 
         make_private_folder(self.path.parent)
         if self.path.exists():
             self.path.chmod(FILE_MODE)
         write_atomically(self.path, login.model_dump_json(indent=2) + "\n")
+        self._remove_leftovers()
 
-    def remove(self) -> bool:
-        """Delete the file, and what a killed process may have left of it. Return True if there was one."""
-        existed = self.path.exists()
+    def remove(self) -> None:
+        """Delete the file. The caller holds the lock."""
         self.path.unlink(missing_ok=True)
+        self._remove_leftovers()
+
+    def _remove_leftovers(self) -> None:
+        """Delete the temporary files of processes that were killed while they wrote."""
         for leftover in self.path.parent.glob(f".{self.path.name}.*"):
             leftover.unlink(missing_ok=True)
-        return existed
 
     def read_stamp(self) -> tuple[int, int] | None:
         """Return a value that changes with the content, or None without a file."""

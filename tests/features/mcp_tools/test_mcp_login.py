@@ -78,6 +78,13 @@ async def test_login_with_browser_on_this_machine_stores_tokens(server: Protecte
     assert not any(secret in repr(login) for secret in server.secrets)
 
 
+async def test_login_at_server_with_event_stream_is_stored(server: Protected, user: User, tmp_path: Path) -> None:
+    http = HttpServer(server.url, sse=True)
+    login = asyncio.create_task(log_in("calendar", http, find_file(tmp_path, server), FakeClock(), user.terminal))
+    await open_here(await server.open_in_browser(await user.waits_for_address()))
+    assert (await login).access_token == server.grants[0].access
+
+
 async def test_login_with_pasted_address_ignores_wrong_ones(server: Protected, user: User, tmp_path: Path) -> None:
     login, address = await start_login(server, user, tmp_path)
     final = await server.open_in_browser(address)

@@ -14,13 +14,17 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bot.features.mcp_tools import feature, session
+from bot.doctor.finding import DoctorContext
+from bot.features.mcp_tools import feature, renewal
 from bot.features.mcp_tools.bounds import ByteLimiter
+from bot.features.mcp_tools.check import LOG_IN, check_tools
 from bot.features.mcp_tools.http import TokenAuth, create_client
 from bot.features.mcp_tools.logins import LoginFile
-from bot.features.mcp_tools.session import LOGIN_ENDED, NEEDS_LOGIN, NOT_RENEWED, LoginSession
+from bot.features.mcp_tools.renewal import LOGIN_ENDED, NEEDS_LOGIN, NOT_RENEWED, LoginRenewer
 from bot.kernel import App
+from memory.clock import system_clock
 from memory.files import markdown
+from memory.store.integrity import inspect_database
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
@@ -57,12 +61,12 @@ def config(server: Protected, tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "POLL_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(renewal, "POLL_INTERVAL_SECONDS", 0.01)
     monkeypatch.setattr(feature, "REPORT_INTERVAL_SECONDS", 0.05)
 
 
-def create_session(file: LoginFile, clock: FakeClock) -> LoginSession:
-    return LoginSession("calendar", file, clock, lambda: None)
+def create_renewer(file: LoginFile, clock: FakeClock) -> LoginRenewer:
+    return LoginRenewer("calendar", file, clock, lambda: None)
 
 
 def find_trouble(app: App) -> str | None:
@@ -118,7 +122,7 @@ async def test_rotated_token_is_stored_before_it_is_used(server: Protected, data
         stored_at_use.append(stored.access_token if stored is not None else None)
 
     server.on_use = look_at_file
-    tokens = TokenAuth(create_session(find_file(data, server), clock))
+    tokens = TokenAuth(create_renewer(find_file(data, server), clock))
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with create_client(ByteLimiter(lambda: None), lambda _: None, auth=tokens) as http:
         for times in range(5):
@@ -131,7 +135,7 @@ async def test_server_without_rotation_keeps_the_refresh_token(server: Protected
     server.rotates = False
     login = await log_in_here(server, data, clock=clock)
     file = find_file(data, server)
-    assert await create_session(file, clock).replace_token(login.access_token, "") == server.grants[0].access
+    assert await create_renewer(file, clock).replace_token(login.access_token, "") == server.grants[0].access
     stored = file.read()
     assert stored is not None
     assert stored.refresh_token == login.refresh_token
@@ -173,7 +177,7 @@ async def test_owner_is_told_once_that_a_login_has_ended(
 async def test_login_without_refresh_token_ends_with_its_token(server: Protected, data: Path, clock: FakeClock) -> None:
     server.gives_refresh = False
     login = await log_in_here(server, data, clock=clock)
-    running = create_session(find_file(data, server), clock)
+    running = create_renewer(find_file(data, server), clock)
     assert await running.get_token() == login.access_token
     assert await running.replace_token(login.access_token, "") is None
     assert running.trouble is not None
@@ -181,20 +185,24 @@ async def test_login_without_refresh_token_ends_with_its_token(server: Protected
     assert await running.should_tell_owner()
 
 
-@pytest.mark.parametrize("failure", ["stopped", "error", "nonsense", "endless"])
+@pytest.mark.parametrize("failure", ["stopped", "error", "nonsense", "redirect", "endless"])
 async def test_failing_authorization_server_does_not_end_login(
     server: Protected, data: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     login = await log_in_here(server, data, clock=clock)
-    running = create_session(find_file(data, server), clock)
-    monkeypatch.setattr(session, "RENEWAL_TIMEOUT_SECONDS", 0.3)
+    running = create_renewer(find_file(data, server), clock)
+    monkeypatch.setattr(renewal, "RENEWAL_TIMEOUT_SECONDS", 0.3)
 
     async def drip() -> AsyncIterator[bytes | None]:
         while True:
             yield b" "
             await asyncio.sleep(0.01)
 
-    answers = {"error": Answer(503, b"{}"), "nonsense": Answer(200, b"<html>invalid_grant</html>", "text/html")}
+    answers = {
+        "error": Answer(503, b'{"error": "invalid_grant"}'),
+        "nonsense": Answer(200, b"<html>invalid_grant</html>", "text/html"),
+        "redirect": Answer(307, b"", headers=(("Location", f"{server.issuer}/other"),)),
+    }
     if failure == "stopped":
         await server.stop_issuer()
     elif failure == "endless":
@@ -215,7 +223,7 @@ async def test_failing_authorization_server_does_not_end_login(
 
 async def test_token_endpoint_is_asked_once_for_all_requests(server: Protected, data: Path, clock: FakeClock) -> None:
     login = await log_in_here(server, data, clock=clock)
-    running = create_session(find_file(data, server), clock)
+    running = create_renewer(find_file(data, server), clock)
     tokens = await asyncio.gather(*(running.replace_token(login.access_token, "") for _ in range(10)))
     assert set(tokens) == {server.grants[0].access}
     assert server.refreshes == 1
@@ -224,7 +232,7 @@ async def test_token_endpoint_is_asked_once_for_all_requests(server: Protected, 
 async def test_cancelled_request_does_not_lose_the_new_token(server: Protected, data: Path, clock: FakeClock) -> None:
     login = await log_in_here(server, data, clock=clock)
     file = find_file(data, server)
-    running = create_session(file, clock)
+    running = create_renewer(file, clock)
     request = asyncio.create_task(running.replace_token(login.access_token, ""))
     await wait_until(lambda: server.refreshes)
     request.cancel()
@@ -252,14 +260,14 @@ RENEW = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from bot.features.mcp_tools.logins import FOLDER, LoginFile
-from bot.features.mcp_tools.session import LoginSession
+from bot.features.mcp_tools.renewal import LoginRenewer
 from memory.clock import system_clock
 
 data, url, rejected, is_killed = sys.argv[1:]
 if is_killed == "killed":
     os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-session = LoginSession("calendar", LoginFile(Path(data) / FOLDER, "calendar", url), system_clock, lambda: None)
-print(asyncio.run(session.replace_token(rejected, "")))
+renewer = LoginRenewer("calendar", LoginFile(Path(data) / FOLDER, "calendar", url), system_clock, lambda: None)
+print(asyncio.run(renewer.replace_token(rejected, "")))
 """
 
 
@@ -367,13 +375,35 @@ async def test_login_at_another_address_is_not_sent(
     assert set(headers) == {""}
 
 
+async def test_unreadable_login_is_reported(
+    server: Protected, data: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbid(_: LoginFile) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(LoginFile, "read", forbid)
+    running = create_renewer(find_file(data, server), clock)
+    assert await running.get_token() is None
+    assert await running.replace_token(None, "Bearer") is None
+    assert "Its login can't be read (Permission denied)" in str(running.trouble)
+
+
+async def test_doctor_says_which_server_needs_a_login(start: OpenApp, data: Path, config: str) -> None:
+    async with start(mcp_config=config) as app:
+        database = data / "mneme.db"
+        context = DoctorContext(app.settings, database, inspect_database(database), system_clock)
+        (finding,) = await check_tools(context)
+    assert finding.found == "It needs a login: run `mneme mcp login calendar`"
+    assert finding.remedy == LOG_IN
+
+
 @pytest.mark.parametrize("content", [b"", b"{not json", b"[]", b'{"server_url": 7, "access_token": "s3cret"}'])
 async def test_damaged_login_counts_as_none(server: Protected, data: Path, clock: FakeClock, content: bytes) -> None:
     await log_in_here(server, data, clock=clock)
     file = find_file(data, server)
     file.path.write_bytes(content)
     assert file.read() is None
-    running = create_session(file, clock)
+    running = create_renewer(file, clock)
     assert await running.get_token() is None
     assert await running.replace_token(None, "Bearer") is None
     assert running.trouble is not None
@@ -401,7 +431,7 @@ async def test_tokens_are_neither_logged_nor_stored_elsewhere(
 
 
 async def test_bot_without_mcp_servers_imports_no_login(start: OpenApp) -> None:
-    names = ("session", "login", "logins", "redirect", "http")
+    names = ("renewal", "login", "logins", "redirect", "http")
     program = (
         "import sys, bot.cli.main, bot.app, bot.telegram.service; "
         f"sys.exit(any('bot.features.mcp_tools.' + name in sys.modules for name in {names}))"

@@ -53,7 +53,7 @@ class _NotRenewed(Exception):
     """Raised if the token endpoint fails, so that the refresh token may still be valid."""
 
 
-class LoginSession:
+class LoginRenewer:
     """The login of one connection.
 
     Args:
@@ -196,6 +196,8 @@ class LoginSession:
         except _Refused:
             log.warning("mcp_login_refused", server=self._name)
             return Trouble(LOGIN_ENDED, {"name": self._name})
+        except PermissionError as error:
+            return Trouble(LOGIN_UNREADABLE, {"reason": error.strerror or type(error).__name__})
         except Exception as error:  # noqa: BLE001  # For example, the network is down. Foreign texts aren't logged.
             reason = str(error) if isinstance(error, _NotRenewed) else type(error).__name__
             log.warning("mcp_login_not_renewed", server=self._name, reason=reason)
