@@ -136,10 +136,9 @@ async def test_code_for_another_redirect_or_verifier_is_refused(server: Protecte
     login = await log_in_here(server, tmp_path)
     code = next(iter(server.codes))
     form = {"grant_type": "authorization_code", "code": code, "client_id": login.client_id, "resource": server.url}
-    request = Request("/token", "", "&".join(f"{k}={v}" for k, v in form.items()).encode(), method="POST")
-    answer = await server._serve_issuer(request)  # noqa: SLF001  # There is no client that breaks the protocol.
-    assert isinstance(answer, Answer)
-    assert answer.status == 400
+    body = "&".join(f"{name}={value}" for name, value in form.items()).encode()
+    assert server.issue_tokens(Request("/token", "", body, method="POST")).status == 400
+    assert server.issue_tokens(Request("/token", "", body, method="POST")).body == b'{"error": "invalid_grant"}'
 
 
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])

@@ -233,10 +233,25 @@ async def test_cancelled_request_does_not_lose_the_new_token(server: Protected, 
     login = await log_in_here(server, data, clock=clock)
     file = find_file(data, server)
     running = create_renewer(file, clock)
+    released = asyncio.Event()
+
+    def hold(request: Request) -> Streamed:
+        answer = server.issue_tokens(request)
+
+        async def send_late() -> AsyncIterator[bytes | None]:
+            await released.wait()
+            yield answer.body
+
+        return Streamed(send_late(), "application/json")
+
+    server.replaced["/token"] = hold
     request = asyncio.create_task(running.replace_token(login.access_token, ""))
     await wait_until(lambda: server.refreshes)
     request.cancel()
-    await running.close()
+    await asyncio.wait([request])
+    closing = asyncio.create_task(running.close())
+    released.set()
+    await closing
     stored = file.read()
     assert stored is not None
     assert stored.refresh_token == server.grants[0].refresh != login.refresh_token

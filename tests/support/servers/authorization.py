@@ -205,7 +205,7 @@ class Protected:
             case "GET", "/authorize":
                 return self._authorize(_parse_form(query))
             case "POST", "/token":
-                return self._exchange(request, _parse_form(request.body.decode()))
+                return self.issue_tokens(request)
         return Answer(404, b"")
 
     def describe_issuer(self) -> dict[str, Any]:
@@ -253,7 +253,9 @@ class Protected:
         query = urlencode(parameters | {"state": asked.get("state", ""), "iss": self.issuer_in_redirect or self.issuer})
         return Answer(302, b"", headers=(("Location", f"{redirect}?{query}"),))
 
-    def _exchange(self, request: Request, form: Mapping[str, str]) -> Answer:
+    def issue_tokens(self, request: Request) -> Answer:
+        """Answer a request to the token endpoint."""
+        form = _parse_form(request.body.decode())
         client_id, secret = self._read_client(request, form)
         client = self.clients.get(client_id)
         if client is None or client.secret != secret:
