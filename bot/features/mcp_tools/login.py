@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NoReturn
-from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.client.auth import OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.client.auth.utils import build_protected_resource_metadata_discovery_urls
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
 from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, ByteLimiter, TooMuch
 from bot.features.mcp_tools.config import HttpServer
 from bot.features.mcp_tools.http import create_client
 from bot.features.mcp_tools.logins import Login, LoginFile
+from bot.features.mcp_tools.oauth_flow import (
+    AssumedChallenge,
+    LoginProvider,
+    LoginStorage,
+    UnsafeAddress,
+    is_safe,
+    replace_scope,
+)
 from bot.features.mcp_tools.redirect import Redirect, RedirectReceiver
 from memory.clock import Clock
 from memory.errors import MnemeError
@@ -34,15 +41,13 @@ USER_TIMEOUT_SECONDS = 900.0
 CLIENT_NAME = "Mneme"
 # A server must check the token before it looks at the message, and this one starts no session.
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+_OPEN = (200, 202, 400, 405, 406)
+"""Answers to the ping by servers that don't ask for a login at once."""
 _MAX_ERROR_CHARS = 40
 
 
 class LoginFailed(MnemeError):
     """The login is not possible. Nothing was stored."""
-
-
-class _UnsafeAddress(Exception):
-    """Raised instead of a request that could reveal secrets. The text is the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +88,6 @@ async def _listening(server: HttpServer) -> AsyncIterator[RedirectReceiver]:
         yield receiver
 
 
-class _Storage:
-    """Holds the results of the library's flow. They are written to the file when the login is complete."""
-
-    def __init__(self, client: OAuthClientInformationFull | None) -> None:
-        self.client = client
-        self.tokens: OAuthToken | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
-
-
 class _Attempt:
     """One attempt to log in."""
 
@@ -116,46 +101,71 @@ class _Attempt:
         self._has_code = False
         self._status = 0
         self._host = server.host
-        oauth = server.oauth
-        client = None
-        if oauth.client_id is not None:
-            client = OAuthClientInformationFull(client_id=oauth.client_id, client_secret=oauth.client_secret)
-        self._storage = _Storage(client)
-        metadata = OAuthClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(receiver.address)])
-        self._provider = OAuthClientProvider(server.url, metadata, self._storage, self._ask, self._wait_for_user)
+        self._storage = LoginStorage(server.oauth)
+        self._provider = self._create_provider()
 
     async def run(self, clock: Clock) -> Login:
         try:
             async with self._deadline:
-                status = await self._probe()
+                status = await self._send_requests()
         except (
             OAuthFlowError,
             httpx2.HTTPError,
             httpx2.InvalidURL,
             TimeoutError,
             TooMuch,
-            _UnsafeAddress,
+            UnsafeAddress,
             ValueError,
         ) as error:
-            self._explain(error)
+            raise LoginFailed(self._explain(error)) from error
         tokens = self._storage.tokens
         if tokens is None:
-            self._explain_missing_login(status)
+            raise LoginFailed(self._explain_missing_login(status))
         if status in (401, 403):
             raise LoginFailed(f"{self._server.host} rejects the login that it has just allowed (error {status}).")
         return self._create_login(tokens, clock)
 
-    async def _probe(self) -> int:
-        """Send a request that starts the library's flow if the server answers 401. Return the final status."""
+    def _create_provider(self, *, respells_issuer: bool = False) -> LoginProvider:
+        metadata = OAuthClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(self._receiver.address)])
+        provider = LoginProvider(self._server.url, metadata, self._storage, self._ask, self._wait_for_user)
+        provider.respells_issuer = respells_issuer
+        return provider
+
+    async def _send_requests(self) -> int:
+        """Run the library's flow if the server offers a login. Return the status of the last request to the server."""
         headers = {**self._server.headers, "accept": "application/json, text/event-stream"}
-        limiter = ByteLimiter(lambda: None)
         timeout = httpx2.Timeout(NETWORK_TIMEOUT_SECONDS)
         async with create_client(
-            limiter, self._record_status, headers, timeout, self._provider, self._check_request
+            ByteLimiter(lambda: None), self._record_status, headers, timeout, check_request=self._check_request
         ) as http:
-            method, content = ("GET", None) if self._server.sse else ("POST", _PING)
-            async with http.stream(method, self._server.url, json=content) as response:
-                return response.status_code
+            try:
+                return await self._run_flow(http)
+            except (OAuthRegistrationError, OAuthTokenError):
+                raise
+            except OAuthFlowError:
+                if self._receiver.is_expecting or self._status >= 400:
+                    raise
+                self._provider = self._create_provider(respells_issuer=True)
+                return await self._run_flow(http)
+
+    async def _run_flow(self, http: httpx2.AsyncClient) -> int:
+        status = await self._ping(http, self._provider)
+        if self._storage.tokens is None and status in _OPEN and await self._offers_login(http):
+            status = await self._ping(http, AssumedChallenge(self._provider))
+        return status
+
+    async def _ping(self, http: httpx2.AsyncClient, auth: httpx2.Auth) -> int:
+        method, content = ("GET", None) if self._server.sse else ("POST", _PING)
+        async with http.stream(method, self._server.url, json=content, auth=auth) as response:
+            return response.status_code
+
+    async def _offers_login(self, http: httpx2.AsyncClient) -> bool:
+        """Return True if the server has metadata for a login, which it may need for some requests only."""
+        for url in build_protected_resource_metadata_discovery_urls(None, self._server.url):
+            response = await http.get(url)
+            if response.status_code == httpx2.codes.OK and b"authorization_servers" in response.content:
+                return True
+        return False
 
     def _record_status(self, status: int) -> None:
         self._status = status
@@ -163,12 +173,12 @@ class _Attempt:
     def _check_request(self, request: httpx2.Request) -> None:
         self._host, self._status = request.url.host, 0
         if not is_safe(str(request.url), self._server):
-            raise _UnsafeAddress(request.url.host)
+            raise UnsafeAddress(request.url.host)
 
     async def _ask(self, address: str) -> None:
         """Show the address to open. Called by the library."""
         if not is_safe(address, self._server):
-            raise _UnsafeAddress(urlsplit(address).hostname)
+            raise UnsafeAddress(urlsplit(address).hostname)
         client, oauth = self._storage.client, self._provider.context.oauth_metadata
         if client is not None and client.client_secret is not None and client.token_endpoint_auth_method is None:
             # RFC 8414 says that a server supports basic authentication unless it says something else.
@@ -176,7 +186,7 @@ class _Attempt:
             post = "client_secret_post" in supported
             client.token_endpoint_auth_method = "client_secret_post" if post else "client_secret_basic"
         if self._server.oauth.scopes:
-            address = _replace_scope(address, self._server.oauth.scopes)
+            address = replace_scope(address, self._server.oauth.scopes)
         self._receiver.expect(parse_qs(urlsplit(address).query)["state"][0])
         self._is_waiting_for_user = True
         self._deadline.reschedule(asyncio.get_running_loop().time() + USER_TIMEOUT_SECONDS)
@@ -244,22 +254,19 @@ class _Attempt:
         # Servers without metadata have their endpoints at fixed paths, according to the specification of March 2025.
         return str(metadata.token_endpoint) if metadata is not None else urljoin(self._server.url, "/token")
 
-    def _explain_missing_login(self, status: int) -> NoReturn:
+    def _explain_missing_login(self, status: int) -> str:
         host = self._server.host
         if 300 <= status < 400:
-            raise LoginFailed(f"{host} redirects to another address: correct the url of {self._name}.")
+            return f"{host} redirects to another address: correct the url of {self._name}."
         if status >= 500 or status in (403, 404, 429):
-            raise LoginFailed(f"{host} returned error {status}: check the url of {self._name}.")
-        raise LoginFailed(f"{self._name} works without a login: {host} doesn't ask for one.")
+            return f"{host} returned error {status}: check the url of {self._name}."
+        return f"{self._name} works without a login: {host} doesn't ask for one."
 
-    def _explain(self, error: Exception) -> NoReturn:
-        """Raise LoginFailed with the reason, without any text of the server."""
-        raise LoginFailed(self._find_reason(error)) from error
-
-    def _find_reason(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> str:
+        """Return the reason why the login failed, without any text of the server."""
         host = self._host
         match error:
-            case _UnsafeAddress():
+            case UnsafeAddress():
                 return f"{self._server.host} wants to send the login to {error} without encryption or on this machine."
             case TooMuch():
                 return f"{host} sends more than {MAX_MESSAGE_BYTES // 1024**2} MB: this is no server for logins."
@@ -289,32 +296,6 @@ class _Attempt:
         else:
             reason = f"{self._host} refused to register this program{_name_status(self._status)}"
         return f"{reason}: register one there, and add its clientId to the entry of {self._name} (docs/tools.md)."
-
-
-def is_safe(address: str, server: HttpServer) -> bool:
-    """Return True if a login may be sent to the address: encrypted, or on this machine as the server itself."""
-    parts = urlsplit(address)
-    is_local = _is_loopback(parts.hostname)
-    if is_local and not _is_loopback(urlsplit(server.url).hostname):
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and is_local)
-
-
-def _is_loopback(host: str | None) -> bool:
-    if host is None or host == "localhost" or host.endswith(".localhost"):
-        return host is not None
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _replace_scope(address: str, scopes: tuple[str, ...]) -> str:
-    parts = urlsplit(address)
-    parameters = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()} | {
-        "scope": " ".join(scopes)
-    }
-    return parts._replace(query=urlencode(parameters)).geturl()
 
 
 def _quote(error: str | None) -> str:

@@ -79,6 +79,11 @@ class RedirectReceiver:
         """Set the state of the login. Redirects with another one are not accepted."""
         self._state = state
 
+    @property
+    def is_expecting(self) -> bool:
+        """Whether the user has been asked to log in."""
+        return bool(self._state)
+
     async def wait(self) -> Redirect:
         return await self._received
 

@@ -15,6 +15,7 @@ import pytest
 from bot.features.mcp_tools import login as login_module
 from bot.features.mcp_tools.config import HttpServer, OAuthClient
 from bot.features.mcp_tools.login import LoginFailed, log_in
+from bot.features.mcp_tools.oauth_flow import is_safe
 from bot.features.mcp_tools.redirect import OTHER_STATE, WRONG_PASTE, Redirect, parse_redirect
 from tests.support.fakes import FakeClock
 from tests.support.logins import User, find_address, find_file, log_in_here, open_here
@@ -188,7 +189,6 @@ def move(_: Request) -> Answer:
 @pytest.mark.parametrize(
     ("path", "handler", "sentence"),
     [
-        ("/mcp", allow, "calendar works without a login: {host} doesn't ask for one."),
         ("/mcp", refuse, "{host} returned error 503: check the url of calendar."),
         ("/mcp", move, "{host} redirects to another address: correct the url of calendar."),
         ("/register", forbid, "127.0.0.1 refused to register this program (error 403): register one there"),
@@ -202,6 +202,15 @@ async def test_login_at_failing_server_is_one_sentence(
     server.replaced[path] = handler
     host = server.url.removeprefix("http://").partition("/")[0]
     assert (await fail_login(server, tmp_path)).startswith(sentence.format(host=host))
+
+
+@pytest.mark.parametrize("handler", [allow, lambda _: Answer(200, b"{}")], ids=["400", "200"])
+async def test_login_at_open_server_is_one_sentence(
+    server: Protected, tmp_path: Path, handler: Callable[[Request], Answer]
+) -> None:
+    server.replaced |= {"/mcp": handler, RESOURCE_METADATA: forbid}
+    assert (await fail_login(server, tmp_path)).startswith("calendar works without a login: 127.0.0.1:")
+    assert "POST /register" not in server.seen
 
 
 async def test_server_with_keys_only_offers_no_login(server: Protected, tmp_path: Path) -> None:
@@ -285,6 +294,26 @@ async def test_metadata_of_another_server_is_refused(server: Protected, tmp_path
     assert not server.grants
 
 
+@pytest.mark.parametrize(("advertised", "own"), [("/", ""), ("", "/"), ("/tenant/", "/tenant")])
+async def test_slash_at_the_end_of_an_issuer_is_tolerated(
+    server: Protected, tmp_path: Path, advertised: str, own: str
+) -> None:
+    """Google's and JumpCloud's servers spell the issuer differently in their two documents."""
+    resource = {"resource": server.url, "authorization_servers": [f"{server.issuer}{advertised}"]}
+    server.replaced[RESOURCE_METADATA] = lambda _: Answer(200, json.dumps(resource).encode())
+    metadata = json.dumps(server.describe_issuer() | {"issuer": f"{server.issuer}{own}"}).encode()
+    server.issuer_in_redirect = f"{server.issuer}{own}"
+    server.replaced[f"{ISSUER_METADATA}{own.rstrip('/')}"] = lambda _: Answer(200, metadata)
+    await log_in_here(server, tmp_path)
+    assert len(server.grants) == 1
+
+
+async def test_login_is_possible_where_only_calls_need_it(server: Protected, tmp_path: Path) -> None:
+    server.is_open_for_listing = True
+    await log_in_here(server, tmp_path)
+    assert find_file(tmp_path, server).read() is not None
+
+
 async def test_login_without_encryption_sends_nothing(user: User, tmp_path: Path) -> None:
     server = HttpServer("http://mcp.example.com/mcp")
     with pytest.raises(LoginFailed, match=r"mcp\.example\.com is not encrypted"):
@@ -292,7 +321,7 @@ async def test_login_without_encryption_sends_nothing(user: User, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("address", "server", "is_safe"),
+    ("address", "server", "expected"),
     [
         ("https://accounts.example.com/token", "https://mcp.example.com/mcp", True),
         ("http://accounts.example.com/token", "https://mcp.example.com/mcp", False),
@@ -303,8 +332,8 @@ async def test_login_without_encryption_sends_nothing(user: User, tmp_path: Path
         ("ftp://localhost/token", "http://localhost:9000/mcp", False),
     ],
 )
-def test_login_is_sent_only_to_safe_addresses(address: str, server: str, is_safe: bool) -> None:
-    assert login_module.is_safe(address, HttpServer(server)) is is_safe
+def test_login_is_sent_only_to_safe_addresses(address: str, server: str, expected: bool) -> None:
+    assert is_safe(address, HttpServer(server)) is expected
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,20 @@ async def test_login_made_while_the_bot_runs_is_used(
         )
 
 
+async def test_login_that_only_calls_need_is_asked_for_by_a_call(
+    start: OpenApp, model: ModelServer, server: Protected, data: Path, config: str, clock: FakeClock
+) -> None:
+    server.is_open_for_listing = True
+    async with start(mcp_config=config) as app:
+        person = Person(app)
+        await wait_until(lambda: find_trouble(app) is None)
+        (answer,) = await call_tools(person, model, LOOK)
+        assert "must run `mneme mcp login calendar`" in answer
+        await log_in_here(server, data, clock=clock)
+        await wait_until(lambda: find_trouble(app) is None)
+        assert await call_tools(person, model, LOOK) == [SEEN]
+
+
 async def test_expired_token_is_renewed_without_the_user(
     start: OpenApp, model: ModelServer, server: Protected, data: Path, config: str, clock: FakeClock
 ) -> None:

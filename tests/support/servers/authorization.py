@@ -65,6 +65,7 @@ class Protected:
         expires_in: The lifetime that responses state, in seconds.
         max_uses: The number of requests after which an access token expires.
         secret_method: The method by which clients with a secret must authenticate.
+        is_open_for_listing: Only tool calls need a token.
         issuer_in_redirect: Replaces the issuer in the address to which the browser is redirected.
         replaced: Handlers that replace the normal ones, by path.
         on_use: Called with each accepted token.
@@ -80,6 +81,7 @@ class Protected:
     expires_in: int | None = 3600
     max_uses: int | None = None
     secret_method: str = "client_secret_basic"
+    is_open_for_listing: bool = False
     issuer_in_redirect: str | None = None
     replaced: dict[str, Handler] = field(default_factory=dict)
     on_use: Callable[[], None] = lambda: None
@@ -153,6 +155,8 @@ class Protected:
         if path != "/mcp":
             return Answer(404, b"")
         grant = self._find_grant(request.header("authorization"))
+        if grant is None and self.is_open_for_listing and b"tools/call" not in request.body:
+            return self._answer_message(json.loads(request.body)) if request.method == "POST" else Answer(405, b"")
         if grant is None:
             challenge = f'Bearer resource_metadata="{self.resource_metadata_url}"'
             return Answer(401, b"who are you?", headers=(("WWW-Authenticate", challenge),))
