@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"^https?://\S+$", re.MULTILINE)
 
 
 class User:
-    """A user at a terminal, who can open addresses in a browser.
+    """A user with a terminal and a browser.
 
     Attributes:
         shown: The texts in the terminal.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bot.features.mcp_tools.tools import McpTools
 
 REPORT_INTERVAL_SECONDS = 5.0
-"""How often the owner is told about logins that have ended."""
+"""Interval between checks for ended logins that the owner doesn't know about."""
 _LOGIN_ENDED = N_(
     "I can't use the tools of {server} any more, because my login there has ended. Please run"
     " `mneme mcp login {server}` on my machine."

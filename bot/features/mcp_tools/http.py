@@ -54,7 +54,7 @@ class TokenSource(Protocol):
         """Return the token for the next request, or None without a login."""
 
     async def replace_token(self, rejected: str | None, challenge: str) -> str | None:
-        """Return another token after the server has answered 401, or None if there is none.
+        """Return another token after the server has answered 401. None means that no other token exists.
 
         Args:
             challenge: The header WWW-Authenticate of the answer.

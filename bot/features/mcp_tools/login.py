@@ -55,7 +55,7 @@ class Terminal:
     """The conversation with the user.
 
     Attributes:
-        lines: The lines that the user enters. They may end at once, if nobody can enter any.
+        lines: The lines that the user enters. They end at once if standard input is closed.
     """
 
     show: Callable[[str], object]

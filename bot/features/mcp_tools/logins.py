@@ -35,7 +35,7 @@ _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class Login(BaseModel):
-    """The tokens for a server, and what is needed to renew them.
+    """The tokens for a server, with the data needed to renew them.
 
     Attributes:
         server_url: The address for which the tokens were issued. They are never sent to another one.
@@ -77,7 +77,7 @@ class LoginFile:
         self._url = url
 
     def read(self) -> Login | None:
-        """Return the login, or None if there is none. Raises OSError if the file can't be read."""
+        """Return the login, or None without a valid file. Raises OSError if the file can't be read."""
         try:
             with self.path.open("rb") as file:
                 login = Login.model_validate_json(file.read(MAX_FILE_BYTES))

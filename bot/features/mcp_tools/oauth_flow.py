@@ -44,8 +44,8 @@ class LoginProvider(OAuthClientProvider):
 
     Attributes:
         respells_issuer: Expect the other spelling of the authorization server's address, with or without a slash at
-            the end. Google's MCP servers name https://accounts.google.com/, whose metadata names itself without the
-            slash, and the library compares the two as strings. The metadata is at the same address for both.
+            the end. Google's MCP servers name https://accounts.google.com/, but the metadata at that address lacks the
+            slash, and the library compares the two as strings. Both spellings lead to the same metadata.
     """
 
     respells_issuer = False

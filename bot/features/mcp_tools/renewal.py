@@ -71,7 +71,7 @@ class LoginRenewer:
         self._on_lost = on_lost
         self._renewals: set[asyncio.Task[Login | Trouble]] = set()
         self._rejected: str | None = None
-        # The login in the file, and a renewed one that could not be written.
+        # The login in the file, and the renewed login that could not be written.
         self._unwritten: tuple[Login, Login] | None = None
         self._is_owner_told = False
         self._stamp = file.read_stamp()
@@ -143,7 +143,7 @@ class LoginRenewer:
             await asyncio.wait(self._renewals, timeout=RENEWAL_TIMEOUT_SECONDS)
 
     async def _find_other(self, rejected: str | None, challenge: str) -> Login | Trouble | None:
-        """Return the login to use instead of the rejected one, or the reason why there is none.
+        """Return the login to use instead of the rejected one, or the reason why it can't be used.
 
         None means that the server rejects the request without asking for a login.
         """
@@ -210,7 +210,7 @@ class LoginRenewer:
                 raise _Refused
             answer = await _request_tokens(login)
         except _Refused:
-            # Stored, so that the token isn't sent again and the owner is told once.
+            # Stored, so that the token isn't sent again and the owner is notified once.
             await self._store(login.model_copy(update={"is_refused": True}))
             raise
         expires_at = None if answer.expires_in is None else self._clock() + timedelta(seconds=answer.expires_in)

@@ -93,7 +93,7 @@ async def test_login_made_while_the_bot_runs_is_used(
         )
 
 
-async def test_login_that_only_calls_need_is_asked_for_by_a_call(
+async def test_login_needed_only_for_calls_is_requested_by_one(
     start: OpenApp, model: ModelServer, server: Protected, data: Path, config: str, clock: FakeClock
 ) -> None:
     server.is_open_for_listing = True
@@ -344,7 +344,7 @@ async def test_process_killed_before_storing_costs_only_a_new_login(
     assert len(list(file.path.parent.iterdir())) == 2  # The login and its lock
 
 
-async def test_token_that_can_not_be_stored_is_used_and_stored_later(
+async def test_token_is_used_if_the_disk_is_full(
     start: OpenApp,
     model: ModelServer,
     server: Protected,

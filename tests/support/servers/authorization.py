@@ -1,4 +1,4 @@
-"""An MCP server that needs a login, and its OAuth authorization server, each on a port of its own.
+"""An MCP server that needs a login, and its OAuth authorization server, on two ports.
 
 The authorization server is strict: PKCE with S256, exact redirect addresses, codes for one use, the resource in each
 request, and refresh tokens that are rotated. If an old refresh token is used again, the whole login ends. Access tokens
@@ -40,7 +40,7 @@ class Client:
 
 @dataclass
 class Grant:
-    """What a user has allowed: a code until it is exchanged, then the tokens of a login."""
+    """The permission of a user: a code until it is exchanged, then the tokens of a login."""
 
     client: str
     redirect: str
