@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
@@ -22,7 +21,7 @@ from pydantic import AnyUrl
 from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, ByteLimiter, TooMuch
 from bot.features.mcp_tools.config import HttpServer
 from bot.features.mcp_tools.http import create_client
-from bot.features.mcp_tools.logins import Login, LoginFile
+from bot.features.mcp_tools.logins import Login, LoginFile, compute_expiry
 from bot.features.mcp_tools.oauth_flow import (
     AssumedChallenge,
     LoginProvider,
@@ -246,7 +245,7 @@ class _Attempt:
             resource=context.get_resource_url() if with_resource else None,
             access_token=tokens.access_token,
             refresh_token=tokens.refresh_token,
-            expires_at=None if tokens.expires_in is None else clock() + timedelta(seconds=tokens.expires_in),
+            expires_at=compute_expiry(clock(), tokens.expires_in),
         )
 
     def _find_token_url(self) -> str:

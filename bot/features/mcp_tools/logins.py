@@ -29,6 +29,7 @@ LOCK_TIMEOUT_SECONDS = 30.0
 """How long to wait for another process that renews the same login."""
 EXPIRY_MARGIN = timedelta(seconds=30)
 """A token is renewed this long before it expires, since clocks differ."""
+MAX_LIFETIME = timedelta(days=3650)
 _LOCK_POLL_SECONDS = 0.05
 _MAX_NAME_CHARS = 24
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -62,6 +63,15 @@ class Login(BaseModel):
 
     def expires_before(self, moment: datetime) -> bool:
         return self.expires_at is not None and self.expires_at - EXPIRY_MARGIN <= moment
+
+
+def compute_expiry(now: datetime, expires_in: object) -> datetime | None:
+    """Return the time of expiry, or None if a server states no lifetime in seconds, or an absurd one."""
+    try:
+        seconds = float(expires_in)  # type: ignore[arg-type]  # Anything that a server sends
+        return now + timedelta(seconds=seconds) if 0 <= seconds <= MAX_LIFETIME.total_seconds() else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 class LoginFile:

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from urllib.parse import quote, urlsplit
 
 import structlog
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.features.mcp_tools.bounds import ByteLimiter
 from bot.features.mcp_tools.config import Trouble
-from bot.features.mcp_tools.logins import Login, LoginFile
+from bot.features.mcp_tools.logins import Login, LoginFile, compute_expiry
 from config.texts import N_
 from memory.clock import Clock
 
@@ -41,7 +40,7 @@ class _TokenResponse(BaseModel):
 
     access_token: str | None = None
     refresh_token: str | None = None
-    expires_in: int | None = None
+    expires_in: object = None
     error: str | None = None
 
 
@@ -213,13 +212,12 @@ class LoginRenewer:
             # Stored, so that the token isn't sent again and the owner is notified once.
             await self._store(login.model_copy(update={"is_refused": True}))
             raise
-        expires_at = None if answer.expires_in is None else self._clock() + timedelta(seconds=answer.expires_in)
         renewed = login.model_copy(
             update={
                 "access_token": answer.access_token,
                 # A server that doesn't rotate refresh tokens returns none.
                 "refresh_token": answer.refresh_token or login.refresh_token,
-                "expires_at": expires_at,
+                "expires_at": compute_expiry(self._clock(), answer.expires_in),
             }
         )
         stored = self._unwritten[0] if self._unwritten is not None else login
@@ -273,6 +271,9 @@ def _parse_tokens(status: int, content: bytes) -> _TokenResponse:
     if status in (200, 400, 401) and answer.error in REFUSALS:
         raise _Refused
     tokens = (answer.access_token or "") + (answer.refresh_token or "")
-    if status != 200 or not answer.access_token or len(tokens) > MAX_TOKEN_CHARS or not tokens.isprintable():
+    is_usable = (
+        bool(answer.access_token) and len(tokens) <= MAX_TOKEN_CHARS and tokens.isascii() and tokens.isprintable()
+    )
+    if status != 200 or not is_usable:
         raise _NotRenewed(f"status {status}")
     return answer

@@ -277,6 +277,14 @@ async def test_endpoint_without_encryption_is_refused(server: Protected, tmp_pat
     assert "wants to send the login to 192.0.2.1 without encryption" in await fail_login(server, tmp_path)
 
 
+async def test_control_characters_in_addresses_are_not_shown(server: Protected, user: User, tmp_path: Path) -> None:
+    replace_metadata(server, authorization_endpoint=f"{server.issuer}/a\x1b[2J\u202e?x=\x1b[2J&y=\n")
+    login, _ = await start_login(server, user, tmp_path)
+    assert all(line.isprintable() for line in user.shown[0].splitlines())
+    login.cancel()
+    await asyncio.wait([login])
+
+
 @pytest.mark.parametrize("field", ["issuer", "resource", "iss"])
 async def test_metadata_of_another_server_is_refused(server: Protected, tmp_path: Path, field: str) -> None:
     if field == "issuer":
@@ -365,7 +373,8 @@ async def test_login_command_stores_login_and_logout_deletes_it(
 ) -> None:
     entry(calendar={"url": server.url})
     near, far = socket.socketpair()
-    program = await start_mneme("mcp", "login", "calendar", environment=os.environ, file=far.fileno(), folder=tmp_path)
+    environment = os.environ | {"LOG_LEVEL": "debug"}
+    program = await start_mneme("mcp", "login", "calendar", environment=environment, file=far.fileno(), folder=tmp_path)
     far.close()
     reader, writer = await asyncio.open_connection(sock=near)
     output = await reader.readuntil(b"paste it here.\n")
@@ -381,7 +390,12 @@ async def test_login_command_stores_login_and_logout_deletes_it(
     writer.close()
     assert find_file(tmp_path / "data", server).read() is not None
     assert "logged in" in (await run("list"))[1]
-    assert "calendar works, with 1 tool" in (await run("test", "calendar"))[1]
+    server.expire_access_tokens()
+    status, out, err = await run("test", "calendar", LOG_LEVEL="debug")
+    assert status == 0
+    assert "calendar works, with 1 tool" in out
+    assert "mcp_login_renewed" in err
+    assert not any(secret in out + err for secret in server.secrets)
     assert "was deleted here" in (await run("logout", "calendar"))[1]
     assert list(find_file(tmp_path / "data").path.parent.glob("*.json")) == []
     assert await run("logout", "calendar") == (1, "", "mneme: There is no login at calendar.\n")
@@ -389,9 +403,9 @@ async def test_login_command_stores_login_and_logout_deletes_it(
     assert (status, out) == (1, "calendar: It needs a login: run `mneme mcp login calendar`.\n")
 
 
-async def run(*arguments: str) -> tuple[int, str, str]:
+async def run(*arguments: str, **environment: str) -> tuple[int, str, str]:
     """Run `mneme mcp` while the servers of the test answer it."""
-    return await asyncio.to_thread(run_mneme, "mcp", *arguments, environment=os.environ)
+    return await asyncio.to_thread(run_mneme, "mcp", *arguments, environment=os.environ | environment)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from bot.features.mcp_tools import feature, renewal
 from bot.features.mcp_tools.bounds import ByteLimiter
 from bot.features.mcp_tools.check import LOG_IN, check_tools
 from bot.features.mcp_tools.http import TokenAuth, create_client
-from bot.features.mcp_tools.logins import LoginFile
+from bot.features.mcp_tools.logins import LoginFile, compute_expiry
 from bot.features.mcp_tools.renewal import LOGIN_ENDED, NEEDS_LOGIN, NOT_RENEWED, LoginRenewer
 from bot.kernel import App
 from memory.clock import system_clock
@@ -199,7 +199,30 @@ async def test_login_without_refresh_token_ends_with_its_token(server: Protected
     assert await running.should_tell_owner()
 
 
-@pytest.mark.parametrize("failure", ["stopped", "error", "nonsense", "redirect", "endless"])
+@pytest.mark.parametrize(
+    ("expires_in", "expires_at"),
+    [
+        *((one, "2026-02-07 12:16") for one in (60, "60", 60.5)),
+        *((odd, None) for odd in (None, -1, 10**30, 10**400, float("inf"), float("nan"), "soon", ())),
+    ],
+)
+def test_odd_lifetime_of_a_token_is_ignored(clock: FakeClock, expires_in: object, expires_at: str | None) -> None:
+    computed = compute_expiry(clock(), expires_in)
+    assert (None if computed is None else f"{computed:%Y-%m-%d %H:%M}") == expires_at
+
+
+async def test_renewal_with_odd_lifetime_keeps_the_tokens(server: Protected, data: Path, clock: FakeClock) -> None:
+    login = await log_in_here(server, data, clock=clock)
+    odd = {"access_token": "a", "refresh_token": "b", "expires_in": "soon", "scope": 7}
+    server.replaced["/token"] = lambda _: Answer(200, json.dumps(odd).encode())
+    file = find_file(data, server)
+    assert await create_renewer(file, clock).replace_token(login.access_token, "") == "a"
+    stored = file.read()
+    assert stored is not None
+    assert (stored.refresh_token, stored.expires_at) == ("b", None)
+
+
+@pytest.mark.parametrize("failure", ["stopped", "error", "nonsense", "redirect", "unusable", "endless"])
 async def test_failing_authorization_server_does_not_end_login(
     server: Protected, data: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
@@ -215,6 +238,7 @@ async def test_failing_authorization_server_does_not_end_login(
     answers = {
         "error": Answer(503, b'{"error": "invalid_grant"}'),
         "nonsense": Answer(200, b"<html>invalid_grant</html>", "text/html"),
+        "unusable": Answer(200, json.dumps({"access_token": "a\r\nX: y"}).encode()),
         "redirect": Answer(307, b"", headers=(("Location", f"{server.issuer}/other"),)),
     }
     if failure == "stopped":
