@@ -148,13 +148,22 @@ def _as_text(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_as_text)]
 
 
+def _as_object(value: object) -> object:
+    """Replace values such as `false`, by which some programs switch logins off."""
+    return value if isinstance(value, dict) else {}
+
+
+def _as_list(value: object) -> object:
+    return value.split() if isinstance(value, str) else value
+
+
 class _OAuthEntry(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    client_id: str | None = Field(default=None, alias="clientId", min_length=1)
+    client_id: Text | None = Field(default=None, alias="clientId", min_length=1)
     client_secret: str | None = Field(default=None, alias="clientSecret", min_length=1)
     callback_port: int | None = Field(default=None, alias="callbackPort", ge=1, le=65_535)
-    scopes: list[str] = []
+    scopes: Annotated[list[str], BeforeValidator(_as_list)] = []
 
 
 class _Entry(BaseModel):
@@ -169,7 +178,7 @@ class _Entry(BaseModel):
         default=None, validation_alias=AliasChoices("url", "serverUrl", "httpUrl"), pattern=r"^https?://[^\s/]"
     )
     headers: dict[str, Text] = {}
-    oauth: _OAuthEntry = _OAuthEntry()
+    oauth: Annotated[_OAuthEntry, BeforeValidator(_as_object)] = _OAuthEntry()
     disabled: bool = False
     enabled_tools: list[str] | None = Field(default=None, alias="enabledTools")
     disabled_tools: list[str] = Field(default=[], alias="disabledTools")
@@ -235,8 +244,17 @@ def _parse_server(
         return Trouble(UNSET, {"name": error}, otherwise=UNSET_SOMEWHERE)
     if transport is None:
         return Trouble(NO_TRANSPORT)
+    if isinstance(transport, HttpServer) and not _is_address(transport.url):
+        return Trouble(WRONG_ENTRY, {"field": "url"})
     enabled = frozenset(entry.enabled_tools) if entry.enabled_tools is not None else None
     return ServerConfig(name, _make_prefix(name, taken), transport, enabled, frozenset(entry.disabled_tools))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
 
 
 def _parse_transport(entry: _Entry, environment: Mapping[str, str]) -> StdioServer | HttpServer | None:
