@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 from tests.support.servers.web import Answer, Request, Streamed
 from tests.support.serving import ANN, list_texts, serving, wait_for_text
+from tests.support.starter import run_mneme
 
 LOOK = ("calendar__look", {"where": "the pier"})
 SEEN = "At the pier there is a lighthouse."
@@ -482,6 +484,22 @@ async def test_tokens_are_neither_logged_nor_stored_elsewhere(
     others = [path for path in data.rglob("*") if path.is_file() and path.parent.name != "mcp-logins"]
     assert others
     assert not any(secret.encode() in path.read_bytes() for path in others for secret in server.secrets)
+
+
+async def test_tokens_are_in_no_backup_and_no_export(
+    start: OpenApp, server: Protected, data: Path, config: str, clock: FakeClock, tmp_path: Path
+) -> None:
+    await log_in_here(server, data, clock=clock)
+    async with start(mcp_config=config) as app:
+        await Person(app).says("Hello")
+    for arguments in (("backup", "copy.zip"), ("export", "texts", "--with-secrets")):
+        status, _, err = await asyncio.to_thread(run_mneme, *arguments, environment=os.environ, folder=tmp_path)
+        assert status == 0, err
+    with zipfile.ZipFile(tmp_path / "copy.zip") as archive:
+        contents = [archive.read(name) for name in archive.namelist()]
+    contents += [path.read_bytes() for path in (tmp_path / "texts").rglob("*") if path.is_file()]
+    assert any(b"Hello" in content for content in contents)
+    assert not any(secret.encode() in content for content in contents for secret in server.secrets)
 
 
 async def test_bot_without_mcp_servers_imports_no_login(start: OpenApp) -> None:
