@@ -12,6 +12,7 @@ from bot.features.mcp_tools.bounds import ByteLimiter, create_message_json
 from config.json_stream import TooComplex
 from memory.text.validity import JsonRepair
 
+USER_AGENT = "mneme"
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _EVENT_END_BYTES = 4
 
@@ -104,8 +105,9 @@ def create_client(
     """
 
     async def prepare(request: httpx2.Request) -> None:
-        # Requests of an authentication flow lack the client's headers.
+        # Requests of an authentication flow lack the client's headers. Firewalls refuse requests without a user agent.
         request.headers["accept-encoding"] = "identity"
+        request.headers.setdefault("user-agent", USER_AGENT)
         if check_request is not None:
             check_request(request)
 

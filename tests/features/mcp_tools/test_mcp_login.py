@@ -76,6 +76,7 @@ async def test_login_with_browser_on_this_machine_stores_tokens(server: Protecte
     assert login.expires_at is not None
     assert (login.expires_at - clock()).total_seconds() == 3600
     assert server.registrations[0]["client_name"] == "Mneme"
+    assert "" not in server.agents
     assert not any(secret in repr(login) for secret in server.secrets)
 
 

@@ -70,6 +70,7 @@ class Protected:
         replaced: Handlers that replace the normal ones, by path.
         on_use: Called with each accepted token.
         refreshes: The number of requests with a refresh token, successful or not.
+        agents: The user agents of all requests to the authorization server.
         calls: The values of `where` in tool calls.
         secrets: All tokens that were ever issued.
     """
@@ -89,6 +90,7 @@ class Protected:
     authorizations: list[dict[str, str]] = field(default_factory=list)
     registrations: list[dict[str, Any]] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
+    agents: set[str] = field(default_factory=set)
     calls: list[str] = field(default_factory=list)
     clients: dict[str, Client] = field(default_factory=dict)
     codes: dict[str, Grant] = field(default_factory=dict)
@@ -198,6 +200,7 @@ class Protected:
 
     async def _serve_issuer(self, request: Request) -> Answer | Streamed:
         path, _, query = request.target.partition("?")
+        self.agents.add(request.header("user-agent"))
         self.seen.append(f"{request.method} {path}")
         if path in self.replaced:
             return self.replaced[path](request)
