@@ -72,7 +72,8 @@ class LoginRenewer:
         self._rejected: str | None = None
         # The login in the file, and the renewed login that could not be written.
         self._unwritten: tuple[Login, Login] | None = None
-        self._is_owner_told = False
+        # The token of the ended login that the owner knows about.
+        self._reported: str | None = None
         self._stamp = file.read_stamp()
 
     @property
@@ -92,7 +93,8 @@ class LoginRenewer:
             return None
         if login is None or login.is_refused:
             return None
-        if self._unwritten is not None or login.expires_before(self._clock()):
+        is_renewable = login.refresh_token is not None and login.expires_before(self._clock())
+        if is_renewable or self._unwritten is not None:
             renewed = await self._renew(None)
             # If the login can't be renewed, the answer to the old token decides.
             login = renewed if isinstance(renewed, Login) else login
@@ -124,16 +126,19 @@ class LoginRenewer:
 
     async def should_tell_owner(self) -> bool:
         """Return True if the login has ended and the owner doesn't know it."""
-        if self._is_owner_told or self.trouble is None or self.trouble.text != LOGIN_ENDED:
+        if self.trouble is None or self.trouble.text != LOGIN_ENDED:
             return False
         login = await asyncio.to_thread(self._file.read)
-        return login is not None and login.is_refused and not login.is_owner_told
+        if login is None or not login.is_refused or login.is_owner_told:
+            return False
+        return login.access_token != self._reported
 
     async def record_owner_told(self) -> None:
-        self._is_owner_told = True
+        """Record in the file that the owner knows that the login has ended. Raises OSError."""
         async with self._file.locked():
             login = await asyncio.to_thread(self._file.read)
             if login is not None and login.is_refused:
+                self._reported = login.access_token
                 await self._store(login.model_copy(update={"is_owner_told": True}))
 
     async def close(self) -> None:

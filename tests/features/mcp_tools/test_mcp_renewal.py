@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,14 @@ def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def create_renewer(file: LoginFile, clock: FakeClock) -> LoginRenewer:
     return LoginRenewer("calendar", file, clock, lambda: None)
+
+
+def fill_disk(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def has_text(telegram: BotApiServer, text: str, times: int) -> bool:
+    return sum(text in message for message in list_texts(telegram)) == times
 
 
 def find_trouble(app: App) -> str | None:
@@ -185,9 +194,26 @@ async def test_owner_is_told_once_that_a_login_has_ended(
         await log_in_here(server, data, clock=clock)
         await wait_until(lambda: find_trouble(app) is None)
         assert await call_tools(Person(app), model, LOOK) == [SEEN]
-        server.revoke_all()
-        await call_tools(Person(app), model, LOOK)
-        await telegram.wait_for(lambda: sum(told in text for text in list_texts(telegram)) == 2)
+        for times in (2, 3):
+            await log_in_here(server, data, clock=clock)
+            await wait_until(lambda: find_trouble(app) is None)
+            server.revoke_all()
+            await call_tools(Person(app), model, LOOK)
+            await telegram.wait_for(partial(has_text, telegram, told, times))
+
+
+async def test_owner_is_told_once_even_if_that_can_not_be_stored(
+    server: Protected, data: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = await log_in_here(server, data, clock=clock)
+    running = create_renewer(find_file(data, server), clock)
+    server.revoke_all()
+    assert await running.replace_token(login.access_token, "") is None
+    assert await running.should_tell_owner()
+    monkeypatch.setattr(markdown, "write_atomically", fill_disk)
+    with pytest.raises(OSError, match="No space left"):
+        await running.record_owner_told()
+    assert not await running.should_tell_owner()
 
 
 async def test_login_without_refresh_token_ends_with_its_token(server: Protected, data: Path, clock: FakeClock) -> None:
@@ -382,9 +408,6 @@ async def test_token_is_used_if_the_disk_is_full(
 ) -> None:
     login = await log_in_here(server, data, clock=clock)
     file = find_file(data, server)
-
-    def fill_disk(*_: object) -> None:
-        raise OSError(28, "No space left on device")
 
     async with start(mcp_config=config) as app:
         person = Person(app)
