@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 START_SECONDS = 90.0
 """How long a server may take until it has listed its tools. npx and uvx may download it first."""
 ANSWER_SECONDS = 20.0
-"""Timeout for a request of the protocol other than a tool call."""
+"""Timeout for a request to an HTTP server other than a tool call."""
 LIVENESS_SECONDS = 10.0
 """After a call has timed out, the server must answer a request within this time, or it is restarted."""
 CALL_SECONDS = 60.0
@@ -200,6 +200,11 @@ class ServerConnection:
             return self._explain(error)
         return Trouble(SILENT, {"seconds": f"{START_SECONDS:g}"})
 
+    @property
+    def _start_seconds(self) -> float:
+        """Return how long the server may take to answer. A program may first be downloaded."""
+        return START_SECONDS if isinstance(self.config, StdioServer) else ANSWER_SECONDS
+
     async def _serve(self, opening: anyio.CancelScope) -> None:
         from mcp import Client
         from mcp.types import Implementation, ToolListChangedNotification
@@ -214,7 +219,7 @@ class ServerConnection:
             _watch(self._open_transport(), self._report_lost),
             client_info=Implementation(name="mneme", version=get_program_version()),
             message_handler=on_message,
-            read_timeout_seconds=ANSWER_SECONDS,
+            read_timeout_seconds=self._start_seconds,
             cache=None,
         )
         async with client:
@@ -318,7 +323,7 @@ class ServerConnection:
             return Trouble(ENDED, {"name": self.config.name})
         if _is_timeout(error):
             return Trouble(
-                SILENT, {"seconds": f"{LIVENESS_SECONDS if isinstance(error, TimeoutError) else ANSWER_SECONDS:g}"}
+                SILENT, {"seconds": f"{LIVENESS_SECONDS if isinstance(error, TimeoutError) else self._start_seconds:g}"}
             )
         return Trouble(FAILED, {"error": type(error).__name__})
 
