@@ -203,7 +203,7 @@ class ServerConnection:
     @property
     def _start_seconds(self) -> float:
         """Return how long the server may take to answer. A program may first be downloaded."""
-        return START_SECONDS if isinstance(self.config, StdioServer) else ANSWER_SECONDS
+        return START_SECONDS if isinstance(self.config.transport, StdioServer) else ANSWER_SECONDS
 
     async def _serve(self, opening: anyio.CancelScope) -> None:
         from mcp import Client

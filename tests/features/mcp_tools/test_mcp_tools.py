@@ -53,6 +53,7 @@ async def test_mcp_program_may_take_long_to_start(
 ) -> None:
     # Shorter than Python takes to start, as npx and uvx take longer than other servers while they download
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.01)
     async with start(mcp_config=servers(trial=servers.trial())) as app:
         (answer,) = await call_tools(Person(app), model, ("trial__look", {"where": "the pier"}))
         assert answer == "At the pier there is a lighthouse."
