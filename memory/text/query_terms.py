@@ -19,8 +19,6 @@ from memory.text.words import (
 )
 
 MAX_CACHED_QUERIES = 512
-MAX_KNOWN_WORDS = 64
-"""Words that a query remembers. Each cached query has its own, so that 512 of them take a few MB at most."""
 
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
@@ -48,7 +46,6 @@ class QueryTerms:
                     pair for part in split_at_function_words(word) for pair in split_into_pairs(part)
                 )
         self._starts = tuple(starts)  # A quick filter for the words of a text.
-        self._known: dict[str, list[str]] = {}
         self.terms = (*self._beginnings, *self._pairs)
 
     def count_terms(self, text: str) -> dict[str, int]:
@@ -83,15 +80,8 @@ class QueryTerms:
         return sorted(matches)
 
     def _find_terms(self, word: str) -> list[str]:
-        existing = self._known.get(word)
-        if existing is None:
-            stem = stem_word(word)
-            if len(self._known) >= MAX_KNOWN_WORDS:
-                self._known.clear()
-            existing = self._known[word] = [
-                term for term, starts in self._beginnings.items() if stem == term or word.startswith(starts)
-            ]
-        return existing
+        stem = stem_word(word)
+        return [term for term, starts in self._beginnings.items() if stem == term or word.startswith(starts)]
 
 
 @lru_cache(maxsize=MAX_CACHED_QUERIES)

@@ -64,7 +64,7 @@ def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]  # the library compares its own
             return datetime.now(tz) + wall.off
 
-    for module in ("apscheduler.schedulers.base", "bot.tasks", "bot.tasks"):
+    for module in ("apscheduler.schedulers.base", "bot.jobs.scheduler", "bot.tasks"):
         monkeypatch.setattr(f"{module}.datetime", Read)
     return wall
 

@@ -100,6 +100,7 @@ TO_OWNERS = (
     "To answer, I send what it takes",  # All users may know where their words go
     "{host} can't be reached.",  # A Trouble with another text for other users
     "{host} returned error",
+    "Its login can't be renewed at the moment, because {host}",
 )
 
 

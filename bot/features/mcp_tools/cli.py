@@ -1,4 +1,4 @@
-"""`mneme mcp add|list|test|remove`: manages the MCP servers in the file named by MCP_CONFIG."""
+"""`mneme mcp add|list|test|login|logout|remove`: manages the MCP servers in the file named by MCP_CONFIG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from memory.errors import MnemeError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bot.features.mcp_tools.config import Preset, ServerConfig
+    from bot.features.mcp_tools.config import HttpServer, McpConfig, Preset, ServerConfig
+    from bot.features.mcp_tools.logins import LoginFile
+    from config.settings import Settings
 
 cli = typer.Typer()
 
@@ -54,6 +56,14 @@ def add(
     ] = None,
     header: Headers = None,
     env: Variables = None,
+    client_id: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="For `mneme mcp login`: a client that you have registered with the service."),
+    ] = None,
+    client_secret: Annotated[str | None, typer.Option(metavar="SECRET", help="The secret of that client.")] = None,
+    callback_port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="The port in the redirect address of that client.")
+    ] = None,
 ) -> None:
     """Add or change a server. Values can be ${NAME}, an environment variable of the bot."""
     from bot.features.mcp_tools.config import PRESETS
@@ -68,6 +78,9 @@ def add(
     entry |= {"headers": _parse_pairs(header)} if header else {}
     if env:
         entry["env"] = {**entry.get("env", {}), **_parse_pairs(env)}  # type: ignore[dict-item]  # A dict if it exists
+    oauth = {"clientId": client_id, "clientSecret": client_secret, "callbackPort": callback_port}
+    given = {key: value for key, value in oauth.items() if value is not None}
+    entry |= {"oauth": given} if given else {}
     path = find_mcp_file(load_settings_with_logging(quiet=True))
     add_server(path, name, entry)
     typer.echo(f"{name} was saved in {path}.")
@@ -79,18 +92,17 @@ def add(
 @cli.command("list")
 def list_servers() -> None:
     """List the servers in the file, without connecting to them."""
-    from bot.features.mcp_tools.config import HttpServer, read_config
+    from bot.features.mcp_tools.config import HttpServer
 
-    path = find_mcp_file(load_settings_with_logging(quiet=True))
-    config = read_config(path)
-    if config.trouble is not None:
-        raise WrongServer(str(config.trouble))
+    settings = load_settings_with_logging(quiet=True)
+    path, config = _read_servers(settings)
     if config.is_empty:
         typer.echo(f"There are no servers in {path}: add one with `mneme mcp add`.", err=True)
     for server in config.servers:
         transport = server.transport
         # Arguments and the rest of an address may contain keys
-        typer.echo(f"{server.name}  {transport.host if isinstance(transport, HttpServer) else transport.command}")
+        address = transport.host if isinstance(transport, HttpServer) else transport.command
+        typer.echo(f"{server.name}  {address}{_describe_login(settings, server)}")
     for name, trouble in config.troubles.items():
         typer.echo(f"{name}  {trouble}")
 
@@ -100,28 +112,24 @@ def try_servers(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The server to test. Default: all.")] = None,
 ) -> None:
     """Connect to the servers and list their tools, with the error output of their programs."""
-    from bot.features.mcp_tools.config import read_config
-
-    path = find_mcp_file(load_settings_with_logging(quiet=True))
-    config = read_config(path)
-    if config.trouble is not None:
-        raise WrongServer(str(config.trouble))
+    settings = load_settings_with_logging(quiet=True)
+    path, config = _read_servers(settings)
     servers = [server for server in config.servers if name in (None, server.name)]
     troubles = {known: trouble for known, trouble in config.troubles.items() if name in (None, known)}
     if not servers and not troubles:
         raise WrongServer(f"{name or 'No server'} is not in {path}: see `mneme mcp list`.")
-    working = [asyncio.run(_try(server)) for server in servers]
+    working = [asyncio.run(_try(server, settings.mneme_data_dir)) for server in servers]
     for known, trouble in troubles.items():
         typer.echo(f"{known}: {trouble}")
     raise SystemExit(0 if all(working) and not troubles else 1)
 
 
-async def _try(server: ServerConfig) -> bool:
+async def _try(server: ServerConfig, data_directory: Path) -> bool:
     from bot.features.mcp_tools.config import make_tool_names
     from bot.features.mcp_tools.connection import ServerConnection
     from bot.features.mcp_tools.tools import needs_approval
 
-    connection = ServerConnection(server, lambda: None, sys.stderr)
+    connection = ServerConnection(server, lambda: None, sys.stderr, data_directory)
     connection.start()
     try:
         await connection.tried.wait()
@@ -139,14 +147,96 @@ async def _try(server: ServerConfig) -> bool:
 
 
 @cli.command()
+def login(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in `mneme mcp list`.")]) -> None:
+    """Log in at a server in the browser, also if the browser is on another machine."""
+    from bot.features.mcp_tools.config import HttpServer
+    from bot.features.mcp_tools.logins import find_login_file
+
+    settings = load_settings_with_logging(quiet=True)
+    path, config = _read_servers(settings)
+    if (trouble := config.troubles.get(name)) is not None:
+        raise WrongServer(f"{name}: {trouble}")
+    server = next((server for server in config.servers if server.name == name), None)
+    if server is None:
+        raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
+    if not isinstance(server.transport, HttpServer):
+        raise WrongServer(f"{name} is a program on this machine, so it needs no login.")
+    file = find_login_file(settings.mneme_data_dir, server)
+    if file is None:
+        raise WrongServer(f"The entry of {name} has a password or an Authorization header: remove it to log in.")
+    if missing := list_missing(None):
+        raise WrongServer(missing[0])
+    asyncio.run(_log_in(name, server.transport, file))
+
+
+async def _log_in(name: str, server: HttpServer, file: LoginFile) -> None:
+    from bot.features.mcp_tools.login import Terminal, log_in
+    from bot.features.mcp_tools.redirect import read_lines
+    from memory.clock import system_clock
+
+    login = await log_in(name, server, file, system_clock, Terminal(typer.echo, read_lines()))
+    typer.echo(f"You are logged in at {server.host}. A running bot connects to {name} within a few seconds.")
+    if login.refresh_token is None:
+        until = "" if login.expires_at is None else f" at {login.expires_at.astimezone():%Y-%m-%d %H:%M}"
+        typer.echo(f"{server.host} doesn't let programs renew logins: this one ends{until or ' at an unknown time'}.")
+
+
+@cli.command()
+def logout(name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the server.")]) -> None:
+    """Delete the login at a server."""
+    if not _log_out(load_settings_with_logging(quiet=True), name):
+        raise WrongServer(f"There is no login at {name}.")
+    typer.echo(f"The login at {name} was deleted here. To end it at the service too, use your account there.")
+
+
+def _log_out(settings: Settings, name: str) -> bool:
+    """Delete the login at a server. Return True if there was one."""
+    from bot.features.mcp_tools.logins import FOLDER, LoginFile
+
+    file = LoginFile(settings.mneme_data_dir / FOLDER, name)
+
+    async def remove() -> None:
+        async with file.locked():
+            file.remove()
+
+    if not file.path.exists():
+        return False
+    asyncio.run(remove())
+    return True
+
+
+def _read_servers(settings: Settings) -> tuple[Path, McpConfig]:
+    """Return the path of the file and its servers. Raises WrongServer if it can't be read."""
+    from bot.features.mcp_tools.config import read_config
+
+    path = find_mcp_file(settings)
+    config = read_config(path)
+    if config.trouble is not None:
+        raise WrongServer(str(config.trouble))
+    return path, config
+
+
+def _describe_login(settings: Settings, server: ServerConfig) -> str:
+    from bot.features.mcp_tools.logins import find_login_file
+
+    file = find_login_file(settings.mneme_data_dir, server)
+    stored = file.read() if file is not None else None
+    if stored is None:
+        return ""
+    return f"  login ended: run `mneme mcp login {server.name}`" if stored.is_refused else "  logged in"
+
+
+@cli.command()
 def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in `mneme mcp list`.")]) -> None:
-    """Remove a server from the file."""
-    path = find_mcp_file(load_settings_with_logging(quiet=True))
+    """Remove a server from the file, and its login."""
+    settings = load_settings_with_logging(quiet=True)
+    path = find_mcp_file(settings)
     document, servers = _read_document(path)
     if name not in servers:
         raise WrongServer(f"{name} is not in {path}: see `mneme mcp list`.")
     del servers[name]
     _write(path, document)
+    _log_out(settings, name)
     typer.echo(f"{name} was removed from {path}. Restart the bot to stop using it.")
 
 

@@ -4,7 +4,9 @@
                     "search": {"url": "https://...", "headers": {"Authorization": "Bearer ${TOKEN}"}}}}
 
 `type` is stdio, http or sse, and optional. `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced by environment
-variables. `disabled`, `enabledTools` and `disabledTools` select servers and tools. Other keys are ignored.
+variables. `disabled`, `enabledTools` and `disabledTools` select servers and tools. `oauth` has `clientId`,
+`clientSecret`, `callbackPort` and `scopes`, for servers at which programs can't register themselves. Other keys are
+ignored.
 """
 
 from __future__ import annotations
@@ -70,6 +72,22 @@ class StdioServer:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuthClient:
+    """The settings of a login. All are optional.
+
+    Attributes:
+        client_id: The id of a client that the user has registered with the service. None registers one at each login.
+        callback_port: The port in the registered redirect address. None uses any free port.
+        scopes: The scopes to ask for instead of those that the server names.
+    """
+
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    callback_port: int | None = None
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HttpServer:
     """A server at a URL.
 
@@ -80,6 +98,12 @@ class HttpServer:
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     sse: bool = False
+    oauth: OAuthClient = OAuthClient()
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether the entry contains credentials. Then the server never gets an OAuth token."""
+        return any(name.lower() == "authorization" for name in self.headers) or "@" in urlsplit(self.url).netloc
 
     @property
     def host(self) -> str:
@@ -124,6 +148,24 @@ def _as_text(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_as_text)]
 
 
+def _as_object(value: object) -> object:
+    """Replace values such as `false`, by which some programs switch logins off."""
+    return value if isinstance(value, dict) else {}
+
+
+def _as_list(value: object) -> object:
+    return value.split() if isinstance(value, str) else value
+
+
+class _OAuthEntry(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    client_id: Text | None = Field(default=None, alias="clientId", min_length=1)
+    client_secret: str | None = Field(default=None, alias="clientSecret", min_length=1)
+    callback_port: int | None = Field(default=None, alias="callbackPort", ge=1, le=65_535)
+    scopes: Annotated[list[str], BeforeValidator(_as_list)] = []
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
@@ -136,6 +178,7 @@ class _Entry(BaseModel):
         default=None, validation_alias=AliasChoices("url", "serverUrl", "httpUrl"), pattern=r"^https?://[^\s/]"
     )
     headers: dict[str, Text] = {}
+    oauth: Annotated[_OAuthEntry, BeforeValidator(_as_object)] = _OAuthEntry()
     disabled: bool = False
     enabled_tools: list[str] | None = Field(default=None, alias="enabledTools")
     disabled_tools: list[str] = Field(default=[], alias="disabledTools")
@@ -201,8 +244,17 @@ def _parse_server(
         return Trouble(UNSET, {"name": error}, otherwise=UNSET_SOMEWHERE)
     if transport is None:
         return Trouble(NO_TRANSPORT)
+    if isinstance(transport, HttpServer) and not _is_address(transport.url):
+        return Trouble(WRONG_ENTRY, {"field": "url"})
     enabled = frozenset(entry.enabled_tools) if entry.enabled_tools is not None else None
     return ServerConfig(name, _make_prefix(name, taken), transport, enabled, frozenset(entry.disabled_tools))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
 
 
 def _parse_transport(entry: _Entry, environment: Mapping[str, str]) -> StdioServer | HttpServer | None:
@@ -224,7 +276,13 @@ def _parse_transport(entry: _Entry, environment: Mapping[str, str]) -> StdioServ
         # The command may be a name on the PATH, which pathlib would treat as a relative path.
         return StdioServer(os.path.expanduser(fill(entry.command)), args, fill_all(entry.env), cwd)  # noqa: PTH111
     if entry.url is not None and entry.type != "stdio":
-        return HttpServer(fill(entry.url), fill_all(entry.headers), entry.type == "sse")
+        oauth = OAuthClient(
+            fill(entry.oauth.client_id) if entry.oauth.client_id is not None else None,
+            fill(entry.oauth.client_secret) if entry.oauth.client_secret is not None else None,
+            entry.oauth.callback_port,
+            tuple(entry.oauth.scopes),
+        )
+        return HttpServer(fill(entry.url), fill_all(entry.headers), entry.type == "sse", oauth)
     return None
 
 

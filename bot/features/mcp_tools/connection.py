@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import math
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import Enum, auto
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TextIO
 
 import anyio
@@ -23,9 +22,13 @@ import structlog
 
 from bot.features.mcp_tools.bounds import MAX_MESSAGE_BYTES, ByteLimiter
 from bot.features.mcp_tools.config import HttpServer, ServerConfig, StdioServer, Trouble
+from bot.features.mcp_tools.listing import drop_unreadable_tools, is_bounded
+from bot.features.mcp_tools.logins import find_login_file
+from bot.features.mcp_tools.renewal import LoginRenewer
 from config.process import get_program_version
 from config.texts import N_
 from config.waiting import Backoff
+from memory.clock import Clock, system_clock
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,15 +41,13 @@ log = structlog.get_logger(__name__)
 START_SECONDS = 90.0
 """How long a server may take until it has listed its tools. npx and uvx may download it first."""
 ANSWER_SECONDS = 20.0
-"""Timeout for a request of the protocol other than a tool call."""
+"""Timeout for a request to an HTTP server other than a tool call."""
 LIVENESS_SECONDS = 10.0
 """After a call has timed out, the server must answer a request within this time, or it is restarted."""
 CALL_SECONDS = 60.0
 MIN_STABLE_SECONDS = 60.0
 """A connection that lasted this long resets the backoff between attempts."""
 MAX_PAUSE_SECONDS = 300.0
-MAX_TOOL_CHARS = 100_000
-"""Limit for the description and for the schema of a tool. Longer ones are left out."""
 MAX_TOOLS = 1_000
 """Stop listing tools after this many, since a server may never end its list."""
 
@@ -85,13 +86,22 @@ class ServerConnection:
     Args:
         on_tools: Called when the tools of the server have changed.
         errors: Receives the standard error of the server's program. None discards it.
+        data_directory: Contains the logins. Without it, no login is used.
 
     Attributes:
+        login: The login at the server, or None if it can't have one.
         trouble: The reason why the server's tools can't be used now, or None.
         tried: Set after the first attempt to connect, successful or not.
     """
 
-    def __init__(self, config: ServerConfig, on_tools: Callable[[], None], errors: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        on_tools: Callable[[], None],
+        errors: TextIO | None = None,
+        data_directory: Path | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
         self.config = config
         self.tools: tuple[Tool, ...] = ()
         self.trouble: Trouble | None = Trouble(STARTING)
@@ -105,6 +115,8 @@ class ServerConnection:
         self._is_too_much = False
         self._life: anyio.CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
+        file = find_login_file(data_directory, config) if data_directory is not None else None
+        self.login = LoginRenewer(config.name, file, clock, self._report_lost) if file is not None else None
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._stay_connected(), name=f"mcp {self.config.name}")
@@ -116,12 +128,14 @@ class ServerConnection:
             self._task.cancel()
         if self._task is not None:
             await asyncio.wait([self._task])
+        if self.login is not None:
+            await self.login.close()
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> CallToolResult:
         """Call a tool. The result may be an error that the tool reports. Raises CallFailed for other errors."""
         client, name = self._client, self.config.name
         if client is None:
-            raise CallFailed(f"the server {name} is off now: go on without it, and say so")
+            raise CallFailed(self._explain_login() or f"the server {name} is off now: go on without it, and say so")
         from mcp.shared.exceptions import MCPError
         from mcp.types import CONNECTION_CLOSED, CallToolResult, TextContent
 
@@ -132,6 +146,8 @@ class ServerConnection:
             self._signals.put_nowait(_Signal.UNANSWERED)
             raise CallFailed(f"{tool} of {name} did not answer within {CALL_SECONDS:g} seconds") from None
         except MCPError as error:
+            if (reason := self._explain_login()) is not None:
+                raise CallFailed(reason) from None
             if error.code == CONNECTION_CLOSED or self._client is not client:
                 raise CallFailed(
                     f"the server {name} ended before it answered; whether it has done anything is not known"
@@ -142,6 +158,15 @@ class ServerConnection:
             log.warning("mcp_call_failed", server=name, error=type(error).__name__)
             raise CallFailed(f"{name} gave an answer that can't be used ({type(error).__name__})") from error
 
+    def _explain_login(self) -> str | None:
+        """Return the reason for the model if the server rejects the connection because of its login."""
+        if self.login is None or self.login.trouble is None:
+            return None
+        if self.login.needs_login:
+            command = f"`mneme mcp login {self.config.name}`"
+            return f"the owner of the bot must run {command} on its machine: go on without this tool, and say so"
+        return f"the login at {self.config.name} does not work now: go on without it, and say so"
+
     async def _stay_connected(self) -> None:
         with anyio.CancelScope() as self._life:
             while True:
@@ -150,12 +175,21 @@ class ServerConnection:
                 self._on_tools()
                 self.tried.set()
                 log.warning("mcp_server_off", server=self.config.name, reason=self.trouble.text)
-                await self._pauses.wait()
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait before the next attempt to connect. A new login ends the pause."""
+        if self.login is None:
+            await self._pauses.wait()
+        elif await self.login.wait_for_change(self._pauses.next()):
+            self._pauses.reset()
 
     async def _connect(self) -> Trouble:
         """Connect and serve until the connection is lost. Return the reason."""
         self._status = None
         self._is_too_much = False
+        if self.login is not None:
+            self.login.begin()
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + START_SECONDS) as opening:
                 await self._serve(opening)
@@ -165,6 +199,11 @@ class ServerConnection:
             log.debug("mcp_connection_failed", server=self.config.name, exc_info=True)
             return self._explain(error)
         return Trouble(SILENT, {"seconds": f"{START_SECONDS:g}"})
+
+    @property
+    def _start_seconds(self) -> float:
+        """Return how long the server may take to answer. A program may first be downloaded."""
+        return START_SECONDS if isinstance(self.config.transport, StdioServer) else ANSWER_SECONDS
 
     async def _serve(self, opening: anyio.CancelScope) -> None:
         from mcp import Client
@@ -177,10 +216,10 @@ class ServerConnection:
         # Discard signals of the previous connection.
         self._signals = asyncio.Queue()
         client = Client(
-            _watch(self._open_transport(), lambda: self._signals.put_nowait(_Signal.LOST)),
+            _watch(self._open_transport(), self._report_lost),
             client_info=Implementation(name="mneme", version=get_program_version()),
             message_handler=on_message,
-            read_timeout_seconds=ANSWER_SECONDS,
+            read_timeout_seconds=self._start_seconds,
             cache=None,
         )
         async with client:
@@ -209,7 +248,7 @@ class ServerConnection:
         cursor: str | None = None
         while len(tools) < MAX_TOOLS:
             page = await client.list_tools(cursor=cursor)
-            tools += filter(_is_bounded, page.tools)
+            tools += filter(is_bounded, page.tools)
             cursor = page.next_cursor
             if cursor is None:
                 break
@@ -238,7 +277,7 @@ class ServerConnection:
 
                 timeout = httpx2.Timeout(ANSWER_SECONDS, read=CALL_SECONDS + ANSWER_SECONDS)
                 async with (
-                    self._create_http_client(limiter, dict(server.headers), timeout) as http,
+                    self._create_http_client(limiter, server.headers, timeout) as http,
                     streamable_http_client(server.url, http_client=http) as streams,
                 ):
                     yield streams
@@ -246,62 +285,58 @@ class ServerConnection:
     def _create_http_client(
         self,
         limiter: ByteLimiter,
-        headers: dict[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        """Create a client that counts the bytes it receives. A hook keeps the system's proxies, unlike a transport.
+        from bot.features.mcp_tools.http import TokenAuth, create_client
 
-        Compressed bodies are refused, since a few bytes could expand to gigabytes.
-        """
-        import httpx2
+        login = TokenAuth(self.login) if self.login is not None else auth
+        return create_client(limiter, self._record_status, headers, timeout, login)
 
-        from bot.features.mcp_tools.http import BoundedStream
-
-        async def watch(response: httpx2.Response) -> None:
-            self._status = response.status_code
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise httpx2.DecodingError("the body is compressed", request=response.request)
-            response.stream = BoundedStream(response, limiter)
-
-        return httpx2.AsyncClient(
-            headers={**(headers or {}), "accept-encoding": "identity"},
-            timeout=timeout,
-            auth=auth,
-            event_hooks={"response": [watch]},
-        )
+    def _record_status(self, status: int) -> None:
+        self._status = status
 
     def _end_too_much(self) -> None:
         self._is_too_much = True
+        self._report_lost()
+
+    def _report_lost(self) -> None:
         self._signals.put_nowait(_Signal.LOST)
 
     def _explain(self, error: BaseException) -> Trouble:
         """Return the reason why the connection failed, without any text from the server."""
         if self._is_too_much:
             return Trouble(TOO_MUCH, {"n": MAX_MESSAGE_BYTES // 1024**2})
+        if self.login is not None and self.login.trouble is not None:
+            return self.login.trouble
         # The library's task groups wrap the original error.
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         transport = self.config.transport
         if isinstance(transport, HttpServer):
-            import httpx2
-
-            host = {"host": transport.host}
-            if isinstance(error, httpx2.HTTPStatusError):
-                self._status = error.response.status_code
-            if self._status is not None and self._status >= 400:
-                return Trouble(REFUSES, host | {"status": self._status}, otherwise=REFUSES_SOMEWHERE)
-            if isinstance(error, httpx2.TransportError | _ConnectionLost):
-                return Trouble(UNREACHABLE, host, otherwise=UNREACHABLE_SOMEWHERE)
+            if (trouble := self._explain_http(error, transport.host)) is not None:
+                return trouble
         elif isinstance(error, OSError | ValueError) and self._client is None:
             return Trouble(NOT_INSTALLED, {"program": PurePath(transport.command).name})
         elif isinstance(error, _ConnectionLost) or _is_closed(error):
             return Trouble(ENDED, {"name": self.config.name})
         if _is_timeout(error):
             return Trouble(
-                SILENT, {"seconds": f"{LIVENESS_SECONDS if isinstance(error, TimeoutError) else ANSWER_SECONDS:g}"}
+                SILENT, {"seconds": f"{LIVENESS_SECONDS if isinstance(error, TimeoutError) else self._start_seconds:g}"}
             )
         return Trouble(FAILED, {"error": type(error).__name__})
+
+    def _explain_http(self, error: BaseException, host: str) -> Trouble | None:
+        import httpx2
+
+        if isinstance(error, httpx2.HTTPStatusError):
+            self._status = error.response.status_code
+        if self._status is not None and self._status >= 400:
+            return Trouble(REFUSES, {"host": host, "status": self._status}, otherwise=REFUSES_SOMEWHERE)
+        if isinstance(error, httpx2.TransportError | _ConnectionLost):
+            return Trouble(UNREACHABLE, {"host": host}, otherwise=UNREACHABLE_SOMEWHERE)
+        return None
 
 
 @contextlib.asynccontextmanager
@@ -318,7 +353,7 @@ async def _watch(
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 async with passed_on, incoming:
                     async for message in incoming:
-                        _drop_unreadable_tools(message)
+                        drop_unreadable_tools(message)
                         await passed_on.send(message)
             lost()
 
@@ -326,33 +361,6 @@ async def _watch(
             tasks.start_soon(pass_on)
             yield messages, outgoing
             tasks.cancel_scope.cancel()
-
-
-def _drop_unreadable_tools(message: object) -> None:
-    """Remove invalid tools from a listing, since the library would refuse the whole listing."""
-    from mcp.types import Tool
-    from pydantic import ValidationError
-
-    result = getattr(getattr(message, "message", None), "result", None)
-    tools = result.get("tools") if isinstance(result, dict) else None
-    if not isinstance(tools, list):
-        return
-    readable = []
-    for tool in tools:
-        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-        if not isinstance(schema, dict) or schema.setdefault("type", "object") != "object":
-            continue
-        with contextlib.suppress(ValidationError):
-            Tool.model_validate(tool)
-            readable.append(tool)
-    if len(readable) < len(tools):
-        log.warning("mcp_tools_unreadable", left_out=len(tools) - len(readable))
-        tools[:] = readable
-
-
-def _is_bounded(tool: Tool) -> bool:
-    described = len(tool.name) + len(tool.description or "") + len(tool.title or "")
-    return described <= MAX_TOOL_CHARS and len(json.dumps(tool.input_schema)) <= MAX_TOOL_CHARS
 
 
 def _is_closed(error: BaseException) -> bool:

@@ -10,10 +10,19 @@ from bot.doctor.finding import DoctorContext, Finding
 from bot.feature import Contributions, Feature
 from bot.features.mcp_tools.settings import McpToolsSettings, find_mcp_file
 from bot.kernel import Kernel
+from bot.telegram.part import Connection, TelegramPart
 from config.settings import Settings
+from config.texts import N_, _
 
 if TYPE_CHECKING:
     from bot.features.mcp_tools.tools import McpTools
+
+REPORT_INTERVAL_SECONDS = 5.0
+"""Interval between checks for ended logins that the owner doesn't know about."""
+_LOGIN_ENDED = N_(
+    "I can't use the tools of {server} any more, because my login there has ended. Please run"
+    " `mneme mcp login {server}` on my machine."
+)
 
 
 async def check(context: DoctorContext) -> list[Finding]:
@@ -50,11 +59,30 @@ class McpToolsFeature(Feature):
             return Contributions()
         config = await asyncio.to_thread(read_configured, settings)
         approvals = Approvals(kernel.memory.preferences)
-        tools = McpTools(config, approvals, kernel.effects.record, settings.group(McpToolsSettings).mcp_tool_tokens)
+        max_tokens = settings.group(McpToolsSettings).mcp_tool_tokens
+        data_directory = settings.mneme_data_dir
+        tools = McpTools(config, approvals, kernel.effects.record, max_tokens, data_directory, kernel.clock)
         self.tools = tools
         tools.start()  # Connects in the background, so that no server delays the start
         kernel.stack.push_async_callback(tools.close)
         report = ToolReport(tools, kernel.models)
         commands = [] if config.is_empty else [ToolCommands(approvals, report)]
         sending = [] if config.is_empty else [create_send_file()]
-        return Contributions(commands=commands, tools=sending, tool_sources=[tools], status=[report.groups])
+        return Contributions(
+            commands=commands,
+            tools=sending,
+            tool_sources=[tools],
+            status=[report.groups],
+            telegram=[] if config.is_empty else [self._create_part],
+        )
+
+    def _create_part(self, connection: Connection) -> TelegramPart:
+        async def tell(server: str) -> None:
+            await connection.access.notify_owners(lambda: _(_LOGIN_ENDED, server=server))
+
+        async def report() -> None:
+            if self.tools is not None:
+                await self.tools.report_ended_logins(tell)
+
+        connection.tasks.every(REPORT_INTERVAL_SECONDS, report, "mcp logins")
+        return TelegramPart()

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.features.mcp_tools.approval import Approvals, ToolCallRequest
@@ -18,6 +19,7 @@ from bot.features.mcp_tools.connection import CallFailed, ServerConnection
 from bot.features.mcp_tools.files import read_files
 from config.models import ModelWindow
 from config.texts import use_language
+from memory.clock import Clock
 from memory.messages import Image, Passage, Provenance
 from memory.text.tokens import TokenCounter
 from memory.text.validity import replace_invalid, replace_invalid_in_json
@@ -116,7 +118,11 @@ class McpTool:
 
 
 class McpTools:
-    """All servers and their current tools. Their descriptions take at most `max_tokens` in a request."""
+    """All servers and their current tools. Their descriptions take at most `max_tokens` in a request.
+
+    Args:
+        data_directory: Contains the logins at servers.
+    """
 
     def __init__(
         self,
@@ -124,9 +130,14 @@ class McpTools:
         approvals: Approvals,
         record: Callable[[], Awaitable[None]],
         max_tokens: int,
+        data_directory: Path,
+        clock: Clock,
     ) -> None:
         self.config = config
-        self.connections = [ServerConnection(server, self._discard_tools) for server in config.servers]
+        self.connections = [
+            ServerConnection(server, self._discard_tools, data_directory=data_directory, clock=clock)
+            for server in config.servers
+        ]
         self._approvals = approvals
         self._record = record
         self._max_tokens = max_tokens
@@ -143,6 +154,13 @@ class McpTools:
 
     async def close(self) -> None:
         await asyncio.gather(*(connection.close() for connection in self.connections))
+
+    async def report_ended_logins(self, tell: Callable[[str], Awaitable[None]]) -> None:
+        """Call `tell` with each server at which the login has ended since the last report, also across restarts."""
+        for connection in self.connections:
+            if connection.login is not None and await connection.login.should_tell_owner():
+                await tell(connection.config.name)
+                await connection.login.record_owner_told()
 
     async def wait_until_ready(self) -> None:
         """Wait for the first attempt to connect to each server, within STARTUP_SECONDS of the start."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.features.mcp_tools.config import HttpServer, StdioServer, make_tool_names, read_config
+from bot.features.mcp_tools.config import HttpServer, OAuthClient, StdioServer, make_tool_names, read_config
 
 TAKEN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ANYTHING = st.recursive(
@@ -19,7 +19,20 @@ ANYTHING = st.recursive(
     max_leaves=6,
 )
 FIELDS = st.sampled_from(
-    ["command", "args", "env", "cwd", "url", "headers", "type", "disabled", "enabledTools", "disabledTools", "other"]
+    [
+        "command",
+        "args",
+        "env",
+        "cwd",
+        "url",
+        "headers",
+        "type",
+        "disabled",
+        "enabledTools",
+        "disabledTools",
+        "oauth",
+        "other",
+    ]
 )
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -74,6 +87,12 @@ def test_entries_of_other_programs_are_read(tmp_path: Path) -> None:
                     "d": {"command": "x", "disabled": True},
                     "e": {"command": "x", "env": {"KEY": "${MISSING}"}},
                     "f": {"url": "ftp://x.example"},
+                    "g": {"url": "https://x.example", "oauth": False},
+                    "h": {
+                        "url": "https://x.example",
+                        "oauth": {"clientId": "mine", "clientSecret": "${KEY}", "scopes": "mail calendar", "x": 1},
+                    },
+                    "i": {"url": "https://[x.example"},
                 },
             }
         )
@@ -83,9 +102,12 @@ def test_entries_of_other_programs_are_read(tmp_path: Path) -> None:
         "a": StdioServer("npx", ("-y", "x", "8080"), {"PORT": "1", "KEY": "secret"}),
         "b": HttpServer("https://x.example/mcp", {"X": "secret"}),
         "c": HttpServer("http://x.example/sse", sse=True),
+        "g": HttpServer("https://x.example"),
+        "h": HttpServer("https://x.example", oauth=OAuthClient("mine", "secret", None, ("mail", "calendar"))),
     }
     assert {name: str(trouble) for name, trouble in config.troubles.items()} == {
         "e": "Its entry needs the variable MISSING, which is not set.",
         "f": "Its entry can't be used: url is missing or of the wrong kind.",
+        "i": "Its entry can't be used: url is missing or of the wrong kind.",
     }
     assert "secret" not in repr(config)

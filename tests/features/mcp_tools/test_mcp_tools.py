@@ -48,6 +48,18 @@ async def test_mcp_tool_answers_and_its_process_ends_with_the_bot(
     assert servers.list_logged("look") == ["the pier"]
 
 
+async def test_mcp_program_may_take_long_to_start(
+    start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Shorter than Python takes to start, as npx and uvx take longer than other servers while they download
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.01)
+    async with start(mcp_config=servers(trial=servers.trial())) as app:
+        (answer,) = await call_tools(Person(app), model, ("trial__look", {"where": "the pier"}))
+        assert answer == "At the pier there is a lighthouse."
+        assert len(servers.list_logged("started")) == 1
+
+
 async def test_mcp_tools_that_are_disabled_are_hidden(start: OpenApp, model: ModelServer, servers: Servers) -> None:
     entries = {
         "some": servers.trial(enabledTools=["look", "write"], disabledTools=["write"]),

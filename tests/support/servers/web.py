@@ -22,6 +22,7 @@ class Request:
     content_type: str
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    method: str = "GET"
 
     def header(self, name: str) -> str:
         """Return a header by its lower-case name, or an empty text."""
@@ -179,7 +180,7 @@ async def _read_request(parser: h11.Connection, reader: asyncio.StreamReader) ->
         elif isinstance(event, h11.EndOfMessage) and head is not None:
             headers = tuple(head.headers)
             content_type = dict(headers).get(b"content-type", b"").decode()
-            return Request(head.target.decode(), content_type, bytes(body), headers)
+            return Request(head.target.decode(), content_type, bytes(body), headers, head.method.decode())
         else:
             return None
 
