@@ -6,7 +6,7 @@
                                                     one with only requirements.lock
     python -m benchmarks.footprint --nanobot PROGRAM  also runs one-off turns of nanobot, alternating with Mneme's
     python -m benchmarks.footprint --data FOLDER    only memory, with data such as of `benchmarks.year --keep FOLDER`,
-                                                    in a conversation of as many messages as that year has
+                                                    in a conversation of 2,000 messages
 
 `mneme run` talks to a Bot API server and a scripted model in this process, so that only the bot's CPU is counted. CPU
 is user and system time. The figures of the command line are medians.
@@ -41,7 +41,8 @@ CHATS, ROUNDS = 100, 5
 CONCURRENT_CHATS = 10
 """Chats that write at the same time. With more, Telegram's limits would drop drafts and typing."""
 RUNS = 7
-YEAR_MESSAGES = 4_700
+LONG_CONVERSATION = 2_000
+"""Number of messages of a conversation that never ends."""
 THINKING, PACE = 0.5, 0.02
 """Seconds until the model starts to answer, and between tokens, as in hosted models."""
 ANSWER = (
@@ -162,11 +163,11 @@ async def measure_bot(folder: Path, python: str) -> None:
 
 
 async def measure_with_data(folder: Path, data: Path, python: str) -> None:
-    """Measure the memory of a bot that has a copy of the data, and receives a year's messages without a restart."""
+    """Measure the memory of a bot that has a copy of the data, in one long conversation without a restart."""
     shutil.copytree(data, folder / "data")
     with contextlib.closing(sqlite3.connect(folder / "data" / "mneme.db")) as database:
         said = "SELECT content FROM messages WHERE role = 'user' AND length(content) < 1000 ORDER BY id LIMIT ?"
-        messages = [content for (content,) in database.execute(said, (YEAR_MESSAGES,))]
+        messages = [content for (content,) in database.execute(said, (LONG_CONVERSATION,))]
     async with BotApiServer() as telegram, ModelServer() as model:
         model.otherwise = lambda _: Says(ANSWER)
         async with run_bot(folder, telegram, model, python) as bot:

@@ -98,7 +98,8 @@ A person tells, changes and asks for things in two languages, 4,700 messages in 
 questions with the current fact in the request, "beside" with an outdated value next to it, "alone" with only an
 outdated one. "stale" counts outdated values that are still current in memory, "repeats" is the share of a prompt that
 repeats the previous one, so that providers bill it as cached. The scripted model makes no mistakes: this measures
-memory, not a model. Then the real bot starts with this memory and answers a year's messages without a restart.""",
+memory, not a model. Then the real bot starts with this memory and answers 2,000 messages in one conversation, without a
+restart.""",
         (f"year --keep {YEAR_DATA}", f"footprint --data {YEAR_DATA} --python {PLAIN}"),
     ),
     Measurement(
