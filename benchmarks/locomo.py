@@ -45,6 +45,7 @@ from benchmarks.locomo_figures import (
 )
 from benchmarks.paraphrases import read_other_messages
 from benchmarks.talk import PARTS, Style, TalkPosition, generate_wordings, put_inside_talk
+from config.logs import configure_logging
 from config.models import ModelWindow
 from memory.clock import system_clock
 from memory.log.sessions import Session, Transcript
@@ -253,6 +254,7 @@ async def main() -> None:
     parser.add_argument("--ordinary", action="store_true", help="have those speak of everyday things")
     parser.add_argument("--among", type=int, default=0, help="ask also among so many imported messages")
     arguments = parser.parse_args()
+    configure_logging("critical", "console")
     lengths = [] if arguments.talk is None else arguments.talk or [*PARTS]
     dialogues = read_dialogues(arguments.path)
     local = create_local_embedder()

@@ -88,7 +88,7 @@ Facts as a capable model extracts them from conversations in seven languages, an
 with a message and its words as evidence. Only confirmed facts are used in prompts. The second opinion is always right
 in the first table, missing in the second, and agrees to everything in the third, which is the worst case.""",
         ("grounding --look right", "grounding --look none", "grounding --look agrees"),
-        "number| all ",
+        r"^ +number |\ball\b",
     ),
     Measurement(
         "year",
