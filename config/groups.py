@@ -88,11 +88,11 @@ class SettingsGroup(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],
+        settings_cls: type[BaseSettings],  # noqa: ARG003  # pydantic-settings passes it by name
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
         dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # the same
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         given = (
             _GivenValues(source) for source in (env_settings, dotenv_settings) if isinstance(source, EnvSettingsSource)
