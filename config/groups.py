@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -109,6 +111,12 @@ class SettingsGroup(BaseSettings):
 
     def list_secrets(self) -> list[SecretStr]:
         return [value for name in type(self).model_fields if isinstance(value := getattr(self, name), SecretStr)]
+
+
+@functools.cache
+def find_entry_points() -> tuple[EntryPoint, ...]:
+    """Return the features of other packages. Cached, since the metadata of all packages is read for it."""
+    return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def list_groups() -> list[type[SettingsGroup]]:

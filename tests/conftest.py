@@ -44,6 +44,7 @@ _HIDDEN = frozenset(
     (
         *(*Settings.model_fields, "mneme_env_file"),
         *("http_proxy", "https_proxy", "all_proxy", "lc_all", "lc_messages", "lang"),
+        *("ssl_cert_file", "ssl_cert_dir"),
     )
 )
 """Names of environment variables, in small letters, that no test inherits from the machine."""
@@ -83,7 +84,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the machine's settings, .env, proxy and language from all tests."""
+    """Hide the machine's settings, .env, proxy, certificates and language from all tests."""
     for name in [name for name in os.environ if name.lower() in _HIDDEN]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "data"))
@@ -107,7 +108,9 @@ def own_logging() -> Iterator[None]:
     yield
     root.handlers, root.level = before
     for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+        logger = logging.getLogger(name)
+        if logger.level != level:  # Setting it empties the caches of all loggers.
+            logger.setLevel(level)
     log_plainly()
 
 
