@@ -311,17 +311,23 @@ async def _opening_alone(path: Path) -> AsyncIterator[None]:
 async def _connect(
     path: Path | str, clock: Clock, busy_timeout: float = BUSY_TIMEOUT_SECONDS, cache_kib: int = READ_CACHE_KIB
 ) -> aiosqlite.Connection:
+    failed: list[Exception] = []
+
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
         try:
             _prepare(connection, path, clock, cache_kib)
-        except BaseException:
-            connection.close()
-            raise
+        except Exception as error:  # noqa: BLE001  # Raised below
+            failed.append(error)
         return connection
 
     # `aiosqlite.connect` would need a call to the connection's thread for each step of the preparation.
-    return await aiosqlite.Connection(connect, ROWS_PER_FETCH)
+    connection = await aiosqlite.Connection(connect, ROWS_PER_FETCH)
+    if failed:
+        # If the first call failed, aiosqlite wouldn't wait for its thread, which may outlive the event loop.
+        await connection.close()
+        raise failed[0]
+    return connection
 
 
 def _prepare(connection: sqlite3.Connection, path: Path | str, clock: Clock, cache_kib: int) -> None:
