@@ -25,7 +25,7 @@ _DETECTED = frozenset(
         MessageEntity.URL,
     }
 )
-"""Entities that Telegram finds in each text by itself."""
+"""Entities that Telegram adds to texts on its side."""
 
 
 def has_undo_hint(text: str) -> bool:
