@@ -17,9 +17,11 @@ class MnemeError(Exception):
 
     Attributes:
         is_private: The text contains user data, such as a file name, and must not be logged.
+        can_retry: Another attempt with the same input may succeed.
     """
 
     is_private = False
+    can_retry = True
 
     def __str__(self) -> str:
         return mask_in_log_line(super().__str__())

@@ -130,6 +130,7 @@ class Command:
     repeatable: bool = False  # May run again after a crash: its effect is the same, or is completed
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
+    in_private: Access = Access.EVERYBODY  # Also required during a private conversation
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
     offered: bool = False  # The person who is offered its button may press it or type it, also without `access`
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
@@ -262,7 +263,7 @@ class CommandRunner:
                 if session.state is SessionState.TERMINATED:  # The user had blocked the bot and is back
                     await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 async with arrival.channel.busy(arrival):
-                    refused = await _refusal(arrival, command)
+                    refused = await _refusal(arrival, command, is_private=session.private)
                     if refused is not None:
                         offer = await arrival.channel.take_offer(arrival, name, argument) if command.offered else None
                         if offer is None:
@@ -297,12 +298,13 @@ class CommandRunner:
             return await command.run(call)
 
 
-async def _refusal(arrival: Arrival, command: Command) -> str | None:
+async def _refusal(arrival: Arrival, command: Command, *, is_private: bool) -> str | None:
     """Return why the sender may not use a command, or None if they may."""
     if command.offered and arrival.pressed is not None:
         return None  # The channel has checked that it was offered to the one who pressed
-    if command.access is Access.MANAGERS and not await arrival.channel.can_manage(arrival):
+    required = {command.access, command.in_private} if is_private else {command.access}
+    if Access.MANAGERS in required and not await arrival.channel.can_manage(arrival):
         return _("In a group, only administrators and the bot's owner can use /{name}.", name=command.name)
-    if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):
+    if Access.OWNER in required and not await arrival.channel.is_owner(arrival):
         return _("Only the bot's owner can use /{name}.", name=command.name)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -22,6 +22,7 @@ from bot.telegram import CHANNEL
 from bot.telegram.calls import PollingBot, get_chat_id, send_part
 from bot.telegram.chat_migrations import ChatMigrations, parse_migration
 from bot.telegram.failures import describe_error, parsing_answer
+from bot.telegram.introductions import Introductions
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from bot.telegram.strangers import Strangers
@@ -36,21 +37,6 @@ from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
-
-_INTRODUCTION = N_(
-    "Hello, I'm {name}. I answer when you mention me (@{username}) or reply to one of my messages.\n\n"
-    "What I save: those messages with their authors and attachments, and my answers{memory}. I don't save anything"
-    " else that is said here.\n\n"
-    "Who can see it: everyone here, because I use it to answer all of you, and the people who run me; no other chat."
-    " What you tell me in private never appears here. /memory, /forget and /undo are for this group's administrators"
-    " and for my owner."
-)
-_MEMORY = N_(", and the facts and wishes that I learn from them")
-
-
-def format_introduction(me: User, *, remembers: bool) -> str:
-    """Return the bot's introduction to a group. With `remembers` it mentions that the bot learns facts."""
-    return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
 
 def parse_addition(update: Update) -> tuple[int, User] | None:
@@ -109,7 +95,6 @@ class AccessControl:
 
     Args:
         allowed: the users and groups that the settings admit.
-        remembers: whether memory is on.
         asks_for_role: whether the owner decides if a new user belongs to the family.
     """
 
@@ -118,8 +103,8 @@ class AccessControl:
     access: AccessList
     migrations: ChatMigrations
     languages: Languages
+    introductions: Introductions
     allowed: frozenset[int]
-    remembers: bool
     tasks: BackgroundTasks
     asks_for_role: bool = False
     _turned_away: Tally = field(default_factory=Tally, init=False)
@@ -187,11 +172,13 @@ class AccessControl:
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
         if message.private and not code:
-            self.strangers.tell(user, lambda: self._greet(message))
+            owners = await self._list_owners()
+            # Once for these owners, since later ones haven't been asked
+            self.strangers.tell((user, *owners), lambda: self._greet(message, owners))
 
-    async def _greet(self, message: IncomingMessage) -> None:
+    async def _greet(self, message: IncomingMessage, owners: Sequence[int]) -> None:
         """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
-        owners, user = await self._list_owners(), message.user_id
+        user = message.user_id
         await self._tell(message.arrival, _OWNER_ASKED if owners else _OWNERLESS)
         if not owners or not await self.access.should_ask_about(user):
             return
@@ -227,10 +214,10 @@ class AccessControl:
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
             with use_language(by.language_code):
-                text = format_introduction(self.bot.bot, remembers=self.remembers)
-            await self._answer(address, text)
+                await self.introductions.introduce(address)
         elif by.id in self.allowed or await self.access.is_member(by.id):
-            self.strangers.tell(group, lambda: self._ask_for_group(address, by))
+            owners = await self._list_owners()
+            self.strangers.tell((group, *owners), lambda: self._ask_for_group(address, by))
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
 
