@@ -20,7 +20,7 @@ import pytest
 from telegram import Bot
 
 from bot.doctor.examination import examine
-from bot.doctor.finding import Finding, Verdict
+from bot.doctor.finding import Finding, Verdict, split_remedy
 from bot.features.registry import installed_features
 from bot.services import MemoryServices
 from config.settings import Settings
@@ -458,3 +458,33 @@ async def test_doctor_counts_faded_and_archived_memories(installation: Installat
     finding = (await installation.findings())["memory"]
     assert finding.found == "4 entries; 2 have faded and are used only if they fit a message, 1 are archived"
     assert "soup" not in str(await installation.findings())
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "remedy"),
+    [
+        (
+            "LLM_EXTRA_BODY={bad",
+            "LLM_EXTRA_BODY is not valid",
+            'Give a JSON object, such as {"top_k": 20}.',
+        ),
+        ("LLM_MODLE=foo", ".env contains the unknown setting LLM_MODLE", "Did you mean LLM_MODEL?"),
+        ("MEMORY_WINDOW=many", "MEMORY_WINDOW is not valid", "Use a whole number."),
+    ],
+)
+async def test_wrong_setting_is_split_into_problem_and_remedy(line: str, found: str, remedy: str) -> None:
+    Path(".env").write_text(f"{line}\n")
+    finding = (await examine())[0]
+    assert (finding.found, finding.remedy) == (found, remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("It broke (OSError: no): try again", ("It broke (OSError: no)", "Try again.")),
+        ("It broke :) and again", ("It broke :) and again", "")),
+        ("PERSONA: it's missing: leave it out.", ("PERSONA: it's missing", "Leave it out.")),
+    ],
+)
+def test_colon_in_brackets_does_not_divide_problem_and_remedy(text: str, parts: tuple[str, str]) -> None:
+    assert split_remedy(text) == parts
