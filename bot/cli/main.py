@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import bot.features
+from bot.cli.features_cli import features
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.panels import MEMORY, TALK, UPKEEP
 from bot.cli.start import import_telegram, load_settings_with_logging
@@ -213,16 +214,6 @@ def setup() -> None:
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("\nSetup was cancelled. The answers saved so far are kept.", err=True)
         raise SystemExit(130) from None
-
-
-def features() -> None:
-    """List the features, and why some are off."""
-    from bot.features.registry import installed_features
-
-    settings = load_settings_with_logging(quiet=True)
-    for feature in installed_features():
-        reason = feature.why_off(settings)
-        typer.echo(f"{feature.name:12} {'on' if reason is None else f'off: {reason}'}")
 
 
 cli.command(rich_help_panel=MEMORY)(recall)

@@ -93,9 +93,9 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
 
 async def _extend_search(settings: Settings, memory: MemoryServices, stack: contextlib.AsyncExitStack) -> None:
     from bot.feature import list_enabled
-    from bot.features.registry import installed_features
+    from bot.features.registry import load_features
 
-    for feature in list_enabled(installed_features(), settings):
+    for feature in list_enabled(load_features()[0], settings):
         if (trouble := await feature.extend_search(settings, memory, stack)) is not None:
             typer.echo(f"Searching only by words: {trouble}", err=True)
 

@@ -170,12 +170,13 @@ def doctor(
     """Check the installation, and show how to solve problems. Exit status 1 if something doesn't work."""
     from bot.doctor.examination import examine
     from bot.doctor.finding import Verdict
-    from bot.features.registry import installed_features
+    from bot.features.registry import load_features
     from config.logs import configure_logging
 
     # Problems are reported as findings, so the log is silent unless LOG_LEVEL=debug
     configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
-    findings = asyncio.run(examine(backups, installed_features()))
+    features, broken = load_features()
+    findings = asyncio.run(examine(backups, features, [feature.describe() for feature in broken]))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:
