@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -488,3 +489,25 @@ async def test_wrong_setting_is_split_into_problem_and_remedy(line: str, found: 
 )
 def test_colon_in_brackets_does_not_divide_problem_and_remedy(text: str, parts: tuple[str, str]) -> None:
     assert split_remedy(text) == parts
+
+
+async def test_remedy_for_a_missing_backup_removes_the_warning(installation: Installation, tmp_path: Path) -> None:
+    nightly = tmp_path / "mneme-backups" / "mneme" / "nightly"
+    shutil.rmtree(nightly.parent)
+    finding = (await installation.findings())["last backup"]
+    assert finding.verdict is Verdict.WARNING
+    command = re.match(r"Run `mneme (.+?)` every night", finding.remedy)
+    assert command is not None
+    environment = os.environ | installation.environment
+    await asyncio.to_thread(run_mneme, *command[1].split(), environment=environment)
+    assert (await installation.findings())["last backup"].verdict is Verdict.OK
+
+
+async def test_backup_with_any_name_counts_in_a_given_folder(installation: Installation, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    data = installation.data
+    await asyncio.to_thread(Backup(data / "mneme.db", data / "memory", system_clock).write, folder / "b.zip")
+    (folder / "photos.zip").write_bytes(b"no backup")
+    with mock.patch.dict(os.environ, installation.environment):
+        findings = {finding.name: finding for finding in await examine(folder)}
+    assert findings["last backup"].found.startswith(f"{folder / 'b.zip'} is 0 hours old")
