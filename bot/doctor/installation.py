@@ -39,8 +39,10 @@ A_FOLDER = "Move it away, or set another MNEME_DATA_DIR."
 REINDEX = "Run `mneme reindex`, which rebuilds the index."
 BACK_UP = "Run `mneme backup --rotate 14 {folder}` every night, which deploy/install.sh sets up"
 OR_NAME_FOLDER = ", or name the folder of your backups with `mneme doctor --backups DIR`"
-BACK_UP_AGAIN = "Run `mneme backup --rotate 14 DIR` with that folder, and check with `systemctl status mneme-backup` why it wasn't made."
-
+BACK_UP_AGAIN = (
+    "Run `mneme backup --rotate 14 DIR` with that folder, and check with `systemctl status mneme-backup` "
+    "why it wasn't made."
+)
 MIN_FREE_MB, LOW_FREE_MB = 20, 300
 """Free space below which saving may fail, and below which a backup or an upgrade may not fit."""
 MAKE_ROOM = "Free some space there. Nothing that was saved is lost."
