@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,14 @@ def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.Mon
     assert (status, out) == (2, "")
     assert err.startswith(f"mneme: TELEGRAM_BOT_TOKEN is missing, and there is no {tmp_path / '.env'}: ")
     assert err.count("\n") == 1
+
+
+@needs_feature("page")
+def test_web_at_a_port_in_use_names_the_option(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        _status, _out, err = shell.run("web", "--port", str(port))
+    assert err.endswith(f"mneme: Port {port} is in use: choose another with --port.\n")
 
 
 @pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
