@@ -15,6 +15,7 @@ import typer
 
 import bot.features
 from bot.cli.features_cli import features
+from bot.cli.help import use_plain_help
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.panels import MEMORY, TALK, UPKEEP
 from bot.cli.start import import_telegram, load_settings_with_logging
@@ -237,3 +238,4 @@ def _add_commands_of_features() -> None:
 
 
 _add_commands_of_features()
+use_plain_help(cli)
