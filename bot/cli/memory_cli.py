@@ -20,6 +20,7 @@ from bot.cli.start import load_settings_with_logging
 from config.numbers import NUMBER
 from config.texts import shorten_to_line
 from memory.clock import system_clock, to_text
+from memory.errors import UnknownName
 from memory.store.entry import Kind, NewEntry, Priority
 
 if TYPE_CHECKING:
@@ -105,7 +106,12 @@ def with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bo
         async with open_memory(by_meaning=by_meaning) as opened:
             await work(opened)
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    except UnknownName as error:
+        # The text for chats names a command of the bot
+        text = f"I don't remember anything called {error.name!r}: `mneme memory list` shows what I remember."
+        raise UnknownName(text, error.name) from error
 
 
 def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | None, *, as_json: bool) -> None:

@@ -193,7 +193,7 @@ def test_shell_reads_all_owners_and_writes_its_own(shell: Shell, data: Path) -> 
     status, _, err = shell.run("memory", "remove", "lighthouse")
     assert (status, err) == (
         1,
-        "mneme: I don't remember anything called 'lighthouse': /memory shows what I remember.\n",
+        "mneme: I don't remember anything called 'lighthouse': `mneme memory list` shows what I remember.\n",
     )
     assert shell.json("memory", "add", "lighthouse", "mine")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse")["owner"] == MINE
@@ -432,7 +432,7 @@ async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
     assert (status, out, err) == (
         1,
         "",
-        "mneme: I don't remember anything called 'gate': /memory shows what I remember.\n",
+        "mneme: I don't remember anything called 'gate': `mneme memory list` shows what I remember.\n",
     )
     status, _, _ = await mneme("memory", "paint")
     assert status == 2
