@@ -332,8 +332,10 @@ def export_memory(
     """Export everything into a new folder: Markdown for people, JSON lines for programs."""
 
     async def work(opened: OpenMemory) -> None:
+        from memory.transfer.amounts import describe_amounts
+
         rows = await opened.memory.portable.export(folder, owner, with_secrets=with_secrets)
-        typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
+        typer.echo(f"{describe_amounts(rows).capitalize()} and the Markdown files are in {folder}.")
 
     with_memory(work)
 
@@ -346,8 +348,10 @@ def import_memory(
 
 
 async def import_own_export(opened: OpenMemory, path: Path) -> None:
+    from memory.transfer.amounts import describe_amounts
+
     done = await opened.memory.importer.run(path)
-    typer.echo(f"{done.rows} rows of memories and messages and the Markdown files were imported from {path}.")
+    typer.echo(f"{describe_amounts(done.rows).capitalize()} and the Markdown files were imported from {path}.")
     if done.left_out:
         typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
 

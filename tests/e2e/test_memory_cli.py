@@ -385,9 +385,11 @@ def _export_own(shell: Shell) -> str:
 def test_export_can_be_imported_elsewhere(
     shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "rows and the Markdown files are in one" in shell.run_successfully("export", "one")
+    exported = "2 messages, 1 conversation, 1 memory and the Markdown files are in one.\n"
+    assert shell.run_successfully("export", "one") == exported
     assert "is not empty: choose a new folder" in shell.run("export", "one")[2]
-    assert "This installation is not empty" in shell.run("import", "one")[2]
+    amounts = "2 messages, 1 conversation, 1 memory"
+    assert f"This installation is not empty ({amounts}): import into" in shell.run("import", "one")[2]
     before = shell.json("recall", "lighthouse")
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))
     # Reading leaves a new installation empty.
