@@ -112,10 +112,12 @@ class Feature:
     Attributes:
         name: The name in `mneme features`.
         checks: Checks of `mneme doctor` by their subject. They also run if the feature is off.
+        sets_up_tools: Whether `set_up` asks only for tools of the model. If the model calls none, it is skipped.
     """
 
     name: ClassVar[str]
     checks: ClassVar[Mapping[str, Check]] = {}
+    sets_up_tools: ClassVar[bool] = False
 
     def check_settings(self, settings: Settings) -> None:
         """Raise ConfigurationError for settings of the feature that are wrong together, or with those of the kernel.
