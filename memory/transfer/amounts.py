@@ -10,7 +10,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "entries": ("memory", "memories"),
     "reminders": ("reminder", "reminders"),
 }
-"""The tables whose rows a user knows, with a noun for one and for several."""
+"""The tables that a user knows about, with their nouns in singular and plural."""
 
 COUNTED = frozenset(_WORDS)
 
