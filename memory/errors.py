@@ -45,6 +45,14 @@ class MemoryRefused(MnemeError):
     """A change of memory was refused. The text gives the reason."""
 
 
+class UnknownName(MemoryRefused):
+    """No memory has that name, nor a similar one. `name` is the name."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text)
+        self.name = name
+
+
 class SecretRefused(MemoryRefused):
     """A text with a secret was refused."""
 

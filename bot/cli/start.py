@@ -22,8 +22,8 @@ def load_settings_with_logging(*, quiet: bool = False) -> Settings:
     from config.loading import load_settings
     from config.logs import configure_logging
 
-    import_settings()
-    settings = load_settings()
+    # A broken package must not keep commands that don't need it from running
+    settings = load_settings(check_names=import_settings())
     level = "error" if quiet and "log_level" not in settings.model_fields_set else settings.log_level
     configure_logging(level, settings.log_format)
     return settings

@@ -13,6 +13,7 @@ from typing import ClassVar, TypeVar
 import structlog
 
 from bot.languages import Languages
+from config.errors import ConfigurationError
 from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
 from config.texts import N_, _, shorten_to_line, use_language, use_reader
@@ -149,9 +150,14 @@ command = Command
 def collect_commands(group: object) -> Iterator[Command]:
     """Yield the commands that an object's methods are marked as, in order of definition."""
     heading = getattr(group, "heading", OTHER)
-    for attribute, method in vars(type(group)).items():
-        if (declared := getattr(method, _DECLARED, None)) is not None:
-            yield replace(declared, run=getattr(group, attribute), heading=heading)
+    for attribute, declared in find_declared(type(group)).items():
+        yield replace(declared, run=getattr(group, attribute), heading=heading)
+
+
+def find_declared(kind: type) -> dict[str, Command]:
+    """Return the commands that a class's methods are marked as, by the name of the method."""
+    marks = ((name, getattr(method, _DECLARED, None)) for name, method in vars(kind).items())
+    return {name: declared for name, declared in marks if declared is not None}
 
 
 class WrongArgument(MnemeError):
@@ -230,13 +236,18 @@ class Introduction:
 def command_table(
     introduction: Callable[[Mapping[str, Command]], Introduction], groups: Iterable[object]
 ) -> dict[str, Command]:
-    """Return all commands by name in the order of the help text. Raises ValueError if a name occurs twice."""
+    """Return all commands by name in the order of the help text. Raises ConfigurationError if a name occurs twice."""
     table: dict[str, Command] = {}
+    modules: dict[str, str] = {}
     for group in (introduction(table), *groups):
         for command in collect_commands(group):
+            module = type(group).__module__
             if command.name in table:
-                raise ValueError(f"two commands are called /{command.name}")
-            table[command.name] = command
+                raise ConfigurationError(
+                    f"{modules[command.name]} and {module} both define the command /{command.name}: "
+                    "uninstall the package of the latter."
+                )
+            table[command.name], modules[command.name] = command, module
     return table
 
 

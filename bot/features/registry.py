@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bot.feature import Feature
 from bot.features.guest.feature import GuestFeature
 from bot.features.imports.feature import ImportsFeature
@@ -45,18 +47,37 @@ FEATURES: tuple[type[Feature], ...] = (
     MetricsFeature,
 )
 """The features of this package, in the order in which they are opened and listed."""
+REPAIR = "upgrade or uninstall that package."
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenFeature:
+    """A feature of another package that can't be loaded, and the reason."""
+
+    name: str
+    package: str
+    reason: str
+
+    def describe(self) -> str:
+        return f"The feature {self.name} of {self.package} can't be loaded ({self.reason}): {REPAIR}"
 
 
 def installed_features() -> list[Feature]:
     """Return all features, those of other packages last. Raises ConfigurationError if one can't be loaded."""
-    features = [feature() for feature in FEATURES]
+    features, broken = load_features()
+    if broken:
+        raise ConfigurationError(broken[0].describe())
+    return features
+
+
+def load_features() -> tuple[list[Feature], list[BrokenFeature]]:
+    """Return the features that can be loaded, those of other packages last, and the others."""
+    features: list[Feature] = [feature() for feature in FEATURES]
+    broken = []
     for entry in find_entry_points():
         try:
             features.append(entry.load()())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # another package may raise anything
             package = entry.dist.name if entry.dist is not None else entry.value
-            raise ConfigurationError(
-                f"The feature {entry.name} of {package} can't be loaded ({type(error).__name__}: {error}): "
-                "upgrade or uninstall that package."
-            ) from error
-    return features
+            broken.append(BrokenFeature(entry.name, package, f"{type(error).__name__}: {error}"))
+    return features, broken
