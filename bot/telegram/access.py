@@ -22,7 +22,6 @@ from bot.telegram import CHANNEL
 from bot.telegram.calls import PollingBot, get_chat_id, send_part
 from bot.telegram.chat_migrations import ChatMigrations, parse_migration
 from bot.telegram.failures import describe_error, parsing_answer
-from bot.telegram.introductions import Introductions
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.rendering import render
 from bot.telegram.strangers import Strangers
@@ -37,6 +36,21 @@ from memory.store.button_rows import OutgoingReply
 from pipeline.arrival import Arrival
 
 log = structlog.get_logger(__name__)
+
+_INTRODUCTION = N_(
+    "Hello, I'm {name}. I answer when you mention me (@{username}) or reply to one of my messages.\n\n"
+    "What I save: those messages with their authors and attachments, and my answers{memory}. I don't save anything"
+    " else that is said here.\n\n"
+    "Who can see it: everyone here, because I use it to answer all of you, and the people who run me; no other chat."
+    " What you tell me in private never appears here. /memory, /forget and /undo are for this group's administrators"
+    " and for my owner."
+)
+_MEMORY = N_(", and the facts and wishes that I learn from them")
+
+
+def format_introduction(me: User, *, remembers: bool) -> str:
+    """Return the bot's introduction to a group. With `remembers` it mentions that the bot learns facts."""
+    return _(_INTRODUCTION, name=me.first_name, username=me.username, memory=_(_MEMORY) if remembers else "")
 
 
 def parse_addition(update: Update) -> tuple[int, User] | None:
@@ -95,6 +109,7 @@ class AccessControl:
 
     Args:
         allowed: the users and groups that the settings admit.
+        remembers: whether memory is on.
         asks_for_role: whether the owner decides if a new user belongs to the family.
     """
 
@@ -103,8 +118,8 @@ class AccessControl:
     access: AccessList
     migrations: ChatMigrations
     languages: Languages
-    introductions: Introductions
     allowed: frozenset[int]
+    remembers: bool
     tasks: BackgroundTasks
     asks_for_role: bool = False
     _turned_away: Tally = field(default_factory=Tally, init=False)
@@ -214,7 +229,8 @@ class AccessControl:
         address = Address(CHANNEL, str(group))
         if self._is_allowed(group):
             with use_language(by.language_code):
-                await self.introductions.introduce(address)
+                text = format_introduction(self.bot.bot, remembers=self.remembers)
+            await self._answer(address, text)
         elif by.id in self.allowed or await self.access.is_member(by.id):
             owners = await self._list_owners()
             self.strangers.tell((group, *owners), lambda: self._ask_for_group(address, by))

@@ -169,7 +169,6 @@ class Receiver:
             await self._track_topic(read)
             await self._hold_album_photo(update, read)
         elif await self.access.is_allowed(message):
-            await self.access.introductions.introduce_at_first_message(message)
             arrival = message.arrival
             session_id, new = arrival.address.session_id, self._make_message_key(message)
             if message.press is not None and update.pressed is not None:

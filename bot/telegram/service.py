@@ -26,7 +26,6 @@ from bot.telegram.chat_migrations import ChatMigrations
 from bot.telegram.failures import parsing_answer
 from bot.telegram.features import ServerFeatures
 from bot.telegram.inbox import InboxWorker
-from bot.telegram.introductions import Introductions
 from bot.telegram.menu import Menu
 from bot.telegram.outbox import OutboxSender
 from bot.telegram.part import Connection
@@ -140,18 +139,14 @@ async def run_telegram(app: App) -> None:
         }
         await app.memory.sharing.settle(access_list.get_owner(user) for user in family)
         migrations = ChatMigrations(app.memory.moving, app.runner)
-        languages = app.runner.languages
-        introductions = Introductions(
-            bot, outbox, published, app.sessions, languages, remembers=app.settings.memory_enabled
-        )
         access = AccessControl(
             bot,
             outbox,
             access_list,
             migrations,
-            languages,
-            introductions,
+            app.runner.languages,
             app.settings.telegram_allowed_ids,
+            app.settings.memory_enabled,
             tasks,
             asks_for_role=app.memory.sharing.enabled,
         )

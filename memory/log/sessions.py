@@ -181,11 +181,6 @@ class SessionService:
     async def is_private(self, session_id: str) -> bool:
         return bool(await self._database.value("SELECT private FROM sessions WHERE id = ?", (session_id,)))
 
-    async def has_chat(self, address: Address) -> bool:
-        """Return True if the chat of an address, or one of its topics, has a session."""
-        found = "SELECT EXISTS (SELECT 1 FROM sessions WHERE channel = ? AND chat_id = ?)"
-        return bool(await self._database.value(found, (address.channel, address.chat_id)))
-
     async def open_all(self, addresses: Iterable[Address]) -> None:
         async with self._database.transaction(first=True) as connection:
             await connection.executemany(_OPEN, [self._build_row(address) for address in addresses])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.bot_api.server import BotApiServer
-from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts, wait_for_text
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_texts
 
 BOTH = f"{ANN},{GROUP}"
 
@@ -27,46 +27,6 @@ async def test_allowed_group_gets_an_introduction_about_memory(serve: Serve, tel
     assert "What I save: those messages with their authors" in said
     assert "the facts and wishes that I learn" in said
     assert "Who can see it: everyone here" in said
-
-
-def ask(telegram: BotApiServer, text: str, group: int = GROUP) -> None:
-    telegram.user_says(f"@mneme_test_bot {text}", chat_id=group, user_id=ANN, chat_type="supergroup")
-
-
-async def test_group_that_is_allowed_later_gets_one_introduction(serve: Serve, telegram: BotApiServer) -> None:
-    async with serve():
-        telegram.adds_bot(GROUP, ANN)
-        await telegram.wait_for(lambda: telegram.list_sent(GROUP))
-    for text in ("hello", "again"):
-        async with serve(telegram_allowed_ids=BOTH, introduced=False):
-            telegram.user_says("only us", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
-            for _ in range(2):
-                ask(telegram, text)
-            await wait_for_text(telegram, f"You said: Ann: {text}", GROUP)
-    introductions = ["What I save" in text for text in list_texts(telegram, GROUP)]
-    assert introductions[:2] == [False, True]
-    assert introductions.count(True) == 1
-
-
-async def test_introduced_group_gets_no_other_at_its_first_message(serve: Serve, telegram: BotApiServer) -> None:
-    async with serve(telegram_allowed_ids=BOTH, introduced=False):
-        telegram.adds_bot(GROUP, ANN)
-        await telegram.wait_for(lambda: telegram.list_sent(GROUP))
-    async with serve(telegram_allowed_ids=BOTH, introduced=False):
-        ask(telegram, "hello")
-        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 2)
-    assert list_texts(telegram, GROUP)[-1] == "You said: Ann: hello"
-
-
-async def test_group_with_a_conversation_gets_no_introduction(serve: Serve, telegram: BotApiServer) -> None:
-    async with serve(telegram_allowed_ids=BOTH) as app:
-        ask(telegram, "hello")
-        await telegram.wait_for(lambda: telegram.list_sent(GROUP))
-        await app.database.write("DELETE FROM published")  # As earlier versions, which stored no introductions
-    async with serve(telegram_allowed_ids=BOTH, introduced=False):
-        telegram.user_says("/status@mneme_test_bot", chat_id=GROUP, user_id=ANN, chat_type="supergroup")
-        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 2)
-    assert not any("What I save" in text for text in list_texts(telegram, GROUP))
 
 
 async def test_introduction_without_memory_promises_none(serve: Serve, telegram: BotApiServer) -> None:

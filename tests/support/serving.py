@@ -10,11 +10,8 @@ from typing import Any
 from unittest import mock
 
 from bot.kernel import App
-from bot.telegram import CHANNEL
-from bot.telegram.introductions import make_introduction_key
 from bot.telegram.menu import Menu
 from bot.telegram.service import run_telegram
-from memory.runtime.menu_cache import MenuCache
 from tests.conftest import OpenApp
 from tests.support.bot_api.chats import BotMessage
 from tests.support.bot_api.files import SentFile
@@ -25,29 +22,20 @@ HEARS = {"llm_transcription_model": "whisper-1"}
 """The setting of a bot that understands recordings."""
 
 Serve = Callable[..., AbstractAsyncContextManager[App]]
-"""Runs the bot for as long as the context is open; keyword arguments are settings, menu: whether it is shown.
-
-introduced: whether the bot has introduced itself to the groups in the settings.
-"""
+"""Runs the bot for as long as the context is open; keyword arguments are settings, menu: whether it is shown."""
 
 
 def serving(start: OpenApp, telegram: BotApiServer) -> Serve:
     """Return a function that runs the bot of `start` at a local Telegram."""
 
     @contextlib.asynccontextmanager
-    async def served(
-        *, ready: bool = True, menu: bool = False, introduced: bool = True, **settings: object
-    ) -> AsyncIterator[App]:
+    async def served(*, ready: bool = True, menu: bool = False, **settings: object) -> AsyncIterator[App]:
         values: dict[str, Any] = {
             "telegram_bot_token": BotApiServer.TOKEN,
             "telegram_api_url": telegram.url,
             "telegram_allowed_ids": str(ANN),
         }
         async with start(**(values | settings)) as app:
-            if introduced:  # Most tests are about later messages in a group
-                published = MenuCache(app.database, CHANNEL)
-                for group in [chat for chat in app.settings.telegram_allowed_ids if chat < 0]:
-                    await published.store(make_introduction_key(str(group)), "given")
             service = asyncio.create_task(_run(app, menu=menu))
             if ready:
                 await telegram.wait_for(lambda: telegram.polled or service.done())
