@@ -44,7 +44,7 @@ Olga: What must I not put into Mark's cake?
 3|Tim: Hello, I'm the babysitter.
 Olga presses Guest
 Tim: Where is the spare key?
-2|Mark in Home: @mneme_test_bot where is the spare key?
+Mark in Home: @mneme_test_bot where is the spare key?
 Olga: /letin -1005005 family
 Mark in Home: @mneme_test_bot where is the spare key?
 Lena: Remember for all: the wifi is called Kolibri, and Tim owes me a beer
