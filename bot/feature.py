@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
 
+from bot.commands.command import collect_commands
 from bot.commands.figures import StatusReport
 from bot.commands.memory_browser import EntryButtons
 from bot.commands.settings import ChatSetting
@@ -111,10 +112,12 @@ class Feature:
     Attributes:
         name: The name in `mneme features`.
         checks: Checks of `mneme doctor` by their subject. They also run if the feature is off.
+        sets_up_tools: Whether `set_up` asks only for tools of the model. If the model calls none, it is skipped.
     """
 
     name: ClassVar[str]
     checks: ClassVar[Mapping[str, Check]] = {}
+    sets_up_tools: ClassVar[bool] = False
 
     def check_settings(self, settings: Settings) -> None:
         """Raise ConfigurationError for settings of the feature that are wrong together, or with those of the kernel.
@@ -217,6 +220,22 @@ def find_restore_source(features: Iterable[Feature], settings: Settings, clock: 
     raise ConfigurationError(f"No feature of this program can restore from {address}: give a backup file.")
 
 
+def describe_clash(command: str, first: Feature, second: Feature) -> str:
+    """Return the sentence about a command that two features define."""
+    names = " and ".join(f"{each.name} ({type(each).__module__})" for each in (first, second))
+    return f"The features {names} both define the command /{command}: uninstall one of them."
+
+
+def _require_distinct_commands(opened: Iterable[Feature], added: Iterable[Contributions]) -> None:
+    """Raise ConfigurationError if two features define the same command."""
+    definers: dict[str, Feature] = {}
+    for feature, contributions in zip(opened, added, strict=True):
+        for group in contributions.commands:
+            for command in collect_commands(group):
+                if (first := definers.setdefault(command.name, feature)) is not feature:
+                    raise ConfigurationError(describe_clash(command.name, first, feature))
+
+
 async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[list[Feature], Contributions]:
     """Open the features that are on and return them, and all their contributions.
 
@@ -233,6 +252,7 @@ async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[li
             raise ConfigurationError(
                 f"The feature {feature.name} can't be started ({type(error).__name__}: {error}): switch it off."
             ) from error
+    _require_distinct_commands(opened, added)
     merged = {
         field.name: tuple(itertools.chain.from_iterable(getattr(each, field.name) for each in added))
         for field in fields(Contributions)

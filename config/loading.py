@@ -27,17 +27,20 @@ def find_settings_file() -> Path:
     return user_file if not ENV_FILE.exists() and user_file.exists() else ENV_FILE
 
 
-def load_settings(env_file: Path | None = None) -> Settings:
+def load_settings(env_file: Path | None = None, *, check_names: bool = True) -> Settings:
     """Load the settings from the environment and `env_file`, or `find_settings_file()` by default.
 
     The settings of the features that have been imported are checked too.
 
     Raises ConfigurationError for wrong values, unknown names, and proxy or certificate variables that HTTP clients
     can't use.
+
+    Args:
+        check_names: whether to refuse unknown names.
     """
     env_file = env_file or find_settings_file()
     check_environment()
-    _refuse_unknown_names(env_file)
+    _check_lines(env_file, check_names=check_names)
     try:
         settings = Settings(_env_file=env_file)
     except ValidationError as error:
@@ -48,12 +51,12 @@ def load_settings(env_file: Path | None = None) -> Settings:
     return settings
 
 
-def _refuse_unknown_names(env_file: Path) -> None:
+def _check_lines(env_file: Path, *, check_names: bool) -> None:
     names = list_setting_names()
     for line in _read_lines(env_file):
         if line.error or (line.key is not None and line.value is None):
             raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")
-        if line.key is not None and line.key.upper() not in names:
+        if check_names and line.key is not None and line.key.upper() not in names:
             near = difflib.get_close_matches(line.key.upper(), names, n=1)
             hint = f"did you mean {near[0]}?" if near else "see .env.example for all settings."
             raise ConfigurationError(f"{env_file} contains the unknown setting {line.key}: {hint}")

@@ -205,7 +205,7 @@ class Settings(SettingsGroup):
         except ValueError as error:
             raise ValueError("give kinds with their weights, such as policy=2,fact=0.8") from error
         if not WEIGHED_KINDS.issuperset(weights):
-            raise ValueError(f"only these kinds have a weight: {', '.join(sorted(WEIGHED_KINDS))}")
+            raise ValueError(f"give a weight only to {', '.join(sorted(WEIGHED_KINDS))}")
         if not all(0 < weight <= 100 for weight in weights.values()):
             raise ValueError("a weight must be above 0 and at most 100")
         return weights

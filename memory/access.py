@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
@@ -47,17 +48,17 @@ class Member:
 
 
 class Tally:
-    """Counts events per user, in memory only."""
+    """Counts events per key, such as a user's id, in memory only."""
 
     def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
+        self._counts: dict[Hashable, int] = {}
 
-    def get(self, user_id: int) -> int:
-        return self._counts.get(user_id, 0)
+    def get(self, key: Hashable) -> int:
+        return self._counts.get(key, 0)
 
-    def add(self, user_id: int) -> int:
-        """Count an event and return the user's new total."""
-        count = self._counts[user_id] = self._counts.get(user_id, 0) + 1
+    def add(self, key: Hashable) -> int:
+        """Count an event and return the new total of its key."""
+        count = self._counts[key] = self._counts.get(key, 0) + 1
         if len(self._counts) > MAX_COUNTED_USERS:
             del self._counts[next(iter(self._counts))]
         return count

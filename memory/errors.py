@@ -17,9 +17,11 @@ class MnemeError(Exception):
 
     Attributes:
         is_private: The text contains user data, such as a file name, and must not be logged.
+        can_retry: Another attempt with the same input may succeed.
     """
 
     is_private = False
+    can_retry = True
 
     def __str__(self) -> str:
         return mask_in_log_line(super().__str__())
@@ -41,6 +43,14 @@ class StoreError(MnemeError):
 
 class MemoryRefused(MnemeError):
     """A change of memory was refused. The text gives the reason."""
+
+
+class UnknownName(MemoryRefused):
+    """No memory has that name, nor a similar one. `name` is the name."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text)
+        self.name = name
 
 
 class SecretRefused(MemoryRefused):

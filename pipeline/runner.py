@@ -182,6 +182,7 @@ class Pipeline:
             if step.on_failure is OnFailure.ABORT:
                 turn.outcome = Outcome.FAILED
                 turn.failure, turn.loggable_failure = text, loggable
+                turn.can_retry = not isinstance(error, MnemeError) or error.can_retry
                 turn.is_over_limit = isinstance(error, DailyLimitReached)
         finally:
             turn.timings[step.system] = time.perf_counter() - started

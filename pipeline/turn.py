@@ -56,6 +56,7 @@ class Turn:
     notices: list[Notice] = field(default_factory=list)  # Any system: shown below the reply
     outcome: Outcome | None = None  # The runner
     failure: str | None = None  # The runner
+    can_retry: bool = True  # The runner: after a failure, another attempt may succeed
     is_over_limit: bool = False  # The runner: the turn failed because today's tokens are used up
     loggable_failure: str | None = None  # The runner: the failure without any text from the user
     reply: str = ""  # ReplyDelivery

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 import bot.features
-from config.groups import ENTRY_POINTS
+from config.groups import find_entry_points
 
 
-def import_settings() -> None:
+def import_settings() -> bool:
     """Import the module `settings` of each feature. Features of other packages are imported as a whole.
 
-    Raises ConfigurationError if one can't be imported.
+    Return False if one of those can't be imported, so that its settings are unknown.
     """
     for module in pkgutil.iter_modules(bot.features.__path__):
         name = f"bot.features.{module.name}.settings"
         if module.ispkg and find_spec(name) is not None:
             import_module(name)
-    if entry_points(group=ENTRY_POINTS):
-        from bot.features.registry import installed_features
+    if find_entry_points():
+        from bot.features.registry import load_features
 
-        installed_features()
+        return not load_features()[1]
+    return True

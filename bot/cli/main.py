@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import bot.features
+from bot.cli.features_cli import features
+from bot.cli.help import use_plain_help
 from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
 from bot.cli.panels import MEMORY, TALK, UPKEEP
 from bot.cli.start import import_telegram, load_settings_with_logging
@@ -215,16 +217,6 @@ def setup() -> None:
         raise SystemExit(130) from None
 
 
-def features() -> None:
-    """List the features, and why some are off."""
-    from bot.features.registry import installed_features
-
-    settings = load_settings_with_logging(quiet=True)
-    for feature in installed_features():
-        reason = feature.why_off(settings)
-        typer.echo(f"{feature.name:12} {'on' if reason is None else f'off: {reason}'}")
-
-
 cli.command(rich_help_panel=MEMORY)(recall)
 cli.add_typer(memory_cli, name="memory", rich_help_panel=MEMORY)
 cli.command("export", rich_help_panel=MEMORY)(export_memory)
@@ -246,3 +238,4 @@ def _add_commands_of_features() -> None:
 
 
 _add_commands_of_features()
+use_plain_help(cli)

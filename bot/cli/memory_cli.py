@@ -20,6 +20,7 @@ from bot.cli.start import load_settings_with_logging
 from config.numbers import NUMBER
 from config.texts import shorten_to_line
 from memory.clock import system_clock, to_text
+from memory.errors import UnknownName
 from memory.store.entry import Kind, NewEntry, Priority
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
 
 async def _extend_search(settings: Settings, memory: MemoryServices, stack: contextlib.AsyncExitStack) -> None:
     from bot.feature import list_enabled
-    from bot.features.registry import installed_features
+    from bot.features.registry import load_features
 
-    for feature in list_enabled(installed_features(), settings):
+    for feature in list_enabled(load_features()[0], settings):
         if (trouble := await feature.extend_search(settings, memory, stack)) is not None:
             typer.echo(f"Searching only by words: {trouble}", err=True)
 
@@ -105,7 +106,12 @@ def with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bo
         async with open_memory(by_meaning=by_meaning) as opened:
             await work(opened)
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    except UnknownName as error:
+        # The text for chats names a command of the bot
+        text = f"I don't remember anything called {error.name!r}: `mneme memory list` shows what I remember."
+        raise UnknownName(text, error.name) from error
 
 
 def _change(change: Callable[[EntryStore, str], Awaitable[Entry]], owner: str | None, *, as_json: bool) -> None:
@@ -326,8 +332,10 @@ def export_memory(
     """Export everything into a new folder: Markdown for people, JSON lines for programs."""
 
     async def work(opened: OpenMemory) -> None:
+        from memory.transfer.amounts import describe_amounts
+
         rows = await opened.memory.portable.export(folder, owner, with_secrets=with_secrets)
-        typer.echo(f"{rows} rows and the Markdown files are in {folder}.")
+        typer.echo(f"{describe_amounts(rows).capitalize()} and the Markdown files are in {folder}.")
 
     with_memory(work)
 
@@ -340,8 +348,10 @@ def import_memory(
 
 
 async def import_own_export(opened: OpenMemory, path: Path) -> None:
+    from memory.transfer.amounts import describe_amounts
+
     done = await opened.memory.importer.run(path)
-    typer.echo(f"{done.rows} rows of memories and messages and the Markdown files were imported from {path}.")
+    typer.echo(f"{describe_amounts(done.rows).capitalize()} and the Markdown files were imported from {path}.")
     if done.left_out:
         typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
 

@@ -53,7 +53,7 @@ def backup(
             if not sys.stdin.isatty():
                 raise StoreError(f"{target} already exists: add --yes to replace that backup, or choose another file.")
             typer.confirm(f"{target} is an earlier backup. Replace it?", abort=True)
-        typer.echo(f"{_count_contents(backup_service.write(target))} were written to {target}.")
+        typer.echo(f"{_describe_contents(backup_service.write(target))} were written to {target}.")
         return
     written, removed = backup_service.rotate(target, rotate)
     typer.echo(f"{written} was written" + (f", {removed} older removed." if removed else "."))
@@ -74,7 +74,10 @@ def restore(
         bool, typer.Option("--yes", help="Replace existing data, and take over from a running machine.")
     ] = False,
 ) -> None:
-    """Restore a backup. It is the whole state, so use only your own. Existing data is moved to a folder next to it."""
+    """Restore a backup. It is the whole state, so use only your own.
+
+    Existing data is moved to a new folder inside the data directory.
+    """
     from bot.feature import find_restore_source
     from bot.features.registry import installed_features
     from config.settings import DATABASE_NAME
@@ -88,12 +91,12 @@ def restore(
     restoring = Restore(folder / DATABASE_NAME, folder / "memory", system_clock)
     if restoring.is_occupied and not yes and sys.stdin.isatty():
         yes = typer.confirm(
-            f"{folder} is not empty. Replace its contents? They are moved to another folder.", default=False
+            f"{folder} is not empty. Replace its contents? They are moved into a folder inside of it.", default=False
         )
     settings = settings.model_copy(update={"mneme_data_dir": folder})
     if archive is not None:
         done = restoring.run(archive, replace=yes)
-        what = f"{_count_contents(done.manifest)} of {done.manifest.made_at} were restored"
+        what = f"{_describe_contents(done.manifest)} of {done.manifest.made_at} were restored"
         brought = BroughtData(done.kept, what)
     else:
         source = find_restore_source(installed_features(), settings, system_clock, replica or "")
@@ -107,8 +110,11 @@ def restore(
         typer.echo(f"The previous data is in {brought.kept}.")
 
 
-def _count_contents(manifest: Manifest) -> str:
-    return f"{sum(manifest.rows.values())} rows and {len(manifest.files) - 1} files"
+def _describe_contents(manifest: Manifest) -> str:
+    from memory.transfer.amounts import describe_amounts
+
+    files = len(manifest.files) - 1
+    return f"{describe_amounts(manifest.rows).capitalize()} and {files} file{'' if files == 1 else 's'}"
 
 
 @contextlib.asynccontextmanager
@@ -170,12 +176,13 @@ def doctor(
     """Check the installation, and show how to solve problems. Exit status 1 if something doesn't work."""
     from bot.doctor.examination import examine
     from bot.doctor.finding import Verdict
-    from bot.features.registry import installed_features
+    from bot.features.registry import load_features
     from config.logs import configure_logging
 
     # Problems are reported as findings, so the log is silent unless LOG_LEVEL=debug
     configure_logging("debug" if os.environ.get("LOG_LEVEL", "").lower() == "debug" else "critical", "auto")
-    findings = asyncio.run(examine(backups, installed_features()))
+    features, broken = load_features()
+    findings = asyncio.run(examine(backups, features, [feature.describe() for feature in broken]))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:

@@ -13,6 +13,7 @@ from typing import ClassVar, TypeVar
 import structlog
 
 from bot.languages import Languages
+from config.errors import ConfigurationError
 from config.numbers import NUMBER, parse_reference
 from config.settings import MemoryScope
 from config.texts import N_, _, shorten_to_line, use_language, use_reader
@@ -78,6 +79,7 @@ class CommandCall:
     argument: str
     asker: str | None = None
     sender: str | None = None
+    speaker: str | None = None  # The sender's name, in groups only
     can_choose_people: Callable[[], Awaitable[bool]] = _no
     show_progress: Callable[[str], None] = _ignore
 
@@ -129,6 +131,7 @@ class Command:
     repeatable: bool = False  # May run again after a crash: its effect is the same, or is completed
     listed: bool = True  # In help and menu. Unlisted commands appear in replies only, such as `/done_12`
     access: Access = Access.EVERYBODY
+    in_private: Access = Access.EVERYBODY  # Also required during a private conversation
     alone: bool = False  # In a group only the caller sees the answer, if the channel supports that
     offered: bool = False  # The person who is offered its button may press it or type it, also without `access`
     run: Callable[[CommandCall], Awaitable[CommandResult]] = _unbound
@@ -147,9 +150,14 @@ command = Command
 def collect_commands(group: object) -> Iterator[Command]:
     """Yield the commands that an object's methods are marked as, in order of definition."""
     heading = getattr(group, "heading", OTHER)
-    for attribute, method in vars(type(group)).items():
-        if (declared := getattr(method, _DECLARED, None)) is not None:
-            yield replace(declared, run=getattr(group, attribute), heading=heading)
+    for attribute, declared in find_declared(type(group)).items():
+        yield replace(declared, run=getattr(group, attribute), heading=heading)
+
+
+def find_declared(kind: type) -> dict[str, Command]:
+    """Return the commands that a class's methods are marked as, by the name of the method."""
+    marks = ((name, getattr(method, _DECLARED, None)) for name, method in vars(kind).items())
+    return {name: declared for name, declared in marks if declared is not None}
 
 
 class WrongArgument(MnemeError):
@@ -228,13 +236,18 @@ class Introduction:
 def command_table(
     introduction: Callable[[Mapping[str, Command]], Introduction], groups: Iterable[object]
 ) -> dict[str, Command]:
-    """Return all commands by name in the order of the help text. Raises ValueError if a name occurs twice."""
+    """Return all commands by name in the order of the help text. Raises ConfigurationError if a name occurs twice."""
     table: dict[str, Command] = {}
+    modules: dict[str, str] = {}
     for group in (introduction(table), *groups):
         for command in collect_commands(group):
+            module = type(group).__module__
             if command.name in table:
-                raise ValueError(f"two commands are called /{command.name}")
-            table[command.name] = command
+                raise ConfigurationError(
+                    f"{modules[command.name]} and {module} both define the command /{command.name}: "
+                    "uninstall the package of the latter."
+                )
+            table[command.name], modules[command.name] = command, module
     return table
 
 
@@ -261,7 +274,7 @@ class CommandRunner:
                 if session.state is SessionState.TERMINATED:  # The user had blocked the bot and is back
                     await self.sessions.set_state(session.id, SessionState.ACTIVE)
                 async with arrival.channel.busy(arrival):
-                    refused = await _refusal(arrival, command)
+                    refused = await _refusal(arrival, command, is_private=session.private)
                     if refused is not None:
                         offer = await arrival.channel.take_offer(arrival, name, argument) if command.offered else None
                         if offer is None:
@@ -270,7 +283,14 @@ class CommandRunner:
                     can_choose = partial(arrival.channel.can_choose_people, arrival)
                     show_progress = partial(arrival.channel.show_progress, arrival)
                     call = CommandCall(
-                        session, name, argument, arrival.asker, arrival.sender, can_choose, show_progress
+                        session,
+                        name,
+                        argument,
+                        arrival.asker,
+                        arrival.sender,
+                        arrival.speaker,
+                        can_choose,
+                        show_progress,
                     )
                     return await self._run_once(arrival, command, call)
             except MnemeError as error:
@@ -289,12 +309,13 @@ class CommandRunner:
             return await command.run(call)
 
 
-async def _refusal(arrival: Arrival, command: Command) -> str | None:
+async def _refusal(arrival: Arrival, command: Command, *, is_private: bool) -> str | None:
     """Return why the sender may not use a command, or None if they may."""
     if command.offered and arrival.pressed is not None:
         return None  # The channel has checked that it was offered to the one who pressed
-    if command.access is Access.MANAGERS and not await arrival.channel.can_manage(arrival):
+    required = {command.access, command.in_private} if is_private else {command.access}
+    if Access.MANAGERS in required and not await arrival.channel.can_manage(arrival):
         return _("In a group, only administrators and the bot's owner can use /{name}.", name=command.name)
-    if command.access is Access.OWNER and not await arrival.channel.is_owner(arrival):
+    if Access.OWNER in required and not await arrival.channel.is_owner(arrival):
         return _("Only the bot's owner can use /{name}.", name=command.name)
     return None

@@ -42,7 +42,7 @@ class ConversationCommands:
     reports: Status
     queues: SessionQueues
 
-    @command("new", N_("Start a new conversation; my memory stays"), repeatable=True)
+    @command("new", N_("Start a new conversation; my memory stays"), repeatable=True, in_private=Access.MANAGERS)
     async def new(self, call: CommandCall) -> CommandResult:
         private = await self._end_private(call.session) if call.session.private else None
         ended = await self.background.end_conversation(call.session)
@@ -88,7 +88,7 @@ class ConversationCommands:
         )
         return Answer(text, ((Button(_("End and delete it"), "/new"),), (all_settings(),)))
 
-    @command("compact", N_("Summarise all but the last N messages"), "[N]", repeatable=True)
+    @command("compact", N_("Summarise all but the last N messages"), "[N]", repeatable=True, in_private=Access.MANAGERS)
     async def compact(self, call: CommandCall) -> str:
         done = await self.compaction.compact(call.session, _kept_count(call.argument))
         if done is None:

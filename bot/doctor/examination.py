@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
 from bot.doctor import installation, memory, services
-from bot.doctor.finding import Check, DoctorContext, Finding, create_failed, create_failed_from_error, create_note
+from bot.doctor.finding import (
+    Check,
+    DoctorContext,
+    Finding,
+    create_failed,
+    create_failed_from_error,
+    create_note,
+    split_remedy,
+)
 from bot.feature import Feature, check_settings
 from config.errors import ConfigurationError
 from config.loading import load_settings
@@ -40,23 +48,30 @@ CHECKS: dict[str, Check] = {
 }
 
 
-async def examine(backups: Path | None = None, features: Collection[Feature] = ()) -> list[Finding]:
-    """Run all checks and those of the features concurrently. Broken installations never raise."""
+async def examine(
+    backups: Path | None = None, features: Collection[Feature] = (), broken: Sequence[str] = ()
+) -> list[Finding]:
+    """Run all checks and those of the features concurrently. Broken installations never raise.
+
+    Args:
+        broken: a sentence about each feature that can't be loaded.
+    """
+    unlisted = [create_failed("features", *split_remedy(sentence)) for sentence in broken]
     checks = dict(CHECKS)
     for feature in features:
         checks |= feature.checks
     try:
-        settings = load_settings()
+        settings = load_settings(check_names=not broken)
         check_settings(settings, features)
     except ConfigurationError as error:
         unseen = [create_note(subject, "Not checked, because the settings can't be read") for subject in [*checks][1:]]
-        return [create_failed_from_error("settings", error), *unseen, installation.report_versions()]
+        return [create_failed_from_error("settings", error), *unlisted, *unseen, installation.report_versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
     context = DoctorContext(settings, database, state, system_clock, backups)
     groups = await asyncio.gather(*(_run_check(*check, context) for check in checks.items()))
     lines = [finding for findings in groups for finding in findings]
-    return [*(_mask_secrets(finding, settings) for finding in lines), installation.report_versions()]
+    return [*(_mask_secrets(finding, settings) for finding in [*lines, *unlisted]), installation.report_versions()]
 
 
 def _mask_secrets(finding: Finding, settings: Settings) -> Finding:

@@ -72,14 +72,26 @@ def create_failed(name: str, text: str, remedy: str) -> Finding:
 
 def create_failed_from_error(name: str, error: Exception) -> Finding:
     """Create a failed finding from an error with the text "PROBLEM: REMEDY"."""
-    text = " ".join(str(error).split())
-    finding, colon, remedy = text.rpartition(": ")
-    return (
-        create_failed(name, finding, to_sentence(remedy))
-        if colon
-        else create_failed(name, text, "Fix it, then run this again.")
-    )
+    found, remedy = split_remedy(" ".join(str(error).split()))
+    return create_failed(name, found, remedy or "Fix it, then run this again.")
 
 
-def to_sentence(remedy: str) -> str:
-    return f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."
+def split_remedy(text: str) -> tuple[str, str]:
+    """Split the sentence "PROBLEM: REMEDY" into the problem and a sentence with the remedy, which may be empty.
+
+    The last colon divides them. Those in brackets, such as in an example of JSON or in a quoted error, don't.
+    """
+    depth = 0
+    for end in range(len(text) - 1, -1, -1):
+        if text[end] in ")]}":
+            depth += 1
+        elif text[end] in "([{":
+            depth = max(0, depth - 1)
+        elif depth == 0 and text.startswith(": ", end):
+            return text[:end], _to_sentence(text[end + 2 :])
+    return text, ""
+
+
+def _to_sentence(remedy: str) -> str:
+    sentence = f"{remedy[:1].upper()}{remedy[1:]}"
+    return sentence if sentence.endswith(("?", "!")) else f"{sentence.rstrip('.')}."

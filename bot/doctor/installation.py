@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import stat
 from collections.abc import Iterable
@@ -36,9 +37,12 @@ PRIVATE_DATA = "Run `chmod 700` on it: it contains the whole memory."
 WRITABLE = "Make the user that runs the bot its owner with `chown -R`, or set another MNEME_DATA_DIR."
 A_FOLDER = "Move it away, or set another MNEME_DATA_DIR."
 REINDEX = "Run `mneme reindex`, which rebuilds the index."
-BACK_UP = "Run `mneme backup FILE`, and see docs/deploy.md for nightly backups."
-BACK_UP_AGAIN = "Run `mneme backup FILE`, and check with `systemctl status mneme-backup` why it wasn't made."
-
+BACK_UP = "Run `mneme backup --rotate 14 {folder}` every night, which deploy/install.sh sets up"
+OR_NAME_FOLDER = ", or name the folder of your backups with `mneme doctor --backups DIR`"
+BACK_UP_AGAIN = (
+    "Run `mneme backup --rotate 14 DIR` with that folder, and check with `systemctl status mneme-backup` "
+    "why it wasn't made."
+)
 MIN_FREE_MB, LOW_FREE_MB = 20, 300
 """Free space below which saving may fail, and below which a backup or an upgrade may not fit."""
 MAKE_ROOM = "Free some space there. Nothing that was saved is lost."
@@ -101,9 +105,10 @@ async def check_last_backup(context: DoctorContext) -> list[Finding]:
     if not context.state.exists:
         return []
     places = [context.backups] if context.backups is not None else backup_places(context.settings.mneme_data_dir)
-    name, newest = "last backup", _newest(places)
+    name, newest = "last backup", _find_newest(places)
     if newest is None:
-        return [create_warning(name, f"There is no backup in {' or '.join(map(str, places))}", BACK_UP)]
+        remedy = BACK_UP.format(folder=shlex.quote(str(places[0]))) + ("" if context.backups else OR_NAME_FOLDER)
+        return [create_warning(name, f"There is no backup in {' or '.join(map(str, places))}", f"{remedy}.")]
     try:
         age = context.clock() - from_text(read_backup_manifest(newest).made_at or "")
     except StoreError:
@@ -124,10 +129,19 @@ def nearest_existing(path: Path) -> Path:
     return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
-def _newest(folders: Iterable[Path]) -> Path | None:
+def _find_newest(folders: Iterable[Path]) -> Path | None:
     # By file time, since users may name their backups as they like
-    paths = [path for folder in folders for path in folder.glob(f"{PREFIX}*{SUFFIX}")]
-    return max(paths, key=lambda path: path.stat().st_mtime, default=None)
+    paths = [path for folder in folders for path in folder.glob(f"*{SUFFIX}")]
+    newest_first = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+    return next((path for path in newest_first if path.name.startswith(PREFIX) or _is_backup(path)), None)
+
+
+def _is_backup(path: Path) -> bool:
+    try:
+        read_backup_manifest(path)
+    except StoreError:
+        return False
+    return True
 
 
 async def check_disk(context: DoctorContext) -> list[Finding]:

@@ -18,7 +18,7 @@ from bot.doctor.finding import (
     create_note,
     create_ok,
     create_warning,
-    to_sentence,
+    split_remedy,
 )
 from bot.models import NO_MODEL, describe_uncounted_cost, find_endpoint_and_model
 from bot.telegram.service import create_bot
@@ -162,8 +162,7 @@ async def check_models(context: DoctorContext) -> list[Finding]:
         groups = [await _check_endpoint(context, part, name, catalogue, store) for part, name in named.items()]
     findings = [finding for findings in groups for finding in findings]
     if (trouble := describe_uncounted_cost(settings, catalogue)) is not None:
-        found, _, remedy = trouble.rpartition(": ")
-        findings.append(create_warning("cost limit", found, to_sentence(remedy)))
+        findings.append(create_warning("cost limit", *split_remedy(trouble)))
     return findings
 
 

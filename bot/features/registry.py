@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from dataclasses import dataclass
 
 from bot.feature import Feature
 from bot.features.guest.feature import GuestFeature
@@ -24,7 +24,7 @@ from bot.features.vectors.feature import VectorsFeature
 from bot.features.voice.feature import VoiceFeature
 from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
-from config.groups import ENTRY_POINTS
+from config.groups import find_entry_points
 
 FEATURES: tuple[type[Feature], ...] = (
     LocalModelFeature,
@@ -47,18 +47,37 @@ FEATURES: tuple[type[Feature], ...] = (
     MetricsFeature,
 )
 """The features of this package, in the order in which they are opened and listed."""
+REPAIR = "upgrade or uninstall that package."
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenFeature:
+    """A feature of another package that can't be loaded, and the reason."""
+
+    name: str
+    package: str
+    reason: str
+
+    def describe(self) -> str:
+        return f"The feature {self.name} of {self.package} can't be loaded ({self.reason}): {REPAIR}"
 
 
 def installed_features() -> list[Feature]:
     """Return all features, those of other packages last. Raises ConfigurationError if one can't be loaded."""
-    features = [feature() for feature in FEATURES]
-    for entry in entry_points(group=ENTRY_POINTS):
+    features, broken = load_features()
+    if broken:
+        raise ConfigurationError(broken[0].describe())
+    return features
+
+
+def load_features() -> tuple[list[Feature], list[BrokenFeature]]:
+    """Return the features that can be loaded, those of other packages last, and the others."""
+    features: list[Feature] = [feature() for feature in FEATURES]
+    broken = []
+    for entry in find_entry_points():
         try:
             features.append(entry.load()())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # another package may raise anything
             package = entry.dist.name if entry.dist is not None else entry.value
-            raise ConfigurationError(
-                f"The feature {entry.name} of {package} can't be loaded ({type(error).__name__}: {error}): "
-                "upgrade or uninstall that package."
-            ) from error
-    return features
+            broken.append(BrokenFeature(entry.name, package, f"{type(error).__name__}: {error}"))
+    return features, broken

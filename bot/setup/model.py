@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,7 +30,13 @@ from pipeline.models.probe import ProbeResult, list_models, probe
 MAX_NAMED_MODELS = 3
 
 
-ChosenEndpoint = tuple[Endpoint, str]
+@dataclass(frozen=True, slots=True)
+class ChosenEndpoint:
+    """A model at an endpoint. `calls_tools` is False if a test has shown that it calls none."""
+
+    endpoint: Endpoint
+    model: str
+    calls_tools: bool = True
 
 
 class _Remedy(Enum):
@@ -40,20 +47,25 @@ class _Remedy(Enum):
     BACK = "Go back to the list of models."
 
 
-def set_up_model(env_file: Path, features: Sequence[Feature], ports: Mapping[str, int] = USUAL_PORTS) -> None:
-    """Configure a model at an endpoint, which is saved only after it has answered, or one that a feature offers."""
-    _choose_model(env_file, features, ports)
+def set_up_model(env_file: Path, features: Sequence[Feature], ports: Mapping[str, int] = USUAL_PORTS) -> bool:
+    """Configure a model at an endpoint, which is saved only after it has answered, or one that a feature offers.
+
+    Return False if a test has shown that the model calls no tools.
+    """
+    calls_tools = _choose_model(env_file, features, ports)
     if (trouble := describe_uncounted_cost(load_settings(env_file), load_catalogue())) is not None:
         say(trouble)
+    return calls_tools
 
 
-def _choose_model(env_file: Path, features: Sequence[Feature], ports: Mapping[str, int]) -> None:
+def _choose_model(env_file: Path, features: Sequence[Feature], ports: Mapping[str, int]) -> bool:
     settings = load_settings(env_file)
     if settings.has_endpoint:
-        if _check_model(find_endpoint_and_model(settings, settings.llm_model or ""), settings):
-            return
+        current = ChosenEndpoint(*find_endpoint_and_model(settings, settings.llm_model or ""))
+        if (checked := _check_model(current, settings)) is not None:
+            return checked.calls_tools
         if not typer.confirm("Choose another model?", default=True):
-            return
+            return True
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
     while True:
         chosen = _choose(servers, features, settings)
@@ -61,12 +73,12 @@ def _choose_model(env_file: Path, features: Sequence[Feature], ports: Mapping[st
             continue
         if isinstance(chosen, ModelOffer):
             chosen.choose(env_file, settings)
-            return
-        endpoint, model = chosen
+            return True
+        endpoint = chosen.endpoint
         write_settings(
-            env_file, OPENAI_BASE_URL=endpoint.base_url or "", OPENAI_API_KEY=endpoint.api_key, LLM_MODEL=model
+            env_file, OPENAI_BASE_URL=endpoint.base_url or "", OPENAI_API_KEY=endpoint.api_key, LLM_MODEL=chosen.model
         )
-        return
+        return chosen.calls_tools
 
 
 def _choose(
@@ -93,8 +105,10 @@ def _choose(
     number = ask_number("Number", len(lines))
     if number <= len(servers):
         server = servers[number - 1]
-        chosen = Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models))
-        return chosen if _check_model(chosen, settings) or _ask_remedy(_Remedy.BACK) is _Remedy.KEEP else None
+        chosen = ChosenEndpoint(Endpoint(server.base_url, NO_KEY), ask_one_of("Model", list(server.models)))
+        if (checked := _check_model(chosen, settings)) is not None:
+            return checked
+        return chosen if _ask_remedy(_Remedy.BACK) is _Remedy.KEEP else None
     if number == len(servers) + 1:
         return _choose_endpoint(settings)
     return models[number - len(servers) - 2]
@@ -122,10 +136,11 @@ def _choose_endpoint(settings: Settings) -> ChosenEndpoint | None:
         if remedy in (None, _Remedy.KEEP):
             if listing.names:
                 say(f"Models at {endpoint.address if endpoint.base_url else 'OpenAI'}:")
-            chosen = endpoint, ask_one_of("Model", listing.names)
-            remedy = remedy or (None if _check_model(chosen, settings) else _ask_remedy())
+            chosen = ChosenEndpoint(endpoint, ask_one_of("Model", listing.names))
+            checked = _check_model(chosen, settings) if remedy is None else chosen
+            remedy = None if checked is not None else _ask_remedy()
             if remedy in (None, _Remedy.KEEP):
-                return chosen
+                return checked or chosen
         if remedy is _Remedy.BACK:
             return None
 
@@ -139,9 +154,9 @@ def _ask_remedy(*offered: _Remedy) -> _Remedy:
     return remedies[ask_number("Number", len(remedies)) - 1]
 
 
-def _check_model(chosen: ChosenEndpoint, settings: Settings) -> bool:
-    """Test a model and print what works, or why it doesn't. Return True if it answers."""
-    endpoint, model = chosen
+def _check_model(chosen: ChosenEndpoint, settings: Settings) -> ChosenEndpoint | None:
+    """Test a model and print what works, or why it doesn't. Return it with the result, or None without an answer."""
+    endpoint, model = chosen.endpoint, chosen.model
 
     async def check() -> ProbeResult:
         database = await Database.open(settings.database_file)
@@ -156,8 +171,9 @@ def _check_model(chosen: ChosenEndpoint, settings: Settings) -> bool:
         probed = asyncio.run(check())
     except (ModelError, StoreError) as error:
         say(str(error))
-        return False
+        return None
     say(f"The model {model} answers; it reads {probed.window.max_input_tokens:,} tokens.")
     for trial in probed.trials:
         say(f"    {trial}")
-    return True
+    works = {trial.name: trial.works for trial in probed.trials}
+    return replace(chosen, calls_tools=works.get("tools") is not False)

@@ -47,13 +47,14 @@ def run_setup(features: Sequence[Feature]) -> None:
     env_file = find_settings_file()
     say(f"Each answer is tested before it is saved in {env_file}. Press Ctrl-C to quit; saved answers are kept.\n")
     bot = _set_up_telegram(env_file)
-    set_up_model(env_file, features)
+    calls_tools = set_up_model(env_file, features)
     set_up_time_zone(env_file)
     if bot is not None:
         set_up_people(env_file)
         _set_up_switches(env_file)
     for feature in features:
-        feature.set_up(env_file)
+        if calls_tools or not feature.sets_up_tools:
+            feature.set_up(env_file)
     say(f"\nThe settings are in {env_file}." if env_file.exists() else "\nThere was nothing to save.")
     program = find_program(env_file)
     if bot is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -187,11 +187,13 @@ class AccessControl:
         elif self._turned_away.add(chat) == 1:
             log.info("not_let_in", chat=chat, user=user)
         if message.private and not code:
-            self.strangers.tell(user, lambda: self._greet(message))
+            owners = await self._list_owners()
+            # Once for these owners, since later ones haven't been asked
+            self.strangers.tell((user, *owners), lambda: self._greet(message, owners))
 
-    async def _greet(self, message: IncomingMessage) -> None:
+    async def _greet(self, message: IncomingMessage, owners: Sequence[int]) -> None:
         """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
-        owners, user = await self._list_owners(), message.user_id
+        user = message.user_id
         await self._tell(message.arrival, _OWNER_ASKED if owners else _OWNERLESS)
         if not owners or not await self.access.should_ask_about(user):
             return
@@ -230,7 +232,8 @@ class AccessControl:
                 text = format_introduction(self.bot.bot, remembers=self.remembers)
             await self._answer(address, text)
         elif by.id in self.allowed or await self.access.is_member(by.id):
-            self.strangers.tell(group, lambda: self._ask_for_group(address, by))
+            owners = await self._list_owners()
+            self.strangers.tell((group, *owners), lambda: self._ask_for_group(address, by))
         elif self._turned_away.add(group) == 1:
             log.info("not_let_in", chat=group, user=by.id)
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import structlog
-from telegram import Bot
+from telegram import Bot, MessageEntity
 from telegram.error import TelegramError
 
 from bot.commands.command import Access, parse_command
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
 from bot.telegram.access import AccessControl, GroupUnknown
-from bot.telegram.calls import build_markup, edit_markup, get_chat_id
-from bot.telegram.updates import NO, YES, ChosenPeople, IncomingMessage
+from bot.telegram.calls import build_markup, edit_chunk, edit_markup, get_chat_id
+from bot.telegram.failures import SendFailed
+from bot.telegram.rendering import Chunk
+from bot.telegram.undo_hints import has_undo_hint, remove_undo_hints
+from bot.telegram.updates import NO, YES, ChosenPeople, IncomingMessage, Press
 from config.texts import N_, _, use_language
 from memory.buttons import PlacedKeyboard
 from memory.log.sessions import Address
@@ -26,6 +32,7 @@ from pipeline.arrival import Arrival
 log = structlog.get_logger(__name__)
 
 MAX_SHOWN_MESSAGES = 1_000
+_UNDO = "undo"
 _OF_REACTIONS = {YES: ("confirm", "done"), NO: ("forget",)}
 """The commands of the buttons that a reaction stands for."""
 _GONE = N_("This button has expired: send the command instead, /help lists them.")
@@ -51,12 +58,30 @@ class CallbackHandler:
         self._tasks = tasks
         self._active: set[int] = set()
         self._shown: dict[tuple[str, str | None], tuple[str, ...]] = {}
+        self._texts: dict[str, Chunk] = {}
 
     def take(self, item: InboxItem, message: IncomingMessage) -> None:
         """Handle a press from the inbox in the background. After a failure it stays in the inbox and is tried again."""
         self._active.add(item.id)
         task = self._tasks.start(self._take(item, message), "press")
         task.add_done_callback(lambda _: self._active.discard(item.id))
+        if message.press is not None and message.press.query is not None:
+            query = message.press.query
+            task.add_done_callback(lambda _: self._texts.pop(query, None))
+
+    def keep_text(self, press: Press, message: Mapping[str, Any]) -> None:
+        """Keep the text of a message with a hint at /undo in memory, until the press of its button is handled.
+
+        Args:
+            message: Telegram's JSON of the message.
+        """
+        text = message.get("text")
+        if press.query is None or not isinstance(text, str) or not has_undo_hint(text):
+            return
+        if len(self._texts) >= MAX_SHOWN_MESSAGES:
+            self._texts.clear()
+        with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError):  # Unknown entities
+            self._texts[press.query] = Chunk(text, MessageEntity.de_list(message.get("entities") or [], None))
 
     def reject(self, message: IncomingMessage) -> None:
         """Answer the press of a stranger without storing anything."""
@@ -143,7 +168,9 @@ class CallbackHandler:
             await self._refuse(item, message, _(_BEFORE if pressed is ClaimResult.BEFORE else _TOO_LATE))
         # A message that the command edits gets its buttons from the answer, and reusable buttons stay
         if pressed is ClaimResult.TOO_LATE or not (button.in_place or button.again):
-            await self._show(message, await self._buttons.list_remaining(button.reply))
+            remaining = await self._buttons.list_remaining(button.reply)
+            is_undone = pressed is ClaimResult.NOW and parse_command(button.said)[0] == _UNDO
+            await self._show(message, remaining, is_undone=is_undone)
 
     async def _find_button(self, message: IncomingMessage) -> PressedButton | None:
         """Return the pressed button if it belongs to that chat. A client may send any id."""
@@ -169,8 +196,12 @@ class CallbackHandler:
         except TelegramError as error:  # For example, after a downtime Telegram no longer waits for an answer
             log.info("press_not_answered", reason=str(error))
 
-    async def _show(self, message: IncomingMessage, keyboard: PlacedKeyboard) -> None:
-        """Update the buttons under the message. If that fails, those still shown have no effect."""
+    async def _show(self, message: IncomingMessage, keyboard: PlacedKeyboard, *, is_undone: bool = False) -> None:
+        """Update the buttons under the message. If that fails, those still shown have no effect.
+
+        Args:
+            is_undone: whether Undo was pressed. Then /undo would take back another change than the message says.
+        """
         ids = tuple(button.id for row in keyboard for button in row)
         shown_in = message.arrival.address.chat_id, message.arrival.message_id
         # What Telegram reports may be outdated: a second press can arrive before the first was handled
@@ -180,11 +211,21 @@ class CallbackHandler:
             self._shown.clear()
         self._shown[shown_in] = ids
         try:
-            arrival = message.arrival
-            await edit_markup(self._bot, arrival.address, arrival.message_id or "0", build_markup(keyboard))
-        except TelegramError as error:
+            await self._edit(message, keyboard, is_undone=is_undone)
+        except (TelegramError, SendFailed) as error:
             self._shown.pop(shown_in, None)
             log.info("buttons_not_taken_away", reason=str(error))
+
+    async def _edit(self, message: IncomingMessage, keyboard: PlacedKeyboard, *, is_undone: bool) -> None:
+        arrival, markup = message.arrival, build_markup(keyboard)
+        message_id = arrival.message_id or "0"
+        shown = self._texts.get(message.press.query or "") if message.press is not None else None
+        if is_undone and shown is not None:
+            without = remove_undo_hints(shown, is_last=not keyboard)
+            if without is not None:
+                await edit_chunk(self._bot, arrival.address, message_id, without, markup)
+                return
+        await edit_markup(self._bot, arrival.address, message_id, markup)
 
     def _can_press(self, button: PressedButton, arrival: Arrival) -> bool:
         """Return True if the button was shown to this user and its command needs no administrator, or was offered."""

@@ -328,7 +328,7 @@ class TelegramFiles:
                     pause = to_send_failure(error).pause if isinstance(error, RetryAfter) else 0
                     await backoff.wait(at_least=min(pause, MAX_FETCH_PAUSE_SECONDS))
         raise MediaUnreadable(
-            _("I couldn't download {name} from Telegram: send /retry in a moment.", name=_(media.name))
+            _("I couldn't download {name} from Telegram: send /retry in a moment.", name=_(media.name)), can_retry=True
         )
 
     async def _download(self, media: Media) -> bytes:

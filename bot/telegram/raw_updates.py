@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from telegram import Bot, Update
@@ -31,10 +31,15 @@ _STORED_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class RawUpdate:
-    """An update as it was received: its number, and the JSON text for the inbox."""
+    """An update as it was received: its number, and the JSON text for the inbox.
+
+    Args:
+        pressed: the message under which a button was pressed. Its text isn't stored, see `_drop_button_text`.
+    """
 
     id: int
     payload: str
+    pressed: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_json(cls, update: object) -> RawUpdate:
@@ -43,7 +48,8 @@ class RawUpdate:
             raise ValueError("no update without a number")
         try:
             # JSON may contain lone surrogates, which neither the store nor models accept
-            return cls(number, make_storable(json.dumps(_drop_button_text(update), ensure_ascii=False)))
+            payload = make_storable(json.dumps(_drop_button_text(update), ensure_ascii=False))
+            return cls(number, payload, _find_pressed_message(update))
         except (ValueError, RecursionError, MemoryError):
             message = update["message"] if isinstance(update.get("message"), dict) else {}
             return cls(number, _build_outline(number, get_number(message.get("chat")), get_number(message.get("from"))))
@@ -60,11 +66,17 @@ class RawUpdate:
 
 def _drop_button_text(update: dict[str, Any]) -> dict[str, Any]:
     """Drop the text of the message under which a button was pressed: it may belong to a private talk."""
-    query = update.get("callback_query")
-    if not isinstance(query, dict) or not isinstance(message := query.get("message"), dict):
+    message = _find_pressed_message(update)
+    if message is None:
         return update
     kept = {key: value for key, value in message.items() if key in _STORED_FIELDS}
-    return update | {"callback_query": query | {"message": kept}}
+    return update | {"callback_query": update["callback_query"] | {"message": kept}}
+
+
+def _find_pressed_message(update: dict[str, Any]) -> dict[str, Any] | None:
+    query = update.get("callback_query")
+    message = query.get("message") if isinstance(query, dict) else None
+    return message if isinstance(message, dict) else None
 
 
 def _build_outline(number: int, chat: int, sender: int) -> str:

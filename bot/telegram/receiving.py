@@ -171,6 +171,8 @@ class Receiver:
         elif await self.access.is_allowed(message):
             arrival = message.arrival
             session_id, new = arrival.address.session_id, self._make_message_key(message)
+            if message.press is not None and update.pressed is not None:
+                self.callbacks.keep_text(message.press, update.pressed)
             begins = message.press is not None or self.runner.starts_immediately(arrival)
             makes_private = parse_command(arrival.text)[0] == PRIVATE
             payload, message_id = update.payload, arrival.message_id

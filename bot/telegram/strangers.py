@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 
 import structlog
 
@@ -34,11 +34,15 @@ class Strangers:
         self._moments: deque[float] = deque(maxlen=MAX_PER_MINUTE)
         tasks.start(self._work(), "strangers")
 
-    def tell(self, user_id: int, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
-        """Queue a message to a stranger who got fewer than `max_times` before. Return True if it will be sent."""
-        if self._waiting.full() or self._counts.get(user_id) >= max_times:
+    def tell(self, key: Hashable, say: Callable[[], Awaitable[None]], max_times: int = 1) -> bool:
+        """Queue a message unless `max_times` with its key were queued before. Return True if it will be sent.
+
+        Args:
+            key: the stranger, with the circumstances under which another message may be sent.
+        """
+        if self._waiting.full() or self._counts.get(key) >= max_times:
             return False
-        self._counts.add(user_id)
+        self._counts.add(key)
         self._waiting.put_nowait(say)
         return True
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
@@ -30,7 +31,11 @@ CLOSING_SECONDS = 3
 
 @contextlib.asynccontextmanager
 async def serve_web(app: Starlette, port: int, setting: str = "WEB_PORT") -> AsyncIterator[None]:
-    """Serve `app` until the context ends. Raises ConfigurationError if the port is in use."""
+    """Serve `app` until the context ends. Raises ConfigurationError if the port is in use.
+
+    Args:
+        setting: the setting or option that chooses the port.
+    """
     with contextlib.closing(_listen(port, setting)) as listening:
         connections = Connections(compute_max_connections())
         config = uvicorn.Config(
@@ -67,7 +72,8 @@ def _listen(port: int, setting: str) -> socket.socket:
         # Listen here, since uvicorn ends the process if the port is in use
         return socket.create_server((HOST, port))
     except OSError as error:
-        raise ConfigurationError(f"{setting} {port} can't be used ({error.strerror}): choose another.") from error
+        reason = "is in use" if error.errno == errno.EADDRINUSE else f"can't be used ({error.strerror})"
+        raise ConfigurationError(f"Port {port} {reason}: choose another with {setting}.") from error
 
 
 def build_web_app(parts: Sequence[WebPart]) -> Starlette:

@@ -15,7 +15,7 @@ from config.numbers import NUMBER
 from config.secrets import find_secret, mask_secrets
 from config.texts import _, format_number
 from memory.clock import from_text, to_text
-from memory.errors import MemoryRefused, SecretRefused
+from memory.errors import MemoryRefused, SecretRefused, UnknownName
 from memory.messages import make_storable
 from memory.store.entry import Entry, Kind, NewEntry, get_default_priority
 from memory.text.naming import clean_name, find_free_name, find_telling_words, make_name_key
@@ -108,7 +108,8 @@ async def get_entry(read: Read, owner_id: int | None, name: str) -> Entry:
         raise MemoryRefused(
             _("I don't remember anything called {name!r}: did you mean {near}?", name=called, near=", ".join(near))
         )
-    raise MemoryRefused(_("I don't remember anything called {name!r}: /memory shows what I remember.", name=called))
+    text = _("I don't remember anything called {name!r}: /memory shows what I remember.", name=called)
+    raise UnknownName(text, called)
 
 
 async def insert_entry(connection: aiosqlite.Connection, owner_id: int, name: str, new: NewEntry, now: str) -> int:

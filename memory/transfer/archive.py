@@ -39,6 +39,7 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENTRY_MARK = b"PK\x01\x02"
 BROKEN_ZIP = (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 """The exceptions of reading a damaged, encrypted or unusual zip file."""
+ACCEPTED = "`mneme restore` takes a file of `mneme backup`, and `mneme import` an export."
 
 
 class TooLarge(StoreError):
@@ -188,7 +189,7 @@ def read_manifest(path: Path, source: Source) -> Manifest:
     """Read an archive's manifest. Raise StoreError if it is missing or invalid."""
     place = source / MANIFEST
     if not place.is_file():
-        raise StoreError(f"{path} isn't a complete backup or export: give one from `mneme backup` or `mneme export`.")
+        raise StoreError(f"{path} isn't a complete backup or export: {ACCEPTED}")
     try:
         with place.open("rb") as file:
             text = file.read(_MAX_MANIFEST_BYTES + 1)

@@ -135,5 +135,7 @@ def read_backup_manifest(backup: Path) -> Manifest:
     """Read the manifest of a backup. Raise StoreError if the file is not a backup."""
     with open_archive(backup) as source:
         manifest = read_manifest(backup, source)
+        if not manifest.files:
+            raise StoreError(f"{backup} is an export: `mneme import` brings it into an empty installation.")
         require_listed(backup, source, manifest)
     return manifest

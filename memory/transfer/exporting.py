@@ -79,8 +79,10 @@ class Exporter:
         self._database = database
         self._root = root
 
-    async def export(self, folder: Path, owner: str | None = None, *, with_secrets: bool = False) -> int:
-        """Export everything, or one owner's memory, into an empty folder. Return the number of rows. Raises StoreError.
+    async def export(self, folder: Path, owner: str | None = None, *, with_secrets: bool = False) -> dict[str, int]:
+        """Export everything, or one owner's memory, into an empty folder. Raises StoreError.
+
+        Return the number of rows by table.
 
         `rows/TABLE.jsonl` has one row per line, `memory/` the Markdown files, and `entries/` the entries as readable
         text, one file per kind.
@@ -110,7 +112,7 @@ class Exporter:
             ) from error
         return file.getvalue()
 
-    async def _write(self, target: Target, owner: str | None, *, with_secrets: bool) -> int:
+    async def _write(self, target: Target, owner: str | None, *, with_secrets: bool) -> dict[str, int]:
         async with self._database.snapshot() as connection:
             counts = {
                 table: await _write_rows(connection, table, condition, target, owner, with_secrets=with_secrets)
@@ -123,7 +125,7 @@ class Exporter:
         # Last, so that an incomplete export has no manifest.
         manifest = Manifest(schema_version=NEWEST_FORMAT, rows=counts)
         await asyncio.to_thread(target.put, MANIFEST, manifest.model_dump_json(exclude_defaults=True).encode())
-        return sum(counts.values())
+        return counts
 
 
 async def _write_rows(

@@ -18,6 +18,7 @@ from memory.files.markdown import make_folder_name
 from memory.store.database import Database
 from memory.store.index import rebuilding
 from memory.store.private_files import make_private_folder, touch_private_file
+from memory.transfer.amounts import COUNTED, describe_amounts
 from memory.transfer.archive import FILES, Manifest, Source, list_parts, open_archive, read_manifest
 from memory.transfer.exporting import BATCH_ROWS, make_private
 from memory.transfer.import_fields import LEFT_OUT, TAKEN, TOGETHER, Fields, check_row, read_fields
@@ -32,9 +33,9 @@ _MAX_COUNTS_BYTES = 1024**2
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The number of imported rows, and descriptions of the parts that were left out."""
+    """The number of imported rows by table, and descriptions of the parts that were left out."""
 
-    rows: int
+    rows: Mapping[str, int]
     left_out: tuple[str, ...] = ()
 
 
@@ -78,14 +79,20 @@ class Importer:
             await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
         left_out = [f"{what} ({counts[table]})" for table, what in LEFT_OUT.items() if counts.get(table)]
         left_out += [f"files that are no memory ({strange})"] if strange else []
-        return ImportResult(sum(counts.get(table, 0) for table in TAKEN), tuple(left_out))
+        return ImportResult({table: counts[table] for table in TAKEN if table in counts}, tuple(left_out))
 
     async def _require_empty(self, connection: aiosqlite.Connection) -> None:
+        rows = {}
         for table in TAKEN:
-            if list(await connection.execute_fetchall(f"SELECT 1 FROM {table} LIMIT 1")):
-                raise StoreError(f"This installation is not empty ({table}): import into a new MNEME_DATA_DIR.")
+            counted = await connection.execute_fetchall(f"SELECT count(*) FROM {table}")
+            rows[table] = next(iter(counted))[0]
+        if any(rows.values()):
+            found = describe_amounts(rows) if any(rows[table] for table in COUNTED) else "it knows chats"
+            raise StoreError(f"This installation is not empty ({found}): import into a new MNEME_DATA_DIR.")
         if await asyncio.to_thread(_has_files, self._root):
-            raise StoreError(f"This installation is not empty ({self._root}): import into a new MNEME_DATA_DIR.")
+            raise StoreError(
+                f"This installation is not empty (files in {self._root}): import into a new MNEME_DATA_DIR."
+            )
 
 
 async def _import_rows(

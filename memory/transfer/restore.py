@@ -23,7 +23,7 @@ from memory.store.snapshots import (
     require_sound,
     sync_to_disk,
 )
-from memory.transfer.archive import DATABASE, FILES, SKILLS, Manifest, extract, open_archive
+from memory.transfer.archive import ACCEPTED, DATABASE, FILES, SKILLS, Manifest, extract, open_archive
 from memory.transfer.backup import read_backup_manifest
 from memory.transfer.exporting import TABLES
 
@@ -79,7 +79,7 @@ class Restore:
     def run(self, archive: Path, *, replace: bool) -> RestoreResult:
         """Restore a backup. Existing data is moved aside with `replace`, else StoreError is raised."""
         if not archive.exists():
-            raise StoreError(f"There is no {archive}: give a file that `mneme backup` wrote.")
+            raise StoreError(f"There is no {archive}: {ACCEPTED}")
         manifest = read_backup_manifest(archive)
         if (reason := explain_unreadable(str(archive), manifest.schema_version)) is not None:
             raise StoreError(reason)

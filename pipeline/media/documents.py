@@ -74,7 +74,8 @@ class DocumentReader:
                     "{name} took longer than {seconds} seconds to read: send only the important pages.",
                     name=name,
                     seconds=f"{self._seconds:g}",
-                )
+                ),
+                can_retry=True,
             ) from None
         try:
             answer = json.loads(child.stdout)

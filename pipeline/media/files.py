@@ -18,6 +18,10 @@ class MediaUnreadable(MnemeError):
 
     is_private = True
 
+    def __init__(self, text: str, *, can_retry: bool = False) -> None:
+        super().__init__(text)
+        self.can_retry = can_retry
+
 
 class MediaSources:
     def __init__(self) -> None:

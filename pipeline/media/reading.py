@@ -36,6 +36,7 @@ class ReadingResult:
 
     Attributes:
         refused: Sentences that say why media can't be read.
+        can_retry: Another attempt may read some of them.
         transcripts: The beginnings of the user's recordings, so that the user notices recognition errors.
         read_count: Number of media that could be read.
         questions: Offers to keep a skill or to import a file.
@@ -43,6 +44,7 @@ class ReadingResult:
 
     messages: list[Message] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    can_retry: bool = False
     transcripts: list[str] = field(default_factory=list)
     read_count: int = 0
     questions: list[Notice] = field(default_factory=list)
@@ -124,6 +126,7 @@ class _AttachmentResult:
     media: Media
     content: FileContent
     refused: str | None = None
+    can_retry: bool = False
 
     @property
     def is_own_voice(self) -> bool:
@@ -171,6 +174,7 @@ class MediaReader:
                     read.transcripts.append(_("Heard: {words}", words=words))
             else:
                 read.refused.append(result.refused)
+                read.can_retry |= result.can_retry
             read.questions += [content.question] if content.question is not None else []
             if content.image is not None and len(pictures) < room:
                 pictures.append((result, arrival))
@@ -186,6 +190,7 @@ class MediaReader:
                 read.messages.insert(0, _create_message(group[0][1], [result for result, _ in group], marks))
         seen = sum(result.content.image is not None for result in results)
         if seen > room:
+            read.can_retry = True  # With a larger model
             read.refused.append(
                 ngettext(
                     "I could look at only {seen} of {n} picture, because {model} has no room for more: send fewer.",
@@ -218,15 +223,16 @@ class MediaReader:
             async with asyncio.timeout(FILE_TIMEOUT_SECONDS):
                 return _AttachmentResult(media, await self._process(attachment, model, budget))
         except MediaUnreadable as error:
-            why = str(error)
+            why, can_retry = str(error), error.can_retry
         except TimeoutError:
+            can_retry = True
             why = ngettext(
                 "{name} took longer than {n} second to download and read: try /retry.",
                 "{name} took longer than {n} seconds to download and read: try /retry.",
                 FILE_TIMEOUT_SECONDS,
                 name=media.name,
             )
-        return _AttachmentResult(media, FileContent(f"{media.model_label}; it could not be read"), why)
+        return _AttachmentResult(media, FileContent(f"{media.model_label}; it could not be read"), why, can_retry)
 
     async def _process(self, attachment: Attachment, model: ChatModel, budget: Budget) -> FileContent:
         media, contents = attachment.media, list[bytes]()

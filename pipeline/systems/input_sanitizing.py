@@ -72,7 +72,7 @@ class InputSanitizing:
         await self._ready()
         turn.model, gone = await self._models.get_for_turn(turn.session.address.owner)
         turn.notices += [Notice(gone)] if gone is not None else []
-        understood, refused = sum(len(group.texts) for group in groups_read), list[str]()
+        understood, refused, can_retry = sum(len(group.texts) for group in groups_read), list[str](), False
         for group in groups_read:
             if group.attachments:
                 image_count = sum(len(message.images) for message in turn.user_messages)
@@ -82,8 +82,9 @@ class InputSanitizing:
                 turn.notices += [*map(Notice, read.transcripts), *read.questions]
                 understood += read.read_count
                 refused += read.refused
+                can_retry |= read.can_retry
         if not understood:
-            raise MediaUnreadable(" ".join(dict.fromkeys(refused)))
+            raise MediaUnreadable(" ".join(dict.fromkeys(refused)), can_retry=can_retry)
         turn.notices += map(Notice, dict.fromkeys(refused))
 
     async def _collect(self, turn: Turn, together: list[Arrival]) -> _Content:

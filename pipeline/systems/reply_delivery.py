@@ -129,7 +129,7 @@ def _lines(notices: Iterable[Notice]) -> str:
 
 def _keyboard(turn: Turn) -> Keyboard:
     rows = collect_rows(turn.notices)
-    if turn.outcome is not Outcome.FAILED or turn.given_up or not turn.user_messages:
+    if turn.outcome is not Outcome.FAILED or turn.given_up or not (turn.can_retry and turn.user_messages):
         return rows
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)
 

@@ -230,7 +230,7 @@ def test_unknown_names_in_the_environment_are_ignored(monkeypatch: pytest.Monkey
         (
             "MEMORY_TYPE_WEIGHTS=note=2",
             (
-                "MEMORY_TYPE_WEIGHTS is not valid: only these kinds have a weight: architecture, decision, fact,"
+                "MEMORY_TYPE_WEIGHTS is not valid: give a weight only to architecture, decision, fact,"
                 " pitfall, policy, preference, workflow."
             ),
         ),

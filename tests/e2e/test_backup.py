@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -359,6 +360,21 @@ def test_modified_backup_is_refused_and_restores_nothing(
     assert not list(tmp_path.rglob("escaped.md"))
 
 
+async def test_export_is_no_backup_and_says_what_takes_it(
+    lived: Path, backup: Backup, tmp_path: Path, clock: FakeClock
+) -> None:
+    await export_contents(lived, tmp_path / "exported")
+    with pytest.raises(StoreError, match=r"exported is an export: `mneme import` brings it"):
+        restore_into(tmp_path / "new", clock).run(tmp_path / "exported", replace=False)
+
+
+def test_missing_or_foreign_backup_names_both_ways(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "photos").mkdir()
+    for name in ("photos", "absent.zip"):
+        with pytest.raises(StoreError, match=r"`mneme restore` takes .* and `mneme import` an export\.$"):
+            restore_into(tmp_path / "new", clock).run(tmp_path / name, replace=False)
+
+
 def test_backup_with_a_link_is_refused(archive: Path, tmp_path: Path, clock: FakeClock) -> None:
     link = zipfile.ZipInfo("memory/link.md")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -405,7 +421,7 @@ def test_restore_by_root_keeps_the_owner_of_the_folder(archive: Path, tmp_path: 
 def test_shell_commands_back_up_and_restore_with_a_report(lived: Path, tmp_path: Path) -> None:
     made = shell.invoke(cli, ["backup", "now.zip"])
     assert made.exit_code == 0, made.output
-    assert " files were written to now.zip." in made.output
+    assert re.fullmatch(r"2 messages, 1 conversation(, .+)? and \d+ files? were written to now\.zip\.\n", made.output)
     done = shell.invoke(cli, ["restore", "now.zip", "--into", "second"])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "second" / "mneme.db").is_file()

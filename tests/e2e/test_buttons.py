@@ -47,6 +47,10 @@ async def test_undo_button_reverts_the_noted_memory(serve: Serve, telegram: BotA
         await telegram.wait_for(lambda: list_labels(telegram) == [])
         assert await app.database.value("SELECT count(*) FROM entries WHERE deleted_at IS NULL") == 0
         await telegram.wait_for(lambda: list_toasts(telegram) == [None])
+        # /undo would take back an earlier change now
+        assert list_texts(telegram)[0].endswith("Noted: I prefer tea in the morning")
+        (edit,) = telegram.list_calls("editMessageText")
+        assert [entity["type"] for entity in edit.params["entities"]] == ["italic"]
 
 
 async def test_undo_button_reverts_its_own_change_and_not_the_newest(serve: Serve, telegram: BotApiServer) -> None:
@@ -86,7 +90,7 @@ async def test_button_pressed_repeatedly_acts_once(serve: Serve, telegram: BotAp
         assert await app.database.value("SELECT count(*) FROM entries") == 1
     assert sorted(list_toasts(telegram), key=str) == [None, "That's already done.", "That's already done."]
     assert sum("Undone" in text for text in list_texts(telegram)) == 1
-    assert len(telegram.list_calls("editMessageReplyMarkup")) == 1
+    assert len(telegram.list_calls("editMessageText")) == 1
 
 
 async def test_button_works_after_restart(serve: Serve, telegram: BotApiServer) -> None:
@@ -158,7 +162,7 @@ async def test_28_button_grants_asker_only_the_undo_that_was_offered(serve: Serv
         assert list_labels(telegram, GROUP) == ["Undo", "Edit"]
         assert await app.database.value("SELECT count(*) FROM entries") == 1
         press(telegram, "Undo", GROUP, GUEST)
-        await wait_for_text(telegram, "Undone: I prefer tea in the morning.", GROUP)
+        await wait_for_text(telegram, "Undone: Ann: I prefer tea in the morning.", GROUP)
         telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)
         await wait_for_text(telegram, "only administrators and the bot's owner can use /undo", GROUP)
 
@@ -177,7 +181,7 @@ async def test_group_member_may_type_the_offered_undo(serve: Serve, telegram: Bo
         await wait_for_text(telegram, "only administrators and the bot's owner can use /undo", GROUP)
         for drink in ("coffee", "tea"):
             telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)
-            await wait_for_text(telegram, f"Undone: I prefer {drink} in the morning.", GROUP)
+            await wait_for_text(telegram, f"Undone: Ann: I prefer {drink} in the morning.", GROUP)
         press(telegram, "Undo", GROUP, GUEST)
         await telegram.wait_for(lambda: list_toasts(telegram) == ["That's already done."])
         telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)

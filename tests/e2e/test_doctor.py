@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -20,7 +21,7 @@ import pytest
 from telegram import Bot
 
 from bot.doctor.examination import examine
-from bot.doctor.finding import Finding, Verdict
+from bot.doctor.finding import Finding, Verdict, split_remedy
 from bot.features.registry import installed_features
 from bot.services import MemoryServices
 from config.settings import Settings
@@ -458,3 +459,55 @@ async def test_doctor_counts_faded_and_archived_memories(installation: Installat
     finding = (await installation.findings())["memory"]
     assert finding.found == "4 entries; 2 have faded and are used only if they fit a message, 1 are archived"
     assert "soup" not in str(await installation.findings())
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "remedy"),
+    [
+        (
+            "LLM_EXTRA_BODY={bad",
+            "LLM_EXTRA_BODY is not valid",
+            'Give a JSON object, such as {"top_k": 20}.',
+        ),
+        ("LLM_MODLE=foo", ".env contains the unknown setting LLM_MODLE", "Did you mean LLM_MODEL?"),
+        ("MEMORY_WINDOW=many", "MEMORY_WINDOW is not valid", "Use a whole number."),
+    ],
+)
+async def test_wrong_setting_is_split_into_problem_and_remedy(line: str, found: str, remedy: str) -> None:
+    Path(".env").write_text(f"{line}\n")
+    finding = (await examine())[0]
+    assert (finding.found, finding.remedy) == (found, remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("It broke (OSError: no): try again", ("It broke (OSError: no)", "Try again.")),
+        ("It broke :) and again", ("It broke :) and again", "")),
+        ("PERSONA: it's missing: leave it out.", ("PERSONA: it's missing", "Leave it out.")),
+    ],
+)
+def test_colon_in_brackets_does_not_divide_problem_and_remedy(text: str, parts: tuple[str, str]) -> None:
+    assert split_remedy(text) == parts
+
+
+async def test_remedy_for_a_missing_backup_removes_the_warning(installation: Installation, tmp_path: Path) -> None:
+    nightly = tmp_path / "mneme-backups" / "mneme" / "nightly"
+    shutil.rmtree(nightly.parent)
+    finding = (await installation.findings())["last backup"]
+    assert finding.verdict is Verdict.WARNING
+    command = re.match(r"Run `mneme (.+?)` every night", finding.remedy)
+    assert command is not None
+    environment = os.environ | installation.environment
+    await asyncio.to_thread(run_mneme, *command[1].split(), environment=environment)
+    assert (await installation.findings())["last backup"].verdict is Verdict.OK
+
+
+async def test_backup_with_any_name_counts_in_a_given_folder(installation: Installation, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    data = installation.data
+    await asyncio.to_thread(Backup(data / "mneme.db", data / "memory", system_clock).write, folder / "b.zip")
+    (folder / "photos.zip").write_bytes(b"no backup")
+    with mock.patch.dict(os.environ, installation.environment):
+        findings = {finding.name: finding for finding in await examine(folder)}
+    assert findings["last backup"].found.startswith(f"{folder / 'b.zip'} is 0 hours old")

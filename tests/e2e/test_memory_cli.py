@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -192,7 +193,7 @@ def test_shell_reads_all_owners_and_writes_its_own(shell: Shell, data: Path) -> 
     status, _, err = shell.run("memory", "remove", "lighthouse")
     assert (status, err) == (
         1,
-        "mneme: I don't remember anything called 'lighthouse': /memory shows what I remember.\n",
+        "mneme: I don't remember anything called 'lighthouse': `mneme memory list` shows what I remember.\n",
     )
     assert shell.json("memory", "add", "lighthouse", "mine")["owner"] == MINE
     assert shell.json("memory", "show", "lighthouse")["owner"] == MINE
@@ -265,6 +266,14 @@ def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.Mon
     assert err.count("\n") == 1
 
 
+@needs_feature("page")
+def test_web_at_a_port_in_use_names_the_option(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        _status, _out, err = shell.run("web", "--port", str(port))
+    assert err.endswith(f"mneme: Port {port} is in use: choose another with --port.\n")
+
+
 @pytest.mark.parametrize("command", ["memory", "recall", "export", "import", "reindex", "migrate"])
 def test_each_command_has_a_help_text(shell: Shell, command: str) -> None:
     assert "Usage" in shell.run_successfully(command, "--help")
@@ -287,7 +296,17 @@ def test_help_fits_80_columns_and_breaks_no_word(shell: Shell, monkeypatch: pyte
     assert max(map(len, lines)) <= 80
     broken = re.compile(r"<[a-z|]+ *│")  # The type of a value continues on the next line
     assert not [line for line in lines if broken.search(line)]
-    assert not [line for line in lines if "…" in line]
+    assert not [line for line in lines if "…" in line or "<bool>" in line or ("Usage:" in line and "{" in line)]
+
+
+@needs_feature("imports")
+def test_help_wraps_each_paragraph(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [line.strip() for line in shell.run_successfully("import", "--help").splitlines()]
+    first = lines.index("Import the export of another program, or a whole export of Mneme.")
+    paragraph = lines[first + 2 : lines.index("", first + 2)]
+    assert len(paragraph) > 3
+    assert min(map(len, paragraph[:-1])) > 60
 
 
 @pytest.mark.parametrize("command", [line for line in list_commands() if line])
@@ -296,7 +315,7 @@ def test_every_argument_and_option_is_explained(command: str) -> None:
     for name in command.split():
         found = found.commands[name]
     unexplained = [p.name for p in found.params if p.help is None]
-    assert unexplained == [] or command == "import"
+    assert unexplained == []
 
 
 @pytest.mark.parametrize(
@@ -366,9 +385,11 @@ def _export_own(shell: Shell) -> str:
 def test_export_can_be_imported_elsewhere(
     shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "rows and the Markdown files are in one" in shell.run_successfully("export", "one")
+    exported = "2 messages, 1 conversation, 1 memory and the Markdown files are in one.\n"
+    assert shell.run_successfully("export", "one") == exported
     assert "is not empty: choose a new folder" in shell.run("export", "one")[2]
-    assert "This installation is not empty" in shell.run("import", "one")[2]
+    amounts = "2 messages, 1 conversation, 1 memory"
+    assert f"This installation is not empty ({amounts}): import into" in shell.run("import", "one")[2]
     before = shell.json("recall", "lighthouse")
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))
     # Reading leaves a new installation empty.
@@ -413,7 +434,7 @@ async def test_shell_and_chat_share_one_memory(model: ModelServer) -> None:
     assert (status, out, err) == (
         1,
         "",
-        "mneme: I don't remember anything called 'gate': /memory shows what I remember.\n",
+        "mneme: I don't remember anything called 'gate': `mneme memory list` shows what I remember.\n",
     )
     status, _, _ = await mneme("memory", "paint")
     assert status == 2

@@ -16,7 +16,7 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
-from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
+from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, list_toasts, press
 from tests.support.talk import Store
 
 WORD = "quetzal"
@@ -250,6 +250,30 @@ async def test_group_topic_is_private_alone_and_for_managers_only(
         await wait_until_sent(app)
         assert find_files_containing(tmp_path) == []
         assert find_files_containing(tmp_path, "coco") != []
+
+
+async def test_private_talk_of_a_group_is_ended_by_managers_only(
+    serve: Serve, telegram: BotApiServer, model: ModelServer
+) -> None:
+    telegram.register_chat(GROUP, chat_type="supergroup")
+
+    async def in_group(app: App, text: str, user: int) -> str:
+        return await say(telegram, app, text, GROUP, user_id=user, chat_type="supergroup")
+
+    async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:
+        assert "already a new" in await in_group(app, "/new@mneme_test_bot", STRANGER)
+        await in_group(app, "/private@mneme_test_bot", ANN)
+        await in_group(app, f"@mneme_test_bot The {WORD} is dear", ANN)
+        for name in ("new", "compact"):
+            refused = await in_group(app, f"/{name}@mneme_test_bot", STRANGER)
+            assert refused == f"In a group, only administrators and the bot's owner can use /{name}."
+        press(telegram, "End and delete it", GROUP, STRANGER)
+        await telegram.wait_for(lambda: list_toasts(telegram))
+        await in_group(app, "@mneme_test_bot And now?", ANN)
+        assert WORD in model.requests[-1].prompt
+        assert "ended and was deleted" in await in_group(app, "/new@mneme_test_bot", ANN)
+        await in_group(app, "@mneme_test_bot Hello", STRANGER)
+        assert "New conversation" in await in_group(app, "/new@mneme_test_bot", STRANGER)
 
 
 @needs_feature("media")

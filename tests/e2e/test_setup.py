@@ -30,7 +30,7 @@ from memory.store.database import Database
 from tests.support.bot_api.server import BotApiServer
 from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
-from tests.support.servers.model_replies import Fails, Refuses
+from tests.support.servers.model_replies import Calls, Fails, Refuses, Says
 from tests.support.terminals import Terminal, on_terminal
 
 pytestmark = pytest.mark.slow
@@ -92,6 +92,8 @@ async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: M
     large = {"id": "large", "max_model_len": 12_345}
     model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}, large]}
     model.refuses = (Refuses("stream_options", "stream_options is not supported"),)
+    note = Calls((("note", {"text": "OK"}),))
+    model.otherwise = lambda request: note if "tool_choice" in request.body else Says("OK")
     setup.type("my token\r")
     await setup.wait_for_text("That isn't a bot token")
     await setup.wait_for_question("use only the terminal):")
@@ -143,10 +145,11 @@ async def test_setup_offers_local_model_server_first_and_explains_choices(
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n"))  # The first offer, and its only model.
     for patience in ("_CONNECT_SECONDS", "_ANSWER_SECONDS"):  # The machine may be busy.
         monkeypatch.setattr(f"pipeline.models.local_servers.{patience}", 20)
-    await asyncio.to_thread(
+    calls_tools = await asyncio.to_thread(
         set_up_model, ENV, installed_features(), {"LM Studio": 9, "Ollama": urlsplit(model.url).port or 0}
     )
     lines = capsys.readouterr().out.splitlines()
+    assert not calls_tools
     assert any(line.startswith("    tools: no; reminders in plain words and commands still work") for line in lines)
     offered = [line.split("  ", 2)[-1] for line in lines if line.startswith("  ") and line[2] != " "]
     assert [line[:18] for line in offered[:2]] == ["Ollama on this mac", "A service or anoth"]
@@ -186,6 +189,21 @@ async def test_setup_asks_for_a_wrong_address_again(setup: Terminal, model: Mode
     await setup.wait_for_text("The model small answers")
     await setup.wait_for_text("Your time zone")
     assert load_settings(ENV).llm_model == "small"
+
+
+async def test_setup_offers_no_tools_to_a_model_that_calls_none(setup: Terminal, model: ModelServer) -> None:
+    model.pages["/v1/models"] = {"object": "list", "data": [{"id": "small"}]}
+    setup.type("\r")
+    await choose_service(setup)
+    await enter_address(setup, model.url)
+    await setup.wait_for_question("(number or name) [small]:")
+    setup.type("\r")
+    await setup.wait_for_text("tools: no; ")
+    await setup.wait_for_text("Your time zone, or a city or country [")
+    setup.type("\r")
+    assert await setup.wait_for_end() == 0
+    assert "The model can use tools" not in setup.text
+    assert "search the web" not in setup.text
 
 
 async def test_setup_saves_an_address_that_does_not_answer_on_request(setup: Terminal) -> None:
@@ -312,15 +330,10 @@ async def test_setup_offers_models_of_hub_as_not_measured(
     assert load_settings(ENV).llm_model == "qwen3-4b"
 
 
-@needs_feature("mcp_tools", "web_tools")
 async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, str], model: ModelServer) -> None:
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
-        await setup.wait_for_question("Tool (empty: none):")
-        setup.type("\r")
-        await setup.wait_for_question("[y/N]:")
-        setup.type("\r")
         assert await setup.wait_for_end() == 0
         assert "https://t.me/mneme_test_bot?start=" in setup.text.replace("\n", "")
         assert "█" not in setup.text

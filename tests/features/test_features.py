@@ -7,17 +7,19 @@ import contextlib
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from bot.app import open_app
+from bot.commands.command import CommandCall, command
 from bot.feature import Contributions, Feature
 from bot.features.registry import FEATURES, installed_features
 from bot.kernel import App, Kernel
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
+from config.groups import find_entry_points
 from config.settings import Settings
 from memory.mail.inbox import put_scheduled
 from tests.conftest import OpenApp
@@ -34,7 +36,7 @@ METADATA = "Metadata-Version: 2.1\nName: mneme-moon\nVersion: 1.0\n"
 
 
 @pytest.fixture
-def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Install the example of docs/features.md as a package, and return its folder."""
     code, project = re.findall(r"```(?:python|toml)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     entry = re.search(r"^moon = \"(.+)\"$", project, re.MULTILINE)
@@ -47,7 +49,9 @@ def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (metadata / "entry_points.txt").write_text(f"[mneme.features]\nmoon = {entry[1]}\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "mneme_moon", raising=False)
-    return folder
+    find_entry_points.cache_clear()
+    yield folder
+    find_entry_points.cache_clear()
 
 
 async def test_feature_of_another_package_adds_command_tool_and_prompt(
@@ -107,6 +111,68 @@ def test_package_that_cant_be_loaded_is_named(moon: Path) -> None:
     (moon / "mneme_moon.py").write_text("import a_module_that_does_not_exist")
     with pytest.raises(ConfigurationError, match="The feature moon of mneme-moon can't be loaded"):
         installed_features()
+
+
+def run_shell(moon: Path, folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run a command of the shell with the packages at `moon`. Return its exit status and output."""
+    environment = {"PYTHONPATH": str(moon), "MNEME_DATA_DIR": str(folder / "data"), "PATH": "/usr/bin"}
+    environment["MNEME_ENV_FILE"] = str(folder / ".env")
+    command = [sys.executable, "-m", "bot", *arguments]
+    done = subprocess.run(  # noqa: S603  # our own words
+        command, env=environment, cwd=DOCUMENT.parents[1], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_shell_works_with_a_broken_package(moon: Path, tmp_path: Path) -> None:
+    (moon / "mneme_moon.py").write_text("import a_module_that_does_not_exist")
+    (tmp_path / ".env").write_text("MOON_DAYS=29\n")
+    reason = "ModuleNotFoundError: No module named 'a_module_that_does_not_exist'"
+    status, said = run_shell(moon, tmp_path, "features")
+    assert status == 0
+    assert said.endswith(f"\nmoon         broken: mneme-moon can't be loaded ({reason})\n")
+    assert run_shell(moon, tmp_path, "memory", "list") == (0, "No results.\n")
+    assert f"The feature moon of mneme-moon can't be loaded ({reason})" in run_shell(moon, tmp_path, "doctor")[1]
+    status, said = run_shell(moon, tmp_path, "chat", "-m", "hello")
+    assert status == 2
+    assert said == (
+        f"mneme: The feature moon of mneme-moon can't be loaded ({reason}): upgrade or uninstall that package.\n"
+    )
+
+
+def test_command_of_two_packages_is_one_sentence(moon: Path, tmp_path: Path) -> None:
+    source = (moon / "mneme_moon.py").read_text()
+    (moon / "mneme_tide.py").write_text(source.replace('name = "moon"', 'name = "tide"'))
+    metadata = moon / "mneme_tide-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(METADATA.replace("moon", "tide"))
+    (metadata / "entry_points.txt").write_text("[mneme.features]\ntide = mneme_tide:MoonFeature\n")
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://127.0.0.1:9/v1\nLLM_MODEL=scripted\n")
+    status, said = run_shell(moon, tmp_path, "features")
+    assert status == 0
+    clash = re.search(r"^The features .*\.$", said, re.MULTILINE)
+    assert clash is not None
+    assert "moon (mneme_moon)" in clash[0]
+    assert "tide (mneme_tide)" in clash[0]
+    assert " both define the command /moon: " in clash[0]
+    assert run_shell(moon, tmp_path, "chat", "-m", "hello") == (2, f"mneme: {clash[0]}\n")
+
+
+async def test_command_of_feature_and_kernel_is_one_sentence(tmp_path: Path, clock: FakeClock) -> None:
+    class Undoing(Feature):
+        name = "undoing"
+
+        @command("undo", "Undo")
+        async def undo(self, call: CommandCall) -> str:
+            return ""
+
+        async def open(self, kernel: Kernel) -> Contributions:
+            return Contributions(commands=[self])
+
+    values = {"mneme_data_dir": tmp_path, "openai_base_url": "http://127.0.0.1:9/v1", "llm_model": "scripted"}
+    with pytest.raises(ConfigurationError, match=r"tests\.features\.test_features both define the command /undo: "):
+        async with open_app(Settings.model_validate(values), clock, features=[Undoing()]):
+            pass
 
 
 async def test_feature_that_cant_be_started_is_named(tmp_path: Path, clock: FakeClock) -> None:

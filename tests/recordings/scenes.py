@@ -115,7 +115,7 @@ SCENES = (
             CallbackHandler("What can you do?"),
             Writes({"en": "I prefer tea.", "de": "Ich mag lieber Tee."}, {"en": "Me too!", "de": "Ich auch!"}),
             Writes({"en": "Hot or cold?", "de": "Heiß oder kalt?"}, {"en": "Hot.", "de": "Heiß."}),
-            CallbackHandler("Undo"),
+            CallbackHandler("Undo", changes=2),
             command("/help"),
         ),
     ),

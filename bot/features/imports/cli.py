@@ -24,7 +24,7 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def import_memory(
-    path: Annotated[Path, typer.Argument(metavar="PATH")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The exported file, folder or zip file.")],
     owner: Owner = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be imported.")] = False,
     learn: Annotated[

@@ -33,6 +33,7 @@ async def check(context: DoctorContext) -> list[Finding]:
 
 class McpToolsFeature(Feature):
     name = "mcp_tools"
+    sets_up_tools = True
     checks: ClassVar = {"tools": check}
     tools: McpTools | None = None
 

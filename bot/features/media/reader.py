@@ -94,4 +94,5 @@ class MediaContentReader:
 
 async def _require_sight(model: ChatModel, media: Media) -> None:
     if not await model.can(RequestPart.IMAGES):
-        raise MediaUnreadable(explain_no_vision(model.name, media.name))
+        # Another model may be chosen
+        raise MediaUnreadable(explain_no_vision(model.name, media.name), can_retry=True)

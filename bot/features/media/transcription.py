@@ -66,7 +66,7 @@ class Transcriber:
         # The SDK raises ValueError if the response is not JSON.
         except (openai.OpenAIError, ValueError) as error:
             log.warning("transcription_failed", model=self._model, **describe_for_log(error))
-            raise MediaUnreadable(_explain(error, media, self._model)) from None
+            raise MediaUnreadable(_explain(error, media, self._model), can_retry=True) from None
         text = str(getattr(transcription, "text", None) or "").strip()  # The SDK doesn't validate responses.
         if not text:
             raise MediaUnreadable(_("I didn't hear any words in {name}: say it again, or write it.", name=media.name))

@@ -48,7 +48,7 @@ async def _serve(owner: str | None, port: int) -> None:
         language = await opened.memory.preferences.get_language(address.owner)
         data = PageData(opened.memory, session, system_clock, find_installed_importer(opened.memory))
         link = OneTimeLink(Visitor(data, language), f"{HOST}:{port}")
-        async with serve_web(build_page_app(link), port):
+        async with serve_web(build_page_app(link), port, "--port"):
             typer.echo(f"The memory of {owner_name}, for one browser: {link.url}")
             typer.echo("Press Ctrl-C to stop.")
             await asyncio.Event().wait()

@@ -32,6 +32,7 @@ class WebToolsFeature(Feature):
     """
 
     name = "web_tools"
+    sets_up_tools = True
     checks: ClassVar = {"web": check}
 
     def __init__(self, engine: SearchEngine | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:

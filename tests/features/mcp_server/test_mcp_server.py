@@ -210,7 +210,7 @@ def test_any_text_is_answered_or_refused_in_a_sentence(
 
 
 async def test_port_in_use_is_reported(app: App, url: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"WEB_PORT \d+ can't be used"):
+    with pytest.raises(ConfigurationError, match=r"Port \d+ is in use: choose another with WEB_PORT\."):
         async with served(app):
             pass
 

@@ -11,7 +11,7 @@ from tests.support.bot_api.server import BotApiServer
 from tests.support.papers import create_pdf, lock_pdf
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says, text_of
-from tests.support.serving import ANN, STRANGER, Serve, list_texts
+from tests.support.serving import ANN, STRANGER, Serve, list_labels, list_texts
 
 CSV = "month,rent,power\nMarch,800,61\nApril,800,55\nMay,850,40\n"
 FILLING = "\n".join(["The committee met again and talked about the weather in great detail."] * 20)
@@ -137,6 +137,7 @@ async def test_text_in_a_document_writes_no_memory(serve: Serve, telegram: BotAp
             create_document("plan.docx", b"PK\x03\x04\x00\x00"),
             "I can't read plan.docx: I can read text",
         ),
+        (create_document("setup.exe", b"MZ\x90\x00\x00"), "I can't read setup.exe: I can read text"),
         (create_document("empty.txt", "\n"), "empty.txt is empty."),
     ],
 )
@@ -146,6 +147,7 @@ async def test_unreadable_document_is_explained_without_a_model_call(
     with capture_logs() as logs:
         async with serve() as app:
             assert (await send_document(telegram, app, sends)).startswith(sentence)
+    assert list_labels(telegram) == []
     assert model.requests == []
     assert sends.name is not None
     assert sends.name not in str(logs), "what a person calls a file is nobody else's business"

@@ -8,7 +8,7 @@ from tests.support.bot_api.files import SentFile, create_voice
 from tests.support.bot_api.server import BotApiServer
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
-from tests.support.serving import ANN, HEARS, Serve, send_recording
+from tests.support.serving import ANN, HEARS, Serve, list_labels, send_recording
 
 
 async def test_voice_message_counts_as_typed(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
@@ -76,6 +76,7 @@ async def test_voice_message_without_a_transcription_model_is_explained(
         "I can't listen to this voice message, because no speech recognition is set up: write it. The setting"
         " for this is LLM_TRANSCRIPTION_MODEL."
     )
+    assert list_labels(telegram) == []
     assert telegram.files.fetched == []
     assert model.requests == []
 
@@ -86,6 +87,7 @@ async def test_failed_transcription_is_explained_and_can_be_retried(
     async with serve(**HEARS) as app:
         said = await send_recording(telegram, app, create_voice())
         assert said.startswith("I couldn't listen to this voice message: the server rejected whisper-1")
+        assert list_labels(telegram) == ["Try again"]
         model.spoken = "Good morning."
         telegram.user_says("/retry", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
