@@ -30,20 +30,22 @@ def load_settings_with_logging(*, quiet: bool = False) -> Settings:
 
 
 def _import_without_rich() -> None:
-    """Import the libraries that would import rich for what Mneme doesn't use: coloured tracebacks and httpx's command.
+    """Import the library for logs without rich, which takes 4 MB and only colours tracebacks.
 
-    Rich takes 4 MB. Commands that draw tables import it later.
+    Commands that draw tables import it later.
     """
     from config.process import hidden_modules
 
     with hidden_modules("rich", "pygments"):
-        import httpx  # noqa: F401
         import structlog  # noqa: F401
 
 
 def import_telegram() -> None:
-    """Import Telegram's library without cryptography, which takes 7 MB and only decrypts passports."""
+    """Import Telegram's library without packages for what Mneme doesn't use.
+
+    These are cryptography (7 MB), which decrypts passports, and rich, which httpx needs for its command.
+    """
     from config.process import hidden_modules
 
-    with hidden_modules("cryptography"):
+    with hidden_modules("cryptography", "rich", "pygments"):
         import telegram  # noqa: F401

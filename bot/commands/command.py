@@ -78,6 +78,7 @@ class CommandCall:
     argument: str
     asker: str | None = None
     sender: str | None = None
+    speaker: str | None = None  # The sender's name, in groups only
     can_choose_people: Callable[[], Awaitable[bool]] = _no
     show_progress: Callable[[str], None] = _ignore
 
@@ -270,7 +271,14 @@ class CommandRunner:
                     can_choose = partial(arrival.channel.can_choose_people, arrival)
                     show_progress = partial(arrival.channel.show_progress, arrival)
                     call = CommandCall(
-                        session, name, argument, arrival.asker, arrival.sender, can_choose, show_progress
+                        session,
+                        name,
+                        argument,
+                        arrival.asker,
+                        arrival.sender,
+                        arrival.speaker,
+                        can_choose,
+                        show_progress,
                     )
                     return await self._run_once(arrival, command, call)
             except MnemeError as error:

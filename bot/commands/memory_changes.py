@@ -30,6 +30,7 @@ from memory.forgetting import Extent
 from memory.ledger.undo_outcomes import UndoResult, explain_nothing_undone
 from memory.search.named_memories import is_proper_name
 from memory.store.entry import Author, Entry, NewEntry
+from memory.text.speaking import attribute
 
 ALL = "all"
 CONFIRMATION = "confirm"
@@ -67,14 +68,15 @@ class MemoryCommands:
             raise WrongArgument(
                 _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")
             )
-        existing = await self.services.learning.reinforce_known(call.session.owner, call.argument)
+        content = attribute(call.argument, call.speaker)
+        existing = await self.services.learning.reinforce_known(call.session.owner, content)
         if existing is not None:
             return _(
                 "I already know that as **{name}**: {content}",
                 name=existing.name,
                 content=existing.content,
             )
-        entry = await self.services.entries.add(call.session.owner, NewEntry(call.argument))
+        entry = await self.services.entries.add(call.session.owner, NewEntry(content))
         return await self._undoable(
             _("Remembered as **{name}**: {content}", name=entry.name, content=entry.content), entry
         )

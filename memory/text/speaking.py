@@ -27,6 +27,16 @@ def is_about_speaker(sentence: str) -> bool:
     return not _SELF.isdisjoint(frozenset().union(*row)) or (bool(row[0] & _VERBS) and "IN" not in row[0])
 
 
+def attribute(text: str, speaker: str | None, *, is_own: bool = False) -> str:
+    """Return a text with the speaker's name as a prefix if it is about the speaker: "Ann: My cat is called Tom".
+
+    Args:
+        speaker: The speaker's name in a group, or None in a private chat.
+        is_own: It is about the speaker, even if the words don't show it.
+    """
+    return f"{speaker}: {text}" if speaker and (is_own or is_about_speaker(text)) else text
+
+
 def names_user(text: str) -> bool:
     """Return True if a text mentions "the user", as texts by models do."""
     return _USER.search(text) is not None

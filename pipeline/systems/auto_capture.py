@@ -35,6 +35,7 @@ from memory.messages import Message, Provenance, Role
 from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
 from memory.text.same_words import has_same_words
+from memory.text.speaking import attribute
 from pipeline.turn import Turn
 
 _Plan = tuple[Capture, list[Entry]]
@@ -168,7 +169,8 @@ class AutoCapture:
         if (forget := find_forget_request(text)) is not None:
             text = forget.rest
             outcome.to_forget = await self.lookup.find_meant(forget.what, owner, MAX_OFFERED_MEMORIES)
-        note = await self._prepare_note(owner, request.what, outcome) if request is not None else None
+        what = attribute(request.what, message.speaker) if request is not None else None
+        note = await self._prepare_note(owner, what, outcome) if what is not None else None
         plans = await self._make_plans(turn, text, outcome)
         outcome.secrets += _list_told_secrets(text)
         if note is None and not plans:

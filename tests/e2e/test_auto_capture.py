@@ -464,6 +464,22 @@ async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None
     ]
 
 
+async def test_group_request_to_remember_names_the_speaker(app: App) -> None:
+    for speaker, text in (
+        ("Ann", "Please remember that I am allergic to peanuts."),
+        ("Ben", "Remember that the stopcock is under the sink"),
+        ("Ben", "/remember My sister is a vegan"),
+    ):
+        await say_in_group(app, speaker, text)
+    found = await app.database.rows("SELECT content FROM entries ORDER BY id")
+    assert [row["content"] for row in found] == [
+        "Ann: I am allergic to peanuts.",
+        "the stopcock is under the sink",
+        "Ben: My sister is a vegan",
+    ]
+    assert "Ann: I am allergic to peanuts" in await app.memory.long_term.read("telegram:-100")
+
+
 async def test_group_fact_about_a_thing_belongs_to_no_speaker(app: App, model: ModelServer) -> None:
     model.second_look = lambda _: Says('{"1": {"verdict": "follows"}}')
     for text in (

@@ -158,7 +158,7 @@ async def test_28_button_grants_asker_only_the_undo_that_was_offered(serve: Serv
         assert list_labels(telegram, GROUP) == ["Undo", "Edit"]
         assert await app.database.value("SELECT count(*) FROM entries") == 1
         press(telegram, "Undo", GROUP, GUEST)
-        await wait_for_text(telegram, "Undone: I prefer tea in the morning.", GROUP)
+        await wait_for_text(telegram, "Undone: Ann: I prefer tea in the morning.", GROUP)
         telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)
         await wait_for_text(telegram, "only administrators and the bot's owner can use /undo", GROUP)
 
@@ -177,7 +177,7 @@ async def test_group_member_may_type_the_offered_undo(serve: Serve, telegram: Bo
         await wait_for_text(telegram, "only administrators and the bot's owner can use /undo", GROUP)
         for drink in ("coffee", "tea"):
             telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)
-            await wait_for_text(telegram, f"Undone: I prefer {drink} in the morning.", GROUP)
+            await wait_for_text(telegram, f"Undone: Ann: I prefer {drink} in the morning.", GROUP)
         press(telegram, "Undo", GROUP, GUEST)
         await telegram.wait_for(lambda: list_toasts(telegram) == ["That's already done."])
         telegram.user_says("/undo@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=GUEST)

@@ -188,6 +188,7 @@ class ServerConnection:
         """Connect and serve until the connection is lost. Return the reason."""
         self._status = None
         self._is_too_much = False
+        self._signals = asyncio.Queue()  # A signal of the former connection must not end this one
         if self.login is not None:
             self.login.begin()
         try:
