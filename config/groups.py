@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from config.errors import ConfigurationError
 
@@ -52,6 +55,28 @@ FilePath = Annotated[Path, AfterValidator(_expand_home)]
 JsonObject = Annotated[str, AfterValidator(_check_json_object)]
 
 
+class _GivenValues(PydanticBaseSettingsSource):
+    """Reads the settings that the environment or the file contains.
+
+    The sources of pydantic-settings also look for parts of each missing setting, which takes milliseconds.
+    """
+
+    def __init__(self, source: EnvSettingsSource) -> None:
+        super().__init__(source.settings_cls)
+        self._source = source
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return self._source.env_vars.get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        values = {}
+        for name, field in self.settings_cls.model_fields.items():
+            value, key, is_complex = self.get_field_value(field, name)
+            if value is not None:
+                values[key] = self._source.prepare_field_value(name, field, value, is_complex)
+        return values
+
+
 class SettingsGroup(BaseSettings):
     """Settings that are read together. Their names are those of the environment variables.
 
@@ -61,6 +86,20 @@ class SettingsGroup(BaseSettings):
     model_config = SettingsConfigDict(
         env_file=ENV_FILE, env_file_encoding=ENCODING, env_ignore_empty=True, extra="ignore", frozen=True
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003  # pydantic-settings passes it by name
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # the same
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        given = (
+            _GivenValues(source) for source in (env_settings, dotenv_settings) if isinstance(source, EnvSettingsSource)
+        )
+        return init_settings, *given
 
     @model_validator(mode="before")
     @classmethod
@@ -72,6 +111,12 @@ class SettingsGroup(BaseSettings):
 
     def list_secrets(self) -> list[SecretStr]:
         return [value for name in type(self).model_fields if isinstance(value := getattr(self, name), SecretStr)]
+
+
+@functools.cache
+def find_entry_points() -> tuple[EntryPoint, ...]:
+    """Return the features of other packages. Cached, since the metadata of all packages is read for it."""
+    return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def list_groups() -> list[type[SettingsGroup]]:

@@ -244,4 +244,9 @@ def load_catalogue() -> ModelCatalogue:
 
 def _fits(name: str, pattern: str) -> bool:
     # Checking the literal parts first avoids compiling most patterns with fnmatch.
-    return all(part in name for part in _WILD.split(pattern)) and fnmatchcase(name, pattern)
+    return all(part in name for part in _split_at_wildcards(pattern)) and fnmatchcase(name, pattern)
+
+
+@functools.cache
+def _split_at_wildcards(pattern: str) -> list[str]:
+    return _WILD.split(pattern)

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -39,6 +40,14 @@ aiosqlite.core.Thread = partial(Thread, daemon=True)  # type: ignore[attr-define
 
 _IN_MEMORY = "/dev/shm"  # noqa: S108  # pytest makes a folder there that is the user's alone
 _ROOM = 2 * 10**9
+_HIDDEN = frozenset(
+    (
+        *(*Settings.model_fields, "mneme_env_file"),
+        *("http_proxy", "https_proxy", "all_proxy", "lc_all", "lc_messages", "lang"),
+        *("ssl_cert_file", "ssl_cert_dir"),
+    )
+)
+"""Names of environment variables, in small letters, that no test inherits from the machine."""
 
 
 def log_plainly() -> None:
@@ -49,6 +58,15 @@ def log_plainly() -> None:
 
 
 log_plainly()
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+# For Python's own handler, asyncio would install another one at each run of a loop, and `signal` formats the results of
+# all fixtures for it, which takes milliseconds.
+signal.signal(signal.SIGINT, _interrupt)
 
 
 @pytest.hookimpl(optionalhook=True)  # so that the tests run without xdist, too
@@ -66,11 +84,9 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the machine's settings, .env, proxy and language from all tests."""
-    proxies, language = ("http_proxy", "https_proxy", "all_proxy"), ("lc_all", "lc_messages", "lang")
-    for name in (*Settings.model_fields, "mneme_env_file", *proxies, *language):
-        monkeypatch.delenv(name.upper(), raising=False)
-        monkeypatch.delenv(name, raising=False)
+    """Hide the machine's settings, .env, proxy, certificates and language from all tests."""
+    for name in [name for name in os.environ if name.lower() in _HIDDEN]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TIMEZONE", "UTC")
@@ -92,7 +108,9 @@ def own_logging() -> Iterator[None]:
     yield
     root.handlers, root.level = before
     for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+        logger = logging.getLogger(name)
+        if logger.level != level:  # Setting it empties the caches of all loggers.
+            logger.setLevel(level)
     log_plainly()
 
 

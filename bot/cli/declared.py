@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 import bot.features
-from config.groups import ENTRY_POINTS
+from config.groups import find_entry_points
 
 
 def import_settings() -> None:
@@ -20,7 +19,7 @@ def import_settings() -> None:
         name = f"bot.features.{module.name}.settings"
         if module.ispkg and find_spec(name) is not None:
             import_module(name)
-    if entry_points(group=ENTRY_POINTS):
+    if find_entry_points():
         from bot.features.registry import installed_features
 
         installed_features()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
 from bot.feature import Feature
 from bot.features.guest.feature import GuestFeature
 from bot.features.imports.feature import ImportsFeature
@@ -24,7 +22,7 @@ from bot.features.vectors.feature import VectorsFeature
 from bot.features.voice.feature import VoiceFeature
 from bot.features.web_tools.feature import WebToolsFeature
 from config.errors import ConfigurationError
-from config.groups import ENTRY_POINTS
+from config.groups import find_entry_points
 
 FEATURES: tuple[type[Feature], ...] = (
     LocalModelFeature,
@@ -52,7 +50,7 @@ FEATURES: tuple[type[Feature], ...] = (
 def installed_features() -> list[Feature]:
     """Return all features, those of other packages last. Raises ConfigurationError if one can't be loaded."""
     features = [feature() for feature in FEATURES]
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in find_entry_points():
         try:
             features.append(entry.load()())
         except Exception as error:

@@ -55,6 +55,8 @@ With SQLite's default of 1,000 pages, 14 of 40 replicas made under load could no
 MERGED_PAGES_PER_WRITE = 64
 MIN_FREE_PAGES, MIN_FREE_SHARE = 1_000, 0.25
 """Number of free pages (4 MB), and their share of the file, from which it counts as much."""
+ROWS_PER_FETCH = 64
+"""Number of rows that an iteration over a cursor fetches at a time: aiosqlite's default."""
 URGENT = "urgent"
 """The name under which writes pass before all others."""
 
@@ -309,24 +311,38 @@ async def _opening_alone(path: Path) -> AsyncIterator[None]:
 async def _connect(
     path: Path | str, clock: Clock, busy_timeout: float = BUSY_TIMEOUT_SECONDS, cache_kib: int = READ_CACHE_KIB
 ) -> aiosqlite.Connection:
-    connection = await aiosqlite.connect(path, timeout=busy_timeout, isolation_level=None)
-    try:
-        connection.row_factory = sqlite3.Row
-        for name, arguments, function in FUNCTIONS:
-            await connection.create_function(name, arguments, function, deterministic=True)
-        # Not declared deterministic: SQLite may cache the result of a deterministic function.
-        await connection.create_function("present", 0, lambda: now_text(clock))
-        for pragma in (
-            "journal_mode = WAL",
-            "synchronous = FULL",  # A power cut loses no commit.
-            "foreign_keys = ON",
-            "secure_delete = ON",  # Deleted content is overwritten in the file.
-            f"cache_size = -{cache_kib}",
-            # Also for the command line, which may open the database while the bot is replicated.
-            *((f"wal_autocheckpoint = {REPLICATED_WAL_PAGES}",) if get_litestream_folder(Path(path)).exists() else ()),
-        ):
-            await connection.execute(f"PRAGMA {pragma}")
-    except BaseException:
+    failed: list[Exception] = []
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
+        try:
+            _prepare(connection, path, clock, cache_kib)
+        except Exception as error:  # noqa: BLE001  # Raised below
+            failed.append(error)
+        return connection
+
+    # `aiosqlite.connect` would need a call to the connection's thread for each step of the preparation.
+    connection = await aiosqlite.Connection(connect, ROWS_PER_FETCH)
+    if failed:
+        # If the first call failed, aiosqlite wouldn't wait for its thread, which may outlive the event loop.
         await connection.close()
-        raise
+        raise failed[0]
     return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path | str, clock: Clock, cache_kib: int) -> None:
+    connection.row_factory = sqlite3.Row
+    for name, arguments, function in FUNCTIONS:
+        connection.create_function(name, arguments, function, deterministic=True)
+    # Not declared deterministic: SQLite may cache the result of a deterministic function.
+    connection.create_function("present", 0, lambda: now_text(clock))
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",  # A power cut loses no commit.
+        "foreign_keys = ON",
+        "secure_delete = ON",  # Deleted content is overwritten in the file.
+        f"cache_size = -{cache_kib}",
+        # Also for the command line, which may open the database while the bot is replicated.
+        *((f"wal_autocheckpoint = {REPLICATED_WAL_PAGES}",) if get_litestream_folder(Path(path)).exists() else ()),
+    ):
+        connection.execute(f"PRAGMA {pragma}")

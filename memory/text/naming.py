@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 
@@ -50,8 +51,9 @@ def find_telling_words(text: str, most: int) -> list[str]:
 
 def find_free_name(stem: str, used: set[str]) -> str:
     """Return the first of `stem`, `stem-2`, `stem-3` ... that is not among the keys in `used`."""
-    name, number = stem, 1
-    while make_name_key(name) in used:
-        number += 1
-        name = f"{stem}-{number}"
-    return name
+    if make_name_key(stem) not in used:
+        return stem
+    # A name that is used hundreds of times, such as that of a topic, is normalized only once.
+    prefix = make_name_key(f"{stem}-")
+    number = next(number for number in itertools.count(2) if f"{prefix}{number}" not in used)
+    return f"{stem}-{number}"

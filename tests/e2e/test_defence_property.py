@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from bot.app import open_app
 from bot.kernel import App
+from bot.telegram.menu import Menu
 from bot.telegram.service import run_telegram
 from config.settings import Settings
 from memory.store.entry import Kind, NewEntry
@@ -238,15 +240,16 @@ async def world(folder: Path) -> AsyncIterator[World]:
             "telegram_allowed_ids": ",".join(map(str, WORDS)),
         }
         async with open_app(Settings.model_validate(values), clock) as app:
-            service = asyncio.create_task(run_telegram(app))
-            await telegram.wait_for(lambda: telegram.polled or service.done())
-            try:
-                made = World(app, telegram, model, clock, folder)
-                await made.prepare()
-                yield made
-            finally:
-                service.cancel()
-                await asyncio.gather(service, return_exceptions=True)
+            with mock.patch.object(Menu, "publish"):  # Some dozen calls at each start, which contain no foreign text.
+                service = asyncio.create_task(run_telegram(app))
+                await telegram.wait_for(lambda: telegram.polled or service.done())
+                try:
+                    made = World(app, telegram, model, clock, folder)
+                    await made.prepare()
+                    yield made
+                finally:
+                    service.cancel()
+                    await asyncio.gather(service, return_exceptions=True)
 
 
 def test_32_set_has_sixty_attacks_of_every_kind() -> None:

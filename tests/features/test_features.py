@@ -7,7 +7,7 @@ import contextlib
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from bot.features.registry import FEATURES, installed_features
 from bot.kernel import App, Kernel
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
+from config.groups import find_entry_points
 from config.settings import Settings
 from memory.mail.inbox import put_scheduled
 from tests.conftest import OpenApp
@@ -34,7 +35,7 @@ METADATA = "Metadata-Version: 2.1\nName: mneme-moon\nVersion: 1.0\n"
 
 
 @pytest.fixture
-def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Install the example of docs/features.md as a package, and return its folder."""
     code, project = re.findall(r"```(?:python|toml)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     entry = re.search(r"^moon = \"(.+)\"$", project, re.MULTILINE)
@@ -47,7 +48,9 @@ def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (metadata / "entry_points.txt").write_text(f"[mneme.features]\nmoon = {entry[1]}\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "mneme_moon", raising=False)
-    return folder
+    find_entry_points.cache_clear()
+    yield folder
+    find_entry_points.cache_clear()
 
 
 async def test_feature_of_another_package_adds_command_tool_and_prompt(

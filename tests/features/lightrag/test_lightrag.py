@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,7 +15,7 @@ from tests.conftest import OpenApp
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
-from tests.support.servers.web import Answer, Request, Streamed, WebServer
+from tests.support.servers.web import Answer, Request, Streamed, WebServer, drip
 
 
 class LightRagServer:
@@ -73,15 +72,8 @@ class LightRagServer:
         assert len(body["query"]) >= 3
         self.queries.append(body)
         if self.drips:
-            return Streamed(_send_forever(), "application/json")
+            return Streamed(drip(), "application/json")
         return Answer(200, json.dumps(self.context).encode())
-
-
-async def _send_forever() -> AsyncIterator[bytes]:
-    """Yield a response that never ends or pauses for long."""
-    while True:
-        yield b" "
-        await asyncio.sleep(0.01)
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ async def test_model_starts_streams_and_ends_with_stop(server: EmbeddedServer) -
 
 async def test_second_question_reuses_the_evaluated_prompt(server: EmbeddedServer) -> None:
     async with create_client(server, await server.start()) as model:
-        long = "You know this. " + " ".join(f"The number after {n} is {n + 1}." for n in range(40))
+        long = "You know this. " + " ".join(f"The number after {n} is {n + 1}." for n in range(25))
         cached = []
         for question in ("What comes after 7?", "And what after 9?"):
             asked: list[ChatCompletionMessageParam] = [
@@ -422,6 +422,13 @@ async def test_stop_without_a_start_does_nothing(tmp_path: Path) -> None:
     await EmbeddedServer(SMALL_MODEL, tmp_path).stop()
 
 
+@pytest.fixture
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute in one thread. On a busy machine, several wait for each other in busy loops."""
+    monkeypatch.setattr("bot.features.local_model.embedded._MAX_THREADS", 1)
+
+
+@pytest.mark.usefixtures("_one_thread")
 async def test_model_file_of_the_user_is_served(weights: Path, tmp_path: Path) -> None:
     own = tmp_path / "My Own Model.gguf"
     own.symlink_to(weights)
@@ -436,6 +443,7 @@ async def test_model_file_of_the_user_is_served(weights: Path, tmp_path: Path) -
     assert answer.text.strip()
 
 
+@pytest.mark.usefixtures("_one_thread")
 async def test_model_file_pulled_from_the_hub_is_served(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,8 +71,8 @@ async def test_attack_ends_its_call_and_the_server_restarts(
         assert read_resident_kb() - before < MAX_GROWTH_KB
         assert results
         async with asyncio.timeout(25):
-            while await call_tools(person, model, ("trial__attack", {"kind": "hello"})) != ["hello"]:  # noqa: ASYNC110  # nothing tells of it
-                await asyncio.sleep(0.1)
+            while await call_tools(person, model, ("trial__attack", {"kind": "hello"})) != ["hello"]:
+                await wait_until(lambda: find_mcp_tools(app).list_states()[0].trouble is None)
 
 
 @pytest.mark.parametrize("way", ["stdio", "json", "events"])

@@ -21,7 +21,7 @@ from tests.support.fakes import FakeClock
 from tests.support.logins import User, find_address, find_file, log_in_here, open_here
 from tests.support.mcp_servers import Servers
 from tests.support.servers.authorization import Client, Protected, protected_server
-from tests.support.servers.web import Answer, Request, Streamed
+from tests.support.servers.web import Answer, Request, Streamed, drip
 from tests.support.starter import run_mneme, start_mneme
 
 ISSUER_METADATA = "/.well-known/oauth-authorization-server"
@@ -234,13 +234,6 @@ async def test_login_that_takes_too_long_is_ended(
     login, _ = await start_login(server, user, tmp_path)
     with pytest.raises(LoginFailed, match="There was no login within"):
         await login
-
-
-async def drip() -> AsyncIterator[bytes | None]:
-    """Send a space again and again, so that no timeout between two pieces applies."""
-    while True:
-        yield b" "
-        await asyncio.sleep(0.01)
 
 
 async def flood() -> AsyncIterator[bytes | None]:

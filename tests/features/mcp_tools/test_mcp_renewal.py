@@ -36,7 +36,7 @@ from tests.support.mcp_servers import Servers, call_tools, list_offered_tools, w
 from tests.support.servers.authorization import Protected, protected_server
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.web import Answer, Request, Streamed
+from tests.support.servers.web import Answer, Request, Streamed, drip
 from tests.support.serving import ANN, list_texts, serving, wait_for_text
 from tests.support.starter import run_mneme
 
@@ -256,11 +256,6 @@ async def test_failing_authorization_server_does_not_end_login(
 ) -> None:
     login = await log_in_here(server, data, clock=clock)
     running = create_renewer(find_file(data, server), clock)
-
-    async def drip() -> AsyncIterator[bytes | None]:
-        while True:
-            yield b" "
-            await asyncio.sleep(0.01)
 
     answers = {
         "error": Answer(503, b'{"error": "invalid_grant"}'),

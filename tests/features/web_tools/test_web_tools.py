@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gzip
 import importlib.util
@@ -38,7 +37,7 @@ from tests.support.mcp_servers import call_tools, list_offered_tools
 from tests.support.papers import create_pdf
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
-from tests.support.servers.web import Answer, Request, Streamed, WebServer
+from tests.support.servers.web import Answer, Request, Streamed, WebServer, drip
 from tests.support.talk import Store
 from tests.support.tool_use import OWNER
 from tests.support.tool_use import call_tools as call_citing
@@ -404,11 +403,6 @@ async def test_other_content_and_failures_are_explained(site: Site, fetcher: Pag
 
 
 async def test_slow_server_is_given_up(site: Site) -> None:
-    async def drip() -> AsyncIterator[bytes | None]:
-        for _ in range(100_000):
-            yield b" "
-            await asyncio.sleep(0.01)
-
     site.pages["/slow"] = Streamed(drip(), "text/html")
     fetcher = PageFetcher(PublicTransport(resolve_locally, allow_local), seconds=0.5)
     with pytest.raises(PageUnreadable, match=r"longer than 0\.5 seconds"):

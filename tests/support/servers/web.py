@@ -48,6 +48,13 @@ class Streamed:
     content_type: str = "text/event-stream"
 
 
+async def drip() -> AsyncIterator[bytes | None]:
+    """Yield a space again and again, so that no timeout between two pieces applies."""
+    while True:
+        yield b" "
+        await asyncio.sleep(0.01)
+
+
 class WebServer:
     """Serves `handle` on a free port. If `handle` returns None, the connection is cut without a response.
 
