@@ -12,7 +12,7 @@ from memory.capture.capture import Capture, ParsedSentence, capture_statements, 
 from memory.capture.classifier import CaptureKind, load_classifier
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, NewEntry, Priority
 from memory.text.classes import classify_words, split_pieces
-from memory.text.speaking import attribute
+from memory.text.speaking import is_about_speaker
 from memory.text.words import is_small_talk
 
 
@@ -38,7 +38,9 @@ def add_speaker(text: str, captured: Capture, speaker: str | None, *, is_own: bo
     Args:
         is_own: A model says that it is about the speaker, even if the words don't show it.
     """
-    return text if captured.is_standing else attribute(text, speaker, is_own=is_own)
+    if not speaker or captured.is_standing:
+        return text
+    return f"{speaker}: {text}" if is_own or is_about_speaker(text) else text
 
 
 def create_new_entry(

@@ -6,7 +6,8 @@ import re
 
 from memory.text.classes import classify_words, split_pieces
 
-_SELF = frozenset({"I", "ME", "MY", "WE", "OUR"})
+_ONE = frozenset({"I", "ME", "MY"})
+_SELF = _ONE | {"WE", "OUR"}
 # In languages that drop the pronoun, such as "vivo" and "живу", the speaker is the subject.
 _VERBS = frozenset({"LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "HAVE"})
 # A pronoun in French, but a preposition in English.
@@ -18,23 +19,29 @@ _USER = re.compile(
 )
 
 
-def is_about_speaker(sentence: str) -> bool:
-    """Return True if a sentence is about the speaker: "my sister is called Anna", "vivo en Madrid"."""
+def is_about_speaker(sentence: str, *, alone: bool = False) -> bool:
+    """Return True if a sentence is about the speaker: "my sister is called Anna", "vivo en Madrid".
+
+    Args:
+        alone: "We" doesn't count.
+    """
     pieces = [piece for piece in split_pieces(sentence) if piece.casefold() not in _NO_PRONOUN]
     row = classify_words(pieces)
     if not row:
         return False
-    return not _SELF.isdisjoint(frozenset().union(*row)) or (bool(row[0] & _VERBS) and "IN" not in row[0])
+    selves = _ONE if alone else _SELF
+    return not selves.isdisjoint(frozenset().union(*row)) or (bool(row[0] & _VERBS) and "IN" not in row[0])
 
 
-def attribute(text: str, speaker: str | None, *, is_own: bool = False) -> str:
-    """Return a text with the speaker's name as a prefix if it is about the speaker: "Ann: My cat is called Tom".
+def attribute(text: str, speaker: str | None) -> str:
+    """Return what somebody asks to remember, with their name as a prefix if it is about them: "Ann: I am vegan".
+
+    In a group, "we" usually means the group.
 
     Args:
         speaker: The speaker's name in a group, or None in a private chat.
-        is_own: It is about the speaker, even if the words don't show it.
     """
-    return f"{speaker}: {text}" if speaker and (is_own or is_about_speaker(text)) else text
+    return f"{speaker}: {text}" if speaker and is_about_speaker(text, alone=True) else text
 
 
 def names_user(text: str) -> bool:

@@ -469,6 +469,7 @@ async def test_group_request_to_remember_names_the_speaker(app: App) -> None:
         ("Ann", "Please remember that I am allergic to peanuts."),
         ("Ben", "Remember that the stopcock is under the sink"),
         ("Ben", "/remember My sister is a vegan"),
+        ("Ben", "Remember that we meet on Thursdays"),
     ):
         await say_in_group(app, speaker, text)
     found = await app.database.rows("SELECT content FROM entries ORDER BY id")
@@ -476,6 +477,7 @@ async def test_group_request_to_remember_names_the_speaker(app: App) -> None:
         "Ann: I am allergic to peanuts.",
         "the stopcock is under the sink",
         "Ben: My sister is a vegan",
+        "we meet on Thursdays",
     ]
     assert "Ann: I am allergic to peanuts" in await app.memory.long_term.read("telegram:-100")
 
