@@ -54,5 +54,6 @@ async def _killed_at_the_end(process: asyncio.subprocess.Process | Program) -> A
         yield
     finally:
         with contextlib.suppress(ProcessLookupError):
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):  # It has ended, and its status is not read yet
+                process.kill()
         await process.wait()

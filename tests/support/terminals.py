@@ -137,5 +137,6 @@ async def on_terminal(
     finally:
         terminal.close()
         if process.returncode is None:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):  # It has ended, and its status is not read yet
+                process.kill()
         await process.wait()
