@@ -54,6 +54,5 @@ async def _killed_at_the_end(process: asyncio.subprocess.Process | Program) -> A
         yield
     finally:
         with contextlib.suppress(ProcessLookupError):
-            with contextlib.suppress(ProcessLookupError):  # It has ended, and its status is not read yet
-                process.kill()
+            process.kill()
         await process.wait()
