@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -35,17 +34,11 @@ async def hostile(way: str) -> AsyncIterator[dict[str, object]]:
     if way == "stdio":
         yield {"command": sys.executable, "args": [SCRIPT]}
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    child = await asyncio.create_subprocess_exec(sys.executable, SCRIPT, str(port), *(["events"] * (way == "events")))
+    events = ["events"] if way == "events" else []
+    child = await asyncio.create_subprocess_exec(sys.executable, SCRIPT, "0", *events, stdout=asyncio.subprocess.PIPE)
+    assert child.stdout is not None
     try:
-        async with asyncio.timeout(20):
-            while True:
-                with contextlib.suppress(OSError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                    writer.close()
-                    break
+        port = int(await asyncio.wait_for(child.stdout.readline(), 20))
         yield {"url": f"http://127.0.0.1:{port}/mcp"}
     finally:
         child.kill()

@@ -1,7 +1,7 @@
 """A server of tools that attacks the program that calls it: `python hostile_mcp.py [PORT [EVENTS]]`.
 
-Without a port it speaks over standard input and output. With one it answers over HTTP, by JSON or by events. Its only
-tool is called with the kind of the attack.
+Without a port it speaks over standard input and output. With one it answers over HTTP, by JSON or by events, and prints
+the port, since 0 means any free one. Its only tool is called with the kind of the attack.
 """
 
 from __future__ import annotations
@@ -108,6 +108,9 @@ class Handler(BaseHTTPRequestHandler):
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         Handler.by_events = len(sys.argv) > 2
-        ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+        server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+        sys.stdout.write(f"{server.server_port}\n")
+        sys.stdout.flush()
+        server.serve_forever()
     else:
         serve_lines()
