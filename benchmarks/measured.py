@@ -66,8 +66,9 @@ text-embedding-3-small and 76.3 with EvoEmbedding (both in arXiv 2606.21649)."""
         """\
 Facts among 1,000 ordinary messages, and questions that share almost no word with them: the share of questions that find
 their fact among the first ten results, for the half of the facts that the ranking was not fitted to. The goal was 65 in
-each language. `multilingual-e5-small` is the only multilingual embedding model that comes from a package registry and
-needs less than 300 MB. A larger one can be measured with `--base-url` and `--model` at an embedding server.""",
+each language. Of the multilingual embedding models that were found in a package registry,
+`multilingual-e5-small` finds most ([decision 24](decisions/024-one-embedder-for-all-languages.md)). Others can be
+measured with `--base-url` and `--model` at an embedding server.""",
         ("languages --embedder",),
     ),
     Measurement(
