@@ -16,10 +16,10 @@ import typer
 import bot.features
 from bot.cli.features_cli import features
 from bot.cli.help import use_plain_help
-from bot.cli.memory_cli import export_memory, import_memory, memory_cli, migrate, recall, reindex
+from bot.cli.memory_cli import export_memory, import_memory, memory_cli, recall
 from bot.cli.panels import MEMORY, TALK, UPKEEP
 from bot.cli.start import import_telegram, load_settings_with_logging
-from bot.cli.upkeep_cli import backup, doctor, members_cli, restore
+from bot.cli.upkeep_cli import backup, doctor, members_cli, migrate, reindex, restore
 from config.errors import ConfigurationError
 from config.process import get_program_version, raise_handle_limit, return_freed_memory
 from memory.errors import MnemeError, StoreError

@@ -1,4 +1,4 @@
-"""`mneme memory`, `recall`, `export`, `import`, `reindex`, `migrate`: memory from the shell.
+"""`mneme memory`, `recall`, `export` and `import`: memory from the shell.
 
 Commands that read cover all owners unless `--owner` is given. Commands that write use the console's own owner.
 """
@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
@@ -354,36 +353,6 @@ async def import_own_export(opened: OpenMemory, path: Path) -> None:
     typer.echo(f"{describe_amounts(done.rows).capitalize()} and the Markdown files were imported from {path}.")
     if done.left_out:
         typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
-
-
-def reindex() -> None:
-    """Rebuild the search index."""
-    from memory.store.index import drop_vectors
-    from memory.store.index import reindex as rebuild_index
-
-    async def work(opened: OpenMemory) -> None:
-        await rebuild_index(opened.memory.database, show_progress)
-        if sys.stderr.isatty():
-            typer.echo(err=True)
-        # The bot creates them again
-        await drop_vectors(opened.memory.database)
-        typer.echo("The search index was rebuilt.")
-
-    with_memory(work)
-
-
-def show_progress(share: float) -> None:
-    if sys.stderr.isatty():
-        typer.echo(f"\r{share:4.0%}", nl=False, err=True)
-
-
-def migrate() -> None:
-    """Update the format of the database. Every other command does this too."""
-
-    async def work(opened: OpenMemory) -> None:
-        typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.read_version()}.")
-
-    with_memory(work)
 
 
 def _print_entry(entry: Entry, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`mneme backup`, `restore`, `members` and `doctor`."""
+"""`mneme backup`, `restore`, `members`, `doctor`, `reindex` and `migrate`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.memory_cli import OpenMemory, with_memory
 from bot.cli.start import load_settings_with_logging
 from config.errors import ConfigurationError
 from config.numbers import MAX_NUMBER
@@ -207,3 +208,33 @@ def _summarize(findings: Sequence[Finding]) -> str:
     parts = [f"{failed} does not work" if failed == 1 else f"{failed} do not work"] if failed else []
     parts += [f"{warnings} warning{'s' if warnings > 1 else ''}"] if warnings else []
     return f"\n{', '.join(parts)}: see the arrows for what to do."
+
+
+def reindex() -> None:
+    """Rebuild the search index."""
+    from memory.store.index import drop_vectors
+    from memory.store.index import reindex as rebuild_index
+
+    async def work(opened: OpenMemory) -> None:
+        await rebuild_index(opened.memory.database, show_progress)
+        if sys.stderr.isatty():
+            typer.echo(err=True)
+        # The bot creates them again
+        await drop_vectors(opened.memory.database)
+        typer.echo("The search index was rebuilt.")
+
+    with_memory(work)
+
+
+def show_progress(share: float) -> None:
+    if sys.stderr.isatty():
+        typer.echo(f"\r{share:4.0%}", nl=False, err=True)
+
+
+def migrate() -> None:
+    """Update the format of the database. Every other command does this too."""
+
+    async def work(opened: OpenMemory) -> None:
+        typer.echo(f"{opened.memory.database.path} has format {await opened.memory.database.read_version()}.")
+
+    with_memory(work)
