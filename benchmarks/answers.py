@@ -56,7 +56,7 @@ _VERDICT = re.compile(r'"right"\s*:\s*(true|false)')
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question, the bot's answer, and the judge's verdict, which is None if it can't be read."""
+    """A question, the bot's answer, and the judge's verdict, or None if that can't be read."""
 
     question: Question
     text: str

@@ -17,6 +17,7 @@ import re
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.embedding import create_endpoint_embedder, create_local_embedder, measure_embedder
 from benchmarks.paraphrases import build_table
@@ -27,6 +28,9 @@ from memory.search.search import Search
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support.talk import create_ledger
+
+if TYPE_CHECKING:
+    from bot.features.vectors.embedders import EndpointEmbedder, LocalEmbedder
 
 # Language, notes in one line each, and questions, each under its note after a ">"
 NOTES = """
@@ -187,13 +191,11 @@ async def main() -> None:
             hits = [sum(questions[n][2] in answers[n][:depth] for n in chosen) for depth in DEPTHS]
             cells.append(" / ".join(f"{100 * hit / len(chosen):3.0f}" for hit in hits))
         print(f"{language:3} {len(chosen):4}    " + "".join(f"{cell:>14}" for cell in cells))
-    embedder = (
-        create_endpoint_embedder(arguments.model, arguments.base_url)
-        if arguments.model is not None
-        else create_local_embedder()
-        if arguments.embedder
-        else None
-    )
+    embedder: EndpointEmbedder | LocalEmbedder | None = None
+    if arguments.model is not None:
+        embedder = create_endpoint_embedder(arguments.model, arguments.base_url)
+    elif arguments.embedder:
+        embedder = create_local_embedder()
     try:
         print("\n" + "\n".join(await build_table(embedder)))
         if embedder is not None:

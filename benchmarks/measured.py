@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "measured.md"
 LOCOMO, NANOBOT, PLAIN, YEAR_DATA = "PATH", "NANOBOT", "PYTHON", "FOLDER"
-"""Stand for paths of this machine, which the page doesn't show."""
+"""Placeholders for paths of this machine, which the page doesn't show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Measurement:
     """A section of the page.
 
     Attributes:
-        commands: modules of this package with their arguments. In them LOCOMO and others stand for paths.
+        commands: modules of this package with their arguments. LOCOMO and the others are placeholders in them.
         lines: a regular expression, searched in each line of output. Lines without it are left out.
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
@@ -220,20 +220,13 @@ def find_restore_source(features: Iterable[Feature], settings: Settings, clock: 
     raise ConfigurationError(f"No feature of this program can restore from {address}: give a backup file.")
 
 
-def describe_clash(command: str, first: Feature, second: Feature) -> str:
-    """Return the sentence about a command that two features define."""
-    names = " and ".join(f"{each.name} ({type(each).__module__})" for each in (first, second))
-    return f"The features {names} both define the command /{command}: uninstall one of them."
-
-
-def _require_distinct_commands(opened: Iterable[Feature], added: Iterable[Contributions]) -> None:
-    """Raise ConfigurationError if two features define the same command."""
+def find_clashes(defined: Iterable[tuple[Feature, str]]) -> Iterator[str]:
+    """Yield a sentence about each command that two features define."""
     definers: dict[str, Feature] = {}
-    for feature, contributions in zip(opened, added, strict=True):
-        for group in contributions.commands:
-            for command in collect_commands(group):
-                if (first := definers.setdefault(command.name, feature)) is not feature:
-                    raise ConfigurationError(describe_clash(command.name, first, feature))
+    for feature, command in defined:
+        if (first := definers.setdefault(command, feature)) is not feature:
+            names = " and ".join(f"{each.name} ({type(each).__module__})" for each in (first, feature))
+            yield f"The features {names} both define the command /{command}: uninstall one of them."
 
 
 async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[list[Feature], Contributions]:
@@ -252,7 +245,14 @@ async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[li
             raise ConfigurationError(
                 f"The feature {feature.name} can't be started ({type(error).__name__}: {error}): switch it off."
             ) from error
-    _require_distinct_commands(opened, added)
+    defined = (
+        (feature, command.name)
+        for feature, contributions in zip(opened, added, strict=True)
+        for group in contributions.commands
+        for command in collect_commands(group)
+    )
+    for clash in find_clashes(defined):
+        raise ConfigurationError(clash)
     merged = {
         field.name: tuple(itertools.chain.from_iterable(getattr(each, field.name) for each in added))
         for field in fields(Contributions)

@@ -10,13 +10,12 @@ import typer
 from bot.cli.start import load_settings_with_logging
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from bot.feature import Feature
 
 
 def features() -> None:
     """List the features, and why some are off or broken."""
+    from bot.feature import find_clashes, list_enabled
     from bot.features.registry import load_features
 
     settings = load_settings_with_logging(quiet=True)
@@ -26,19 +25,9 @@ def features() -> None:
         typer.echo(f"{feature.name:12} {'on' if reason is None else f'off: {reason}'}")
     for unusable in broken:
         typer.echo(f"{unusable.name:12} broken: {unusable.package} can't be loaded ({unusable.reason})")
-    for sentence in _list_clashes(feature for feature in loaded if feature.why_off(settings) is None):
-        typer.echo(sentence)
-
-
-def _list_clashes(enabled: Iterable[Feature]) -> Iterator[str]:
-    """Yield a sentence about each command that features of two other packages define."""
-    from bot.feature import describe_clash
-
-    definers: dict[str, Feature] = {}
-    for feature in enabled:
-        for name in _find_commands(feature):
-            if (first := definers.setdefault(name, feature)) is not feature:
-                yield describe_clash(name, first, feature)
+    enabled = list_enabled(loaded, settings)
+    for clash in find_clashes((feature, command) for feature in enabled for command in _find_commands(feature)):
+        typer.echo(clash)
 
 
 def _find_commands(feature: Feature) -> set[str]:

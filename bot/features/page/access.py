@@ -45,8 +45,8 @@ STYLE = "/page.css"
 
 
 @cache
-def _read_refusal_page() -> str:
-    return files(__package__).joinpath("static", "refused.html").read_text(encoding="utf-8")
+def read_static_page(name: str) -> str:
+    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
 def refuse(reason: str, headers: Headers) -> Response:
@@ -58,7 +58,7 @@ def refuse(reason: str, headers: Headers) -> Response:
     if "text/html" not in headers.get("accept", ""):
         return JSONResponse({"error": reason}, 403)
     marked = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(reason, quote=False))
-    return HTMLResponse(_read_refusal_page().replace("{reason}", marked), 403)
+    return HTMLResponse(read_static_page("refused.html").replace("{reason}", marked), 403)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
 from typing import Annotated, Any
 
 import structlog
@@ -17,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bot.features.page.access import Guard, Visitors
+from bot.features.page.access import Guard, Visitors, read_static_page
 from bot.features.page.data import Json, PageData
 from bot.features.page.exports import Exports
 from bot.features.page.uploads import Uploads
@@ -204,7 +203,7 @@ def _get_data(request: Request) -> PageData:
 
 
 def _create_index(*, in_telegram: bool) -> Callable[[Request], Awaitable[Response]]:
-    page = files(__package__).joinpath("static", "index.html").read_text(encoding="utf-8")
+    page = read_static_page("index.html")
     page = page.replace("</title>\n", f"</title>\n{_TELEGRAM}\n", 1) if in_telegram else page
 
     async def handle(_request: Request) -> Response:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 from telegram import (
     KeyboardButton,
@@ -18,23 +16,9 @@ from telegram.ext import ExtBot
 
 from tests.support.bot_api.files import JPEG
 from tests.support.bot_api.server import BotApiServer
+from tests.support.bot_api.tests.conftest import ANN, GROUP
 
-ANN, GROUP = 1001, -5005
 EVE = {"first_name": "Eve", "last_name": "Lang", "username": "eve", "photo": []}
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[BotApiServer]:
-    async with BotApiServer() as server:
-        server.register_chat(ANN)
-        server.register_chat(GROUP, chat_type="group", name="Friends")
-        yield server
-
-
-@pytest.fixture
-async def bot(server: BotApiServer) -> AsyncIterator[ExtBot[None]]:
-    async with ExtBot(BotApiServer.TOKEN, base_url=f"{server.url}/bot") as bot:
-        yield bot
 
 
 def create_keyboard(*requests: KeyboardButtonRequestUsers, one_time: bool = True) -> ReplyKeyboardMarkup:

@@ -36,29 +36,14 @@ from telegram.ext import ExtBot
 
 from tests.support.bot_api.files import MAX_DOWNLOAD_BYTES, SentFile, create_document
 from tests.support.bot_api.server import BotApiServer
+from tests.support.bot_api.tests.conftest import ANN, GROUP
 
-ANN = 1001
-GROUP = -5005
 FORUM = -1009009
 KEYBOARD = InlineKeyboardMarkup([[InlineKeyboardButton("Undo", callback_data="undo:1")]])
 NOT_MODIFIED = (
     "Bad Request: message is not modified: specified new message content and reply markup are exactly the "
     "same as a current content and reply markup of the message"
 )
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[BotApiServer]:
-    async with BotApiServer() as server:
-        server.register_chat(ANN)
-        server.register_chat(GROUP, chat_type="group", name="Friends")
-        yield server
-
-
-@pytest.fixture
-async def bot(server: BotApiServer) -> AsyncIterator[ExtBot[None]]:
-    async with ExtBot(BotApiServer.TOKEN, base_url=f"{server.url}/bot") as bot:
-        yield bot
 
 
 @pytest.fixture
