@@ -74,12 +74,12 @@ def try_without(names: Sequence[str], *arguments: str) -> tuple[int, int, list[s
 
 
 def main() -> None:
-    """Print a table with a row for each run, and exit with 1 if a test has failed."""
+    """Print a row for each run, with the tests that failed below it. Exit with 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"a feature, or {NONE}; by default all of them")
     parser.add_argument("--quick", action="store_true", help="only tests/features and the kernel's fast tests")
     options = parser.parse_args()
-    features, failures = list_features(), []
+    features, has_failed = list_features(), False
     print(f"{'without':<14} {'passed':>6} {'skipped':>7} {'failed':>6}", flush=True)
     for name in options.names or [*features, NONE]:
         arguments: tuple[str, ...] = QUICK if options.quick else ()
@@ -87,9 +87,10 @@ def main() -> None:
             arguments = (*QUICK[:2], *KERNEL) if options.quick else KERNEL
         passed, skipped, failed = try_without(features if name == NONE else [name], *arguments)
         print(f"{name:<14} {passed:>6} {skipped:>7} {len(failed):>6}", flush=True)
-        failures += [f"without {name}: {test}" for test in failed]
-    print("\n".join(failures), end="\n" * bool(failures))
-    raise SystemExit(bool(failures))
+        for test in failed:
+            print(f"  {test}", flush=True)
+        has_failed = has_failed or bool(failed)
+    raise SystemExit(has_failed)
 
 
 if __name__ == "__main__":
