@@ -16,7 +16,7 @@ MIN_PREFIX_CHARS = 4
 """Minimum length of a stem that is searched for as a prefix."""
 MIN_STEMMED_CHARS = 3
 """FTS5 doesn't stem shorter Latin words."""
-_CACHE_SIZE = 5_000
+_CACHE_SIZE = 1_000
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _APOSTROPHE = re.compile("['’\u02bc]")
 # Snowball has no Ukrainian stemmer. Most endings are the Russian ones in other letters.
