@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from bot.features.capture.certainty import create_new_entry
+from bot.features.capture.classifier import CaptureKind
+from bot.features.capture.requests import find_remember_request
+from bot.features.capture.statements import Capture
 from bot.kernel import App
-from memory.capture.capture import Capture
-from memory.capture.certainty import create_new_entry
-from memory.capture.classifier import CaptureKind
-from memory.capture.requests import find_remember_request
-from memory.capture.sentences import MAX_CAPTURE_CHARS
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.text.sentences import MAX_CAPTURE_CHARS
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, FakeClock, Person
+from tests.support.features import wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Holds, Reply, Says
 from tests.support.talk import Store
@@ -442,7 +443,7 @@ async def test_merged_messages_capture_only_typed_statements(app: App, model: Mo
     await person.sends("You must never share my address")
     hold.release.set()
     await app.runner.wait_until_idle("console:local")
-    await app.jobs.capture.wait_until_idle()
+    await wait_for_captures(app)
     assert len(model.requests) == 2
     assert [kind for _, kind, _ in await read_memories(app)] == [Kind.POLICY, Kind.PREFERENCE]
 
@@ -451,7 +452,7 @@ async def say_in_group(app: App, speaker: str, text: str) -> None:
     group = Address("telegram", "-100")
     await app.runner.submit(Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker))
     await app.runner.wait_until_idle(group.session_id)
-    await app.jobs.capture.wait_until_idle()
+    await wait_for_captures(app)
 
 
 async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None:

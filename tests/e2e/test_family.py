@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.kernel import App
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press, wait_for_text
 
@@ -108,7 +109,7 @@ async def test_share_button_shares_this_memory_but_no_later_one(
     async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "hello", BOB)
         await send_and_wait(telegram, "I live in Kyiv.")
-        await app.jobs.capture.wait_until_idle()
+        await wait_for_captures(app)
         await send_and_wait(telegram, "Thanks!")
         assert "For all" in list_labels(telegram)
         press(telegram, "For all")

@@ -9,11 +9,12 @@ from itertools import chain
 
 import pytest
 
+from bot.features.capture.review import MessageCaptures
+from bot.features.capture.statements import propose_statements
 from bot.kernel import App
-from memory.capture.capture import propose_statements
-from memory.consolidation.capture_review import MessageCaptures
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import wait_for_captures
 from tests.support.first_day import FACTS, REQUESTS
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
@@ -236,7 +237,7 @@ async def test_judgement_after_new_is_left_to_the_consolidation(app: App, person
     await app.runner.wait_until_idle("console:local")
     await person.sends("/new")
     await app.runner.wait_until_idle("console:local")
-    await app.jobs.capture.wait_until_idle()
+    await wait_for_captures(app)
     assert len(await read_current(app)) <= 1
 
 

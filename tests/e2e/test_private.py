@@ -132,7 +132,7 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
         assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
         await say(telegram, app, "I prefer tea from the samovar")
-        await app.jobs.capture.wait_until_idle()
+        await wait_for_captures(app)
         assert any("samovar" in entry[1] for entry in (await snapshot_memory(app))[0])  # type: ignore[attr-defined]
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
     assert find_files_containing(tmp_path) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from memory.capture.capture import capture_statements
+from bot.features.capture.statements import capture_statements
 from memory.facts.second_look import CLAIMS
 
 FALSE = {text for _, text, is_true in CLAIMS if not is_true}

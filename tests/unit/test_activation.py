@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, compute_figures, load_cases, store_cases
-from memory.capture.sentences import MAX_CAPTURE_CHARS
 from memory.clock import to_text
 from memory.search.activation import MAX_LINE_CHARS
 from memory.search.activation_candidates import ActivatedMemory, Layer
 from memory.store.database import Database
 from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, get_default_priority
+from memory.text.sentences import MAX_CAPTURE_CHARS
 from memory.text.tokens import TokenCounter
 from tests.support.activating import ActivationBench
 from tests.support.fakes import FakeClock

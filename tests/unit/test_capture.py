@@ -10,9 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.capture import REGISTERS, SENTENCES, read_labels
-from memory.capture.capture import MAX_CAPTURES, capture_statements, find_candidates, propose_statements, restate
-from memory.capture.classifier import CaptureKind
-from memory.capture.sentences import MAX_CAPTURE_CHARS, MAX_MESSAGE_CHARS, find_clauses
+from bot.features.capture.classifier import CaptureKind
+from bot.features.capture.statements import (
+    MAX_CAPTURES,
+    capture_statements,
+    find_candidates,
+    propose_statements,
+    restate,
+)
+from memory.text.sentences import MAX_CAPTURE_CHARS, MAX_MESSAGE_CHARS, find_clauses
 
 STATED = """
     I prefer green tea in the morning

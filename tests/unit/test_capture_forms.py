@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memory.capture.capture import find_resuming_order, propose_statements
-from memory.capture.certainty import choose_kind, is_certain_order, is_certain_statement
-from memory.capture.values import differ_in_value, insert_value
+from bot.features.capture.certainty import choose_kind, is_certain_order, is_certain_statement
+from bot.features.capture.statements import find_resuming_order, propose_statements
 from memory.store.entry import Kind
+from memory.text.values import differ_in_value, insert_value
 
 FORMS = [
     "actually my sister is called Olga",

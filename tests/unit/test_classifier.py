@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.capture.capture import capture_statements
-from memory.capture.classifier import (
+from bot.features.capture.classifier import (
     BUCKETS,
     KIND_BUCKETS,
     WEIGHTS,
@@ -21,6 +20,7 @@ from memory.capture.classifier import (
     hash_features,
     load_classifier,
 )
+from bot.features.capture.statements import capture_statements
 from memory.text.classes import WORD_CLASSES
 
 MAX_WEIGHTS_BYTES = 300_000
@@ -30,7 +30,7 @@ MAX_WEIGHTS_BYTES = 300_000
 def test_feature_has_the_same_bucket_in_every_process() -> None:
     said = "I live in Cork, я живу в Корке, 我住在科克"
     groups = f"[sorted(group) for group in hash_features({said!r})]"
-    program = f"from memory.capture.classifier import hash_features; print({groups})"
+    program = f"from bot.features.capture.classifier import hash_features; print({groups})"
     printed = {
         subprocess.run(  # noqa: S603 - fixed text
             [sys.executable, "-c", program],

@@ -1,6 +1,6 @@
 """AutoCapture (15): stores requests, orders and corrections in the user's own words at once, without a model.
 
-Other statements are only collected here. A model judges them after the turn (`bot/jobs/capturing.py`).
+Other statements are only collected here. A model judges them after the turn (job.py).
 """
 
 from __future__ import annotations
@@ -10,32 +10,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
+from bot.features.capture.certainty import asks_to_process_text, create_new_entry, is_certain_order
+from bot.features.capture.corrections import Corrections
+from bot.features.capture.requests import find_forget_request, find_remember_request, is_request_for_all
+from bot.features.capture.review import MessageCaptures
+from bot.features.capture.statements import Capture, find_resuming_order, is_objection, propose_statements
 from config.secrets import list_secrets
 from config.texts import N_, _, join_sentences, strip_full_stop
 from memory.buttons import Button, Notice, create_edit_button, create_share_button, create_undo_button
-from memory.capture.capture import Capture, find_resuming_order, is_objection, propose_statements
-from memory.capture.certainty import asks_to_process_text, create_new_entry, is_certain_order
-from memory.capture.requests import find_forget_request, find_remember_request, is_request_for_all
-from memory.capture.values import insert_value
 from memory.clock import TimezoneLookup
-from memory.consolidation.capture_review import MessageCaptures
 from memory.errors import MemoryRefused, SecretRefused
-from memory.facts.corrections import Corrections
 from memory.facts.fact import Doubt, is_typed
 from memory.facts.fact_learner import LearnedMemory
 from memory.facts.learned_notices import format_noted
 from memory.facts.learning import Learning
 from memory.facts.sharing import Sharing
 from memory.ledger.change import Change
+from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.ledger.long_term import LongTermMemory
 from memory.ledger.page import appending, format_line
 from memory.log.sessions import SessionService
+from memory.log.turn_log import Outcome
 from memory.messages import Message, Provenance, Role
 from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
 from memory.text.same_words import has_same_words
 from memory.text.speaking import attribute
+from memory.text.values import insert_value
 from pipeline.turn import Turn
 
 _Plan = tuple[Capture, list[Entry]]
@@ -55,7 +57,7 @@ MAX_CORRECTABLE_MESSAGES = 3
 
 
 @dataclass(slots=True)
-class _Outcome:
+class _CaptureResult:
     note: str | None = None
     note_entry: Entry | None = None
     shared: bool = False
@@ -84,33 +86,34 @@ class AutoCapture:
 
     A request to remember becomes a note, also in MEMORY.md. A request to forget is answered with buttons that delete
     the matching memories. Orders to the bot and corrections are stored at once; the memories that a correction may
-    replace are hidden from prompts until a model has judged it. Other statements become `Turn.captures`. Everything
-    written for one message is one change, so one undo reverts it.
+    replace are hidden from prompts until a model has judged it. Everything written for one message is one change, so
+    one undo reverts it.
 
     Attributes:
-        pasted: Return what to offer for a text that the user pasted instead of stating it.
         has_notices: Return True if a session wants notices about captures that the user did not ask for.
+        judge: Let a model judge the captures of a message in the background. Called with the number of the turn, too.
     """
 
     name = "AutoCapture"
 
     ledger: Ledger
     memory: LongTermMemory
+    entries: EntryStore
     learning: Learning
     corrections: Corrections
     sessions: SessionService
     zone_of: TimezoneLookup
     lookup: MemoryLookup
     sharing: Sharing
-    pasted: Sequence[Callable[[str], Notice | None]]
-    enabled: bool
     has_notices: Callable[[str], bool]
+    judge: Callable[[MessageCaptures, int], None]
 
     async def process(self, turn: Turn) -> None:
         # A retried turn was captured when it first ran.
-        if not self.enabled or turn.replaces_turn is not None:
+        if turn.replaces_turn is not None:
             return
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
+        typed = [message for message in typed if message not in turn.pasted]
         if turn.session.private:
             if any(find_remember_request(message.content) is not None for message in typed):
                 turn.notices.append(Notice(_(_NOT_KEPT)))
@@ -119,10 +122,9 @@ class AutoCapture:
         of_family = await self.sharing.includes(turn.session.owner)
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         secrets: list[str] = []
+        captures: list[MessageCaptures] = []
+        turn.resources.callback(self._pass_on, turn, captures)
         for message in typed:
-            if message.speaker is None and (offer := self._offer_for_pasted(message.content)) is not None:
-                turn.notices.append(offer)
-                continue
             for_all = self.sharing.enabled and is_request_for_all(message.content)
             sharer = (message.speaker or sender) if of_family and for_all else None
             outcome = await self._write(turn, message, sharer)
@@ -135,7 +137,7 @@ class AutoCapture:
             written = [learned.entry.id for learned in outcome.learned if not learned.known]
             turn.written_entries += written
             turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
-            turn.captures.append(
+            captures.append(
                 MessageCaptures(
                     turn.session.owner,
                     message.content,
@@ -156,14 +158,17 @@ class AutoCapture:
     async def _read_visible_messages(self, turn: Turn) -> list[Message]:
         return (await self.sessions.read_transcript(turn.session.id)).messages
 
-    def _offer_for_pasted(self, text: str) -> Notice | None:
-        return next((offer for find in self.pasted if (offer := find(text)) is not None), None)
+    def _pass_on(self, turn: Turn, captures: Sequence[MessageCaptures]) -> None:
+        """Pass the captures of an answered turn to the model, when the turn ends."""
+        if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
+            for of_message in captures:
+                self.judge(of_message, turn.committed_as)
 
-    async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
+    async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _CaptureResult:
         """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""
         session = turn.session
         owner = session.owner
-        outcome = _Outcome()
+        outcome = _CaptureResult()
         request = find_remember_request(message.content)
         text = message.content if request is None else request.rest
         if (forget := find_forget_request(text)) is not None:
@@ -189,7 +194,7 @@ class AutoCapture:
             await self._retry_note(owner, _format_note_line(outcome.note, day), outcome)
         return outcome
 
-    async def _make_plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
+    async def _make_plans(self, turn: Turn, text: str, outcome: _CaptureResult) -> list[_Plan]:
         """Return the statements to store at once, with the memories that they may replace.
 
         All other statements are added to the candidates of `outcome`.
@@ -232,7 +237,7 @@ class AutoCapture:
 
     async def _find_former_captures(self, turn: Turn) -> list[Entry]:
         text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
-        return await self.corrections.find_captures(turn.session.id, text) if text is not None else []
+        return await self.entries.list_captured(turn.session.id, text) if text is not None else []
 
     async def _find_correction_context(self, turn: Turn) -> _CorrectionContext:
         messages = await self._read_visible_messages(turn)
@@ -244,7 +249,7 @@ class AutoCapture:
             tuple(memory.entry_id for memory in stated if memory.entry_id is not None),
         )
 
-    async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
+    async def _write_note(self, change: Change, note: str, line: str, outcome: _CaptureResult) -> None:
         try:
             entry = outcome.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
@@ -260,12 +265,12 @@ class AutoCapture:
             await change.edit_file(appending(line))
             await change.record_line(entry, line)
 
-    async def _prepare_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
+    async def _prepare_note(self, owner: str, what: str, outcome: _CaptureResult) -> str | None:
         """Return the text to note, or None if MEMORY.md already has it. Reinforce the memory that says the same."""
         outcome.note_entry = await self.learning.reinforce_known(owner, what)
         return None if await self.lookup.is_in_file(what, owner) else what
 
-    async def _retry_note(self, owner: str, line: str, outcome: _Outcome) -> None:
+    async def _retry_note(self, owner: str, line: str, outcome: _CaptureResult) -> None:
         """Append the note again after a person's edit of the file was saved first."""
         try:
             await self.memory.append(owner, line, Author.CAPTURE)
@@ -281,7 +286,7 @@ class AutoCapture:
         capture: Capture,
         doubted: Sequence[Entry],
         speaker: str | None,
-        outcome: _Outcome,
+        outcome: _CaptureResult,
     ) -> None:
         aside = [entry for entry in doubted if await change.is_current(entry)]
         former = aside[0] if aside else None
@@ -325,7 +330,7 @@ def _format_note_line(note: str, day: date) -> str:
 
 
 def _create_notices(
-    outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False
+    outcome: _CaptureResult, *, tells: bool, of_family: bool = False, not_shared: bool = False
 ) -> list[Notice]:
     """Return one notice for everything that one undo reverts, and one for each refusal and question.
 

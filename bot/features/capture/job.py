@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from bot.features.capture.review import CaptureReview, MessageCaptures
 from bot.jobs.background import Quiet
 from bot.languages import Languages
 from bot.tasks import BackgroundTasks
 from config.texts import use_language
 from config.waiting import Backoff
-from memory.consolidation.capture_review import CaptureReview, MessageCaptures
 from memory.errors import Postponed
 from memory.store.notices import PendingNotices
 
@@ -38,9 +38,9 @@ class BackgroundCapture:
     )
     _work: asyncio.Task[None] | None = field(default=None, init=False)
 
-    def start(self) -> None:
+    def start(self, tasks: BackgroundTasks) -> None:
         """Start with the corrections that an earlier run left. One-off commands don't call this."""
-        self.tasks.start(self._retry(), "corrections")
+        tasks.start(self._retry(), "corrections")
 
     def add(self, captures: MessageCaptures, turn_id: int) -> None:
         if captures.is_empty:
