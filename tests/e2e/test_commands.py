@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from bot.commands.command import help_text, parse_command
 from bot.commands.figures import WIDTH_CELLS
-from bot.features.capture.corrections import may_contradict
 from bot.kernel import App
+from memory.facts.rules import may_contradict
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry

@@ -13,7 +13,7 @@ from tests.conftest import OpenApp
 from tests.support.bot_api.files import create_document
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import needs_feature
+from tests.support.features import needs_feature, wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, list_toasts, press

@@ -14,7 +14,7 @@ from bot.features.capture.statements import propose_statements
 from bot.kernel import App
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import wait_for_captures
+from tests.support.features import find_capture, wait_for_captures
 from tests.support.first_day import FACTS, REQUESTS
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
@@ -248,7 +248,7 @@ async def test_model_that_cannot_judge_confirms_nothing(
     async def never() -> bool:
         return False
 
-    monkeypatch.setattr(app.jobs.capture.review.look, "is_reliable", never)
+    monkeypatch.setattr(find_capture(app).review.look, "is_reliable", never)
     for request in chain.from_iterable(REQUESTS.values()):
         await person.says(request)
     assert await read_current(app) == []
@@ -327,6 +327,6 @@ async def test_forgotten_words_are_not_captured_by_a_late_judgement(
     heard = MessageCaptures("console:local", "I live in Leeds", candidates=tuple(propose_statements("I live in Leeds")))
     turn = await app.database.value("SELECT min(turn_id) FROM messages")
     await person.says("/undo")
-    assert await app.jobs.capture.review.judge(heard, turn) == []
+    assert await find_capture(app).review.judge(heard, turn) == []
     assert await read_current(app) == []
     assert "Leeds" not in str(model.second_looks[-1].messages[0]["content"]).partition("## Claims")[0]

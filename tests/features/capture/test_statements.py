@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.capture import REGISTERS, SENTENCES, read_labels
 from bot.features.capture.classifier import CaptureKind
+from bot.features.capture.requests import MAX_CAPTURE_CHARS, find_clauses
 from bot.features.capture.statements import (
     MAX_CAPTURES,
     capture_statements,
@@ -18,7 +19,8 @@ from bot.features.capture.statements import (
     propose_statements,
     restate,
 )
-from memory.text.sentences import MAX_CAPTURE_CHARS, MAX_MESSAGE_CHARS, find_clauses
+from memory.search.activation import MAX_LINE_CHARS
+from memory.text.sentences import MAX_MESSAGE_CHARS
 
 STATED = """
     I prefer green tea in the morning
@@ -535,6 +537,10 @@ def test_message_has_at_most_three_captures() -> None:
 
 def test_overlong_sentence_is_left_to_the_model() -> None:
     assert capture_statements("I prefer tea with " + "milk and " * 200) == []
+
+
+def test_longest_capture_fits_into_a_line_of_the_prompt() -> None:
+    assert MAX_LINE_CHARS >= MAX_CAPTURE_CHARS
 
 
 def test_text_far_into_a_message_is_not_examined() -> None:

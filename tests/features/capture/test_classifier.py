@@ -21,7 +21,6 @@ from bot.features.capture.classifier import (
     load_classifier,
 )
 from bot.features.capture.statements import capture_statements
-from memory.text.classes import WORD_CLASSES
 
 MAX_WEIGHTS_BYTES = 300_000
 """Bytes of the weights, which come with every copy of Mneme."""
@@ -52,11 +51,6 @@ def test_weights_file_is_complete_and_names_its_origin() -> None:
     assert len(known.weights) == BUCKETS
     assert [len(weights) for weights in known.kind_weights] == [KIND_BUCKETS] * len(CaptureKind)
     assert len(known.header.kind_bias) == len(CaptureKind)
-
-
-def test_word_classes_have_unique_names() -> None:
-    names = [line.split()[0] for line in WORD_CLASSES.read_text(encoding="utf-8").splitlines()]
-    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(

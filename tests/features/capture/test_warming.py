@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from bot.telegram.service import warm_up
+from bot.features.capture.feature import warm_up
 
 
 async def test_warm_up_excludes_loaded_objects_from_garbage_collection() -> None:

@@ -11,13 +11,12 @@ import pytest
 
 from bot.features.capture.certainty import create_new_entry
 from bot.features.capture.classifier import CaptureKind
-from bot.features.capture.requests import find_remember_request
+from bot.features.capture.requests import MAX_CAPTURE_CHARS, find_remember_request
 from bot.features.capture.statements import Capture
 from bot.kernel import App
 from memory.log.sessions import Address
 from memory.messages import Provenance
 from memory.store.entry import Author, Kind, NewEntry, Priority
-from memory.text.sentences import MAX_CAPTURE_CHARS
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, FakeClock, Person
