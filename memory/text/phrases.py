@@ -1,6 +1,6 @@
 """Phrases around statements: the lists in phrases.txt as regular expressions, by script.
 
-Each list is compiled at its first use, so that a message only needs the lists of its own script.
+Each list is compiled at its first use, so that a message needs only those of its script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Splitting of messages into sentences, with code, quotations and addresses masked, and what people say around them."""
+"""Splitting of messages into sentences, with code, quotations and addresses masked, and finding of fillers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of word classes, sentences and what people say around them, and values in sentences."""
+"""Tests of word classes, sentences, requests in sentences, and values in sentences."""
 
 from __future__ import annotations
 
