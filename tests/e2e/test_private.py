@@ -13,7 +13,7 @@ from tests.conftest import OpenApp
 from tests.support.bot_api.files import create_document
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock, Person
-from tests.support.features import needs_feature, wait_for_captures
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Holds, Says
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, list_toasts, press
@@ -131,8 +131,7 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         spoken = await app.database.rows("SELECT content FROM spoken ORDER BY id")
         assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
         assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
-        await say(telegram, app, "I prefer tea from the samovar")
-        await wait_for_captures(app)
+        await say(telegram, app, "/remember tea from the samovar")
         assert any("samovar" in entry[1] for entry in (await snapshot_memory(app))[0])  # type: ignore[attr-defined]
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
     assert find_files_containing(tmp_path) == []
