@@ -59,11 +59,11 @@ async def test_shared_note_is_withdrawn_by_sharer_or_bot_owner_only(
         # The withdrawal was not her action, so she can't undo it. She undoes her own last change.
         assert KEY in await send_and_wait(telegram, "/undo", EVE)
         assert "changed again later" in await send_and_wait(telegram, f"/reshare_{await find_withdrawal(app)}", ANN)
-        entry = await share_key(telegram, app, EVE)
+        await send_and_wait(telegram, f"/share_{entry.id}", EVE)
         assert "No longer shared" in await send_and_wait(telegram, f"/withdraw_{entry.id}", ANN)
         assert "Shared with the family" in await send_and_wait(telegram, f"/share_{entry.id}", EVE)
         press(telegram, "Undo", EVE)
-        await wait_for_text(telegram, "Restored", EVE)
+        await telegram.wait_for(lambda: sum("Restored" in text for text in list_texts(telegram, EVE)) == 2)
         assert "Nothing is shared yet" in await send_and_wait(telegram, "/shared", BOB)
         assert "Only the bot's owner" in await send_and_wait(telegram, f"/withdraw_{entry.id}", EVE)
 

@@ -10,7 +10,7 @@ from bot.features.registry import FEATURES
 from bot.kernel import App
 
 if TYPE_CHECKING:  # A test must be able to import this module if a feature is deleted.
-    from bot.features.capture.job import BackgroundCapture
+    from bot.features.capture.job import CaptureJudging
     from bot.features.imports.importing import ForeignImport
     from bot.features.imports.job import BackgroundImportLearning
     from bot.features.mcp_tools.tools import McpTools
@@ -44,7 +44,7 @@ def find_feature(app: App, kind: type[Opened]) -> Opened:
     return next(feature for feature in app.features if isinstance(feature, kind))
 
 
-def find_capture(app: App) -> BackgroundCapture:
+def find_capture(app: App) -> CaptureJudging:
     from bot.features.capture.feature import CaptureFeature
 
     return find_feature(app, CaptureFeature).job

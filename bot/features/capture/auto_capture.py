@@ -1,6 +1,6 @@
 """AutoCapture (15): stores requests, orders and corrections in the user's own words at once, without a model.
 
-Other statements are only collected here. A model judges them after the turn (job.py).
+Other statements are only collected here. A model judges them after the turn (CaptureJudging in job.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from memory.ledger.ledger import Ledger
 from memory.ledger.long_term import LongTermMemory
 from memory.ledger.page import appending, format_line
 from memory.log.sessions import SessionService
-from memory.log.turn_log import Outcome
 from memory.messages import Message, Provenance, Role
 from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
@@ -91,7 +90,7 @@ class AutoCapture:
 
     Attributes:
         has_notices: Return True if a session wants notices about captures that the user did not ask for.
-        judge: Lets a model judge the captures of a message in the background. The second argument is the turn's number.
+        collect: Collects the captures of a message for CaptureJudging.
     """
 
     name = "AutoCapture"
@@ -106,7 +105,7 @@ class AutoCapture:
     lookup: MemoryLookup
     sharing: Sharing
     has_notices: Callable[[str], bool]
-    judge: Callable[[MessageCaptures, int], None]
+    collect: Callable[[Turn, MessageCaptures], None]
 
     async def process(self, turn: Turn) -> None:
         # A retried turn was captured when it first ran.
@@ -122,8 +121,6 @@ class AutoCapture:
         of_family = await self.sharing.includes(turn.session.owner)
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         secrets: list[str] = []
-        captures: list[MessageCaptures] = []
-        turn.resources.callback(self._pass_on, turn, captures)
         for message in typed:
             for_all = self.sharing.enabled and is_request_for_all(message.content)
             sharer = (message.speaker or sender) if of_family and for_all else None
@@ -137,7 +134,8 @@ class AutoCapture:
             written = [learned.entry.id for learned in result.learned if not learned.known]
             turn.written_entries += written
             turn.written_entries += [result.note_entry.id] if result.note_entry is not None else []
-            captures.append(
+            self.collect(
+                turn,
                 MessageCaptures(
                     turn.session.owner,
                     message.content,
@@ -145,7 +143,7 @@ class AutoCapture:
                     tuple(result.candidates),
                     tuple(written),
                     result.change,
-                )
+                ),
             )
             secrets += result.note_secrets + (result.secrets if notices_enabled else [])
             not_shared = for_all and not of_family
@@ -157,12 +155,6 @@ class AutoCapture:
 
     async def _read_visible_messages(self, turn: Turn) -> list[Message]:
         return (await self.sessions.read_transcript(turn.session.id)).messages
-
-    def _pass_on(self, turn: Turn, captures: Sequence[MessageCaptures]) -> None:
-        """Pass the captures of an answered turn to the model, when the turn ends."""
-        if turn.outcome is Outcome.ANSWERED and turn.committed_as is not None:
-            for of_message in captures:
-                self.judge(of_message, turn.committed_as)
 
     async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _CaptureResult:
         """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""

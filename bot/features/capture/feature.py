@@ -10,7 +10,7 @@ from functools import cache
 from bot.feature import MEMORY_OFF, Contributions, Feature
 from bot.features.capture.auto_capture import AutoCapture
 from bot.features.capture.corrections import Corrections
-from bot.features.capture.job import BackgroundCapture
+from bot.features.capture.job import CaptureJudging
 from bot.features.capture.look import CaptureLook
 from bot.features.capture.review import CaptureReview
 from bot.features.capture.statements import capture_statements, find_candidates
@@ -21,7 +21,8 @@ from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR
 from pipeline.models.memory_prompts import ModelConsolidator
 from pipeline.order import OnFailure, Phase, Step
 
-STEP = Step(15, "AutoCapture", OnFailure.CONTINUE, Phase.PREPARE)
+CAPTURING = Step(15, "AutoCapture", OnFailure.CONTINUE, Phase.PREPARE)
+JUDGING = Step(45, "CaptureJudging", OnFailure.CONTINUE, Phase.AFTER)
 PURPOSE = "capture"
 # Loads the phrases of all languages in Latin letters. Phrases in other scripts are loaded on first use.
 _GREETING = "Hello."
@@ -29,7 +30,7 @@ _GREETING = "Hello."
 
 class CaptureFeature(Feature):
     name = "capture"
-    job: BackgroundCapture
+    job: CaptureJudging
 
     def why_off(self, settings: Settings) -> str | None:
         return None if settings.memory_enabled else MEMORY_OFF
@@ -47,7 +48,7 @@ class CaptureFeature(Feature):
             memory.zone_of,
             kernel.settings.consolidation_timeout * BACKGROUND_TIMEOUT_FACTOR,
         )
-        self.job = BackgroundCapture(review, memory.notices, kernel.languages, setup.quiet, kernel.tasks)
+        self.job = CaptureJudging(review, memory.notices, kernel.languages, setup.quiet, kernel.tasks)
         capture = AutoCapture(
             memory.ledger,
             memory.long_term,
@@ -59,10 +60,10 @@ class CaptureFeature(Feature):
             memory.lookup,
             memory.sharing,
             memory.notices_of.is_enabled,
-            self.job.add,
+            self.job.collect,
         )
         memory.propose_with(find_candidates)
-        return Contributions(systems=[(STEP, capture)], jobs=[self.job], servers=[_warming])
+        return Contributions(systems=[(CAPTURING, capture), (JUDGING, self.job)], jobs=[self.job], servers=[_warming])
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,7 @@ from bot.features.capture.statements import Capture
 from bot.kernel import App
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, FakeClock, Person
@@ -761,3 +761,25 @@ async def test_request_to_remember_resets_decay_of_equal_memory(app: App, person
     row = await app.database.row("SELECT reinforcement_count, last_reinforced_at FROM entries")
     assert row is not None
     assert (row[0], row[1][:10]) == (2, "2026-03-09")
+
+
+async def test_request_to_remember_keeps_the_prompt_prefix(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    new = NewEntry("Lives in Kyiv", kind=Kind.FACT, subject="home")
+    async with app.memory.ledger.change(person.address.owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+        await app.memory.view.add(change, await change.add(new))
+    clock.forward(days=7)
+    await person.says("Good morning, how are you?")
+    await person.says("Remember that the spare key is with Olga.")
+    await person.says("And what else is new?")
+    assert len({str(request.messages[0]["content"]) for request in model.requests}) == 1
+    await person.says("/new")
+    await person.says("Hello again, my friend.")
+    shown = str(model.requests[-1].messages[0]["content"])
+    assert "## Learned This Week\n- the spare key is with Olga" in shown
+    assert shown.index("- Lives in Kyiv") < shown.index("## Learned This Week")
+    clock.forward(days=7)
+    await person.says("Good morning to you.")
+    assert "## Learned This Week" not in str(model.requests[-1].messages[0]["content"])
+    assert "the spare key is with Olga" in str(model.requests[-1].messages[0]["content"])

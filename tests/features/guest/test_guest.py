@@ -39,6 +39,8 @@ async def test_guest_query_of_the_owner_is_answered_and_not_stored(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
+        telegram.user_says("hello", chat_id=ANN)
+        await wait_for_text(telegram, "You said: hello")
         telegram.user_says("/remember I prefer tea in the morning.", chat_id=ANN)
         await wait_for_text(telegram, "Remembered")
         before = await count_rows(app)

@@ -122,7 +122,7 @@ async def test_found_texts_are_for_people(app: App, person: Person) -> None:
     await add_memories(app, person)
     async with open_client(app, person) as client:
         found = (await client.get("/api/search", params={"q": "boat house"})).json()["found"]
-        assert found[0]["lines"][0] == {"who": "user", "text": "I moved to the boat house on the Dnipro."}
+        assert found[0]["lines"][0] == {"who": "user", "text": "What does the boat house on the Dnipro cost?"}
         (entry,) = (await client.get("/api/search", params={"q": "spare key"})).json()["found"]
         assert (entry["entry"]["content"], entry["entry"]["where"]) == (
             "The spare key is at Ann's.",
