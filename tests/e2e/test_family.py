@@ -6,7 +6,7 @@ from bot.kernel import App
 from tests.support.bot_api.server import BotApiServer
 from tests.support.families import BOB, EVE, FAMILY, KEY, send_and_wait, share_key
 from tests.support.servers.model import ModelServer
-from tests.support.serving import ANN, GROUP, Serve, list_labels, press, wait_for_text
+from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press, wait_for_text
 
 
 async def test_shared_note_is_known_to_the_family_only(
