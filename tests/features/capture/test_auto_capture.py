@@ -261,23 +261,6 @@ async def test_fact_captured_from_a_message_is_not_recalled_for_it(person: Perso
     assert "My cat is called Pixel" in model.requests[-1].added
 
 
-async def test_handwritten_line_is_listed_and_forgotten_by_one_tap(app: App, person: Person, long_term: Path) -> None:
-    long_term.parent.mkdir(parents=True)
-    long_term.write_text("# Home\n\n- The alarm code is with Ann.\n- The bins go out on Tuesday.\n")
-    assert "MEMORY.md: 2" in await person.says("/memory")
-    shown = await person.says("/memory MEMORY.md")
-    assert "- The alarm code is with Ann." in shown
-    assert "# Home" not in shown
-    assert "The bins go out" in await person.says("/memory search bins")
-    command = re.search(r"- The bins.*`(/forget line:\w+)`", shown)
-    assert command is not None
-    assert "Forgotten: The bins go out on Tuesday." in await person.says(command[1])
-    assert long_term.read_text() == "# Home\n\n- The alarm code is with Ann.\n"
-    assert "was deleted or changed" in await person.says(command[1])
-    await person.says("/undo")
-    assert "The bins go out on Tuesday." in long_term.read_text()
-
-
 @pytest.mark.parametrize(
     ("known", "request_text"),
     [

@@ -34,7 +34,7 @@ async def test_first_turn_waits_until_the_classifier_is_loaded(
     async with serve_features(app):
         answer = asyncio.create_task(person.says("hello"))
         while not person.channel.begun:
-            await asyncio.sleep(0)
+            await app.database.value("SELECT 1")
         assert model.requests == []
         loaded.set()
         assert await answer == "You said: hello"
