@@ -2,8 +2,8 @@
 
 The sentences are labelled by hand: tests/sets/capture_sentences.json with the pattern and the corrected words,
 tests/sets/capture_registers.json with several registers, and words that the memory must or must not contain. The
-classifier (memory/capture/classifier.py) was trained on the "tune" half of each, among other data, including former
-holdout data. The half "holdout" was never used for tuning.
+classifier (bot/features/capture/classifier.py) was trained on the "tune" half of each, among other data, including
+former holdout data. The half "holdout" was never used for tuning.
 
 For each set, half and language this prints precision and recall, and the shares of correctly captured sentences with
 the right pattern, with the right corrected words, and with a text that reads well alone.
@@ -18,8 +18,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.capture.capture import Capture, capture_statements
-from memory.capture.requests import find_remember_request
+from bot.features.capture.requests import find_remember_request
+from bot.features.capture.statements import Capture, capture_statements
 
 SETS = Path(__file__).parent.parent / "tests" / "sets"
 SENTENCES = SETS / "capture_sentences.json"

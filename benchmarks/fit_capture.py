@@ -1,9 +1,9 @@
-"""Trains the capture classifier (memory/capture/classifier.py) and measures its quality.
+"""Trains the capture classifier (bot/features/capture/classifier.py) and measures its quality.
 
 The model is a logistic regression over hashed features. The figures are cross-validated by writer: the sentences of
 each writer are judged by weights trained on other writers, so they show what to expect for new users. The training
 sentences are not part of the repository: the first argument names them, a gzip file of JSON lines. With --write the
-weights trained on all sentences are saved in memory/capture/.
+weights trained on all sentences are saved in bot/features/capture/.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from benchmarks.capture import REGISTERS, REMEMBER, SENTENCES, LabelledSentence, read_labels
 from benchmarks.fitting import build_table, compute_rarity, find_threshold, fit, quantize
-from memory.capture.capture import parse_sentences
-from memory.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, hash_features
-from memory.capture.requests import find_remember_request
+from bot.features.capture.classifier import BUCKETS, KIND_BUCKETS, WEIGHTS, CaptureKind, Header, hash_features
+from bot.features.capture.requests import find_remember_request
+from bot.features.capture.statements import parse_sentences
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]
@@ -120,7 +120,7 @@ def main() -> None:
     """Cross-validate by writer and print the figures, then train on everything and optionally save the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("training", type=Path, help="the training sentences, a gzip file of JSON lines")
-    parser.add_argument("--write", action="store_true", help=f"replace memory/capture/{WEIGHTS.name}")
+    parser.add_argument("--write", action="store_true", help=f"replace bot/features/capture/{WEIGHTS.name}")
     arguments = parser.parse_args()
     training = read_labels("tune", path=arguments.training)
     fresh = create_messages([one for one in training if one.writer])

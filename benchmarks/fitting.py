@@ -1,4 +1,4 @@
-"""Training of linear models over hashed features (memory/capture/classifier.py) by logistic regression with Adam."""
+"""Training of linear models over hashed features by logistic regression with Adam."""
 
 from __future__ import annotations
 

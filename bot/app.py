@@ -106,7 +106,20 @@ async def open_app(
         choice = ModelChoice(setup.model, setup.others, memory.preferences)
         languages, effects = Languages(memory.preferences), Effects(database)
         checker, files = create_checker(setup, clock), MediaSources()
-        kernel = Kernel(settings, clock, memory, setup, choice, checker, usage, files, effects, languages, stack)
+        kernel = Kernel(
+            settings,
+            clock,
+            memory,
+            setup,
+            choice,
+            checker,
+            usage,
+            files,
+            effects,
+            languages,
+            BackgroundTasks(),
+            stack,
+        )
         opened, added = await open_features(features, kernel)
         observers += added.on_tokens
         app = _assemble(kernel, opened, added, housekeeping)
@@ -121,9 +134,8 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
     memory.forgetting.add_store(memory.turns.drop_deferred)
     for forget in added.on_forget:
         memory.forgetting.add_store(forget)
-    tasks = BackgroundTasks()
-    stack.push_async_callback(tasks.close)
-    learning = create_learning_jobs(kernel, tasks)
+    stack.push_async_callback(kernel.tasks.close)
+    learning = create_learning_jobs(kernel)
     turns = create_turns(kernel, added, learning)
     queues = SessionQueues(memory.sessions)
     status = Status(
@@ -169,7 +181,6 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
     )
     jobs = Jobs(
         learning.consolidation,
-        learning.capture,
         housekeeping,
         added.jobs,
         added.periodic,
@@ -182,7 +193,7 @@ def _assemble(kernel: Kernel, opened: Sequence[Feature], added: Contributions, h
         models,
         runner,
         jobs,
-        tasks,
+        kernel.tasks,
         Health(memory.database),
         kernel.media,
         {},

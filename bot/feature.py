@@ -31,7 +31,6 @@ from bot.web import WebPart
 from config.errors import ConfigurationError
 from config.models import ModelCatalogue
 from config.settings import Settings, check_together
-from memory.buttons import Notice
 from memory.clock import Clock
 from memory.errors import MnemeError
 from memory.runtime.usage import TokenUse
@@ -71,8 +70,6 @@ class Contributions:
         status: Groups for `/status` and its figures.
         content_readers: Readers of the content of files that people send.
         files: Readers of further kinds of files, which they offer to use.
-        pasted: Called with each typed message. Return what to offer for a text that the user pasted instead of stating
-            it, so that nothing is learned from it, and None for all others.
         chat_settings: Lines of `/settings` with the commands that change them.
         entry_buttons: Return further buttons for a memory that `/memory` shows.
         safeguards: Secure the commits of a running bot before updates are confirmed and replies are sent.
@@ -98,7 +95,6 @@ class Contributions:
     status: Sequence[StatusReport] = ()
     content_readers: Sequence[ContentReader] = ()
     files: Sequence[FileReader] = ()
-    pasted: Sequence[Callable[[str], Notice | None]] = ()
     chat_settings: Sequence[ChatSetting] = ()
     entry_buttons: Sequence[EntryButtons] = ()
     safeguards: Sequence[Safeguard] = ()

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.jobs.background import BackgroundConsolidation
-from bot.jobs.capturing import BackgroundCapture
 from bot.jobs.due import Due
 from bot.jobs.scheduled import Maintenance
 from bot.languages import Languages
@@ -38,6 +37,7 @@ class Kernel:
         setup: The model, with its prompt style, its abilities and the tools that it can handle.
         models: The model of each chat.
         checker: Verifies what tools and imports learn.
+        tasks: Runs what a turn leaves to do. One-off commands wait for it. Other work is a job.
         stack: Closes what a feature has opened when the program ends.
     """
 
@@ -51,13 +51,13 @@ class Kernel:
     media: MediaSources
     effects: Effects
     languages: Languages
+    tasks: BackgroundTasks
     stack: contextlib.AsyncExitStack
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
     consolidation: BackgroundConsolidation
-    capture: BackgroundCapture
     housekeeping: Maintenance
     of_features: Sequence[Job]
     periodic: Sequence[Periodic]
@@ -100,8 +100,6 @@ class App:
         """Start the background jobs. One-off commands don't call this."""
         self.jobs.consolidation.start()
         self.jobs.housekeeping.start(self.tasks, self.jobs.quiet)
-        if self.settings.memory_enabled:
-            self.jobs.capture.start()
         for job in self.jobs.of_features:
             job.start(self.tasks)
 

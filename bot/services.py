@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from config.settings import MemoryScope, Settings
 from memory.browsing import MemoryBrowser
 from memory.clock import Clock
 from memory.condition import ConditionInspector
 from memory.consolidation.page_view import PageView
-from memory.facts.corrections import Corrections
 from memory.facts.fact_learner import FactLearner
 from memory.facts.learning import Learning, Procedures
 from memory.facts.sharing import Sharing
@@ -102,17 +103,24 @@ class MemoryServices:
         self.activation_log = ActivationLog(database)
         self.learning = Learning(database, self.search, self.ledger)
         self.facts = FactLearner(database, self.search)
-        self.corrections = Corrections(database, self.search)
-        self.condition = ConditionInspector(
-            database, self.files, self.corrections, decay, settings.memory_max_size, clock
-        )
+        self.condition = ConditionInspector(database, self.files, decay, settings.memory_max_size, clock)
         self.browser = MemoryBrowser(database)
         self.decay = decay
         self.stats = MemoryStats(database, counter)
+        self._candidate_finders: list[Callable[[str], Iterable[str]]] = []
 
     def compare_with(self, similarity: SimilaritySource) -> None:
         """Find memories by meaning too, from now on."""
         self._ranker.similarity = self.facts.similarity = similarity
+
+    def propose_with(self, find: Callable[[str], Iterable[str]]) -> None:
+        """Show the consolidation the sentences that `find` returns for a typed message, from now on."""
+        self._candidate_finders.append(find)
+
+    def find_candidates(self, text: str) -> Iterator[str]:
+        """Yield the sentences of a typed message that are perhaps worth remembering."""
+        for find in self._candidate_finders:
+            yield from find(text)
 
 
 def create_decay(settings: Settings) -> Decay:

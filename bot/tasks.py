@@ -77,6 +77,11 @@ class BackgroundTasks:
         if not scheduler.running:
             scheduler.start()
 
+    async def wait_until_idle(self) -> None:
+        """Wait until no task runs. In a running bot some never end."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -17,7 +17,6 @@ from pipeline.prompt.part import HintsPart, PartOrder, PromptPart, QuotedPart, S
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import with_name, without_memory
 from pipeline.runner import Pipeline
-from pipeline.systems.auto_capture import AutoCapture
 from pipeline.systems.context_building import AutoCompaction, ContextBuilding
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.reply_delivery import MemoryPersist, ReplyDelivery
@@ -58,28 +57,14 @@ def create_turns(kernel: Kernel, added: Contributions, jobs: LearningJobs) -> Tu
     toolbox = _create_toolbox(kernel, added)
     in_order = [part for _, part in sorted((*_create_prompt_parts(kernel), *added.prompt), key=itemgetter(0))]
     builder = PromptBuilder(style, in_order, budget, clock, memory.zone_of)
-    capture = AutoCapture(
-        memory.ledger,
-        memory.long_term,
-        memory.learning,
-        memory.corrections,
-        memory.sessions,
-        memory.zone_of,
-        memory.lookup,
-        memory.sharing,
-        added.pasted,
-        enabled=enabled,
-        has_notices=memory.notices_of.is_enabled,
-    )
     limits = TurnLimits(settings.turn_max_model_calls, settings.turn_max_tool_calls, settings.turn_max_seconds)
     systems: list[System] = [
         InputSanitizing(reader, kernel.models, toolbox.wait_until_ready),
-        capture,
         AutoCompaction(memory.sessions, jobs.compaction, jobs.consolidation.mark_compacted),
         ContextBuilding(memory.sessions, builder),
         ToolLoop(toolbox, limits, memory.recall if enabled else None, added.aids, kernel.models, clock),
         ReplyDelivery(memory.turns, memory.notices, clock, notes=enabled),
-        MemoryPersist(memory.daily_notes if enabled else None, jobs.capture.add, memory.uses if enabled else None),
+        MemoryPersist(memory.daily_notes if enabled else None, memory.uses if enabled else None),
         *(system for _, system in added.systems),
     ]
     order = (*ORDER, *(step for step, _ in added.systems))

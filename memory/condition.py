@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 from memory.clock import Clock
-from memory.facts.corrections import Corrections, may_contradict
+from memory.facts.rules import may_contradict, read_rules
 from memory.files.markdown import MarkdownFiles
 from memory.store.database import Database
 from memory.store.decay import Decay
@@ -45,13 +45,12 @@ class Condition:
 class ConditionInspector:
     database: Database
     files: MarkdownFiles
-    corrections: Corrections
     decay: Decay
     limit: int
     clock: Clock
 
     async def inspect(self, owner: str) -> Condition:
-        rules = await self.corrections.list_rules(owner)
+        rules = await read_rules(self.database, owner)
         pairs = itertools.combinations(rules, 2)
         rows = await self.database.rows(
             "SELECT kind, reinforcement_count, last_reinforced_at FROM entries e WHERE owner_id ="

@@ -34,7 +34,6 @@ class Step:
 
 ORDER: tuple[Step, ...] = (
     Step(10, "InputSanitizing", OnFailure.ABORT, Phase.INPUT),
-    Step(15, "AutoCapture", OnFailure.CONTINUE, Phase.PREPARE),
     Step(18, "AutoCompaction", OnFailure.CONTINUE, Phase.PREPARE),
     Step(20, "ContextBuilding", OnFailure.ABORT, Phase.PREPARE),
     Step(30, "ToolLoop", OnFailure.ABORT, Phase.ANSWER),

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Protocol
 
 from memory.buttons import Notice
-from memory.consolidation.capture_review import MessageCaptures
 from memory.facts.fact import MAX_FOREIGN_WORDS, find_foreign_words
 from memory.log.sessions import Session, Transcript
 from memory.log.turn_log import FinishedTurn, Outcome
@@ -34,6 +33,7 @@ class Turn:
     stop_requested: bool = False
 
     user_messages: list[Message] = field(default_factory=list)  # InputSanitizing
+    pasted: list[Message] = field(default_factory=list)  # Features: typed messages that nothing is learned from
     given_up: bool = False  # InputSanitizing, ToolLoop: the message stays in the log, but no model sees it again
     model: ChatModel | None = None  # InputSanitizing
     transcript: Transcript | None = None  # AutoCompaction, or ContextBuilding if that failed
@@ -41,9 +41,6 @@ class Turn:
     budget: Budget | None = None  # ContextBuilding
     recalled_messages: tuple[Message, ...] = ()  # ContextBuilding: the recalled passages, each with its provenance
     recalled_text: str = ""  # ContextBuilding: the recalled passages as the request shows them
-    captures: list[MessageCaptures] = field(
-        default_factory=list
-    )  # AutoCapture: statements that a model judges after the turn
     activated: tuple[ActivatedMemory, ...] = ()  # ContextBuilding
     recalled: tuple[int, ...] = ()  # ContextBuilding
     recalled_notes: tuple[int, ...] = ()  # ContextBuilding

@@ -151,7 +151,7 @@ async def _answer_all(app: App, address: Address, texts: list[str]) -> int:
     failures = [await answer_plain_text(app, address, text) for text in texts]
     with contextlib.suppress(TimeoutError):  # Facts not verified by then are left to the consolidation
         async with asyncio.timeout(MAX_JUDGING_SECONDS):
-            await app.jobs.capture.wait_until_idle()
+            await app.tasks.wait_until_idle()
     if not any(failures):  # The model would fail again, and this might be the last attempt
         await app.jobs.consolidation.run_pending(due)
     return 1 if any(failures) else 0

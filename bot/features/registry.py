@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.feature import Feature
+from bot.features.capture.feature import CaptureFeature
 from bot.features.guest.feature import GuestFeature
 from bot.features.imports.feature import ImportsFeature
 from bot.features.lightrag.feature import LightRagFeature
@@ -29,6 +30,7 @@ from config.groups import find_entry_points
 FEATURES: tuple[type[Feature], ...] = (
     LocalModelFeature,
     VectorsFeature,
+    CaptureFeature,
     RemindersFeature,
     MediaFeature,
     GuestFeature,

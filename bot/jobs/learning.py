@@ -1,48 +1,41 @@
-"""Creates the jobs that learn from conversations: compaction, consolidation and the review of captured memories."""
+"""Creates the jobs that learn from conversations: compaction and consolidation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from bot.jobs.background import BackgroundConsolidation
-from bot.jobs.capturing import BackgroundCapture
 from bot.kernel import Kernel
 from bot.models import ModelSetup
-from bot.tasks import BackgroundTasks
 from config.settings import Settings
 from memory.clock import Clock
-from memory.consolidation.capture_review import CaptureReview
 from memory.consolidation.compression import Compression
-from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR, ConsolidationService
+from memory.consolidation.consolidation import ConsolidationService
 from memory.consolidation.extractor import Extractor
 from memory.consolidation.fact_writer import FactWriter
-from memory.facts.capture_look import CaptureLook
 from memory.facts.checker import FactChecker
 from memory.facts.second_look import SecondLook
 from memory.log.compaction import CompactionLimits, CompactionService
 from pipeline.models.memory_prompts import ModelConsolidator, ModelSummarizer
-
-CAPTURE_PURPOSE = "capture"
 
 
 @dataclass(frozen=True, slots=True)
 class LearningJobs:
     compaction: CompactionService
     consolidation: BackgroundConsolidation
-    capture: BackgroundCapture
 
 
 def create_checker(setup: ModelSetup, clock: Clock) -> FactChecker:
     return FactChecker(SecondLook(ModelConsolidator(setup.model, clock), setup.abilities.is_reliable))
 
 
-def create_learning_jobs(kernel: Kernel, tasks: BackgroundTasks) -> LearningJobs:
+def create_learning_jobs(kernel: Kernel) -> LearningJobs:
     settings, memory, setup, clock = kernel.settings, kernel.memory, kernel.setup, kernel.clock
     ask = ModelConsolidator(setup.model, clock)
     consolidation = ConsolidationService(
         memory.database,
         memory.sessions,
-        Extractor(ask, setup.abilities, memory.facts, memory.counter, clock, memory.zone_of),
+        Extractor(ask, setup.abilities, memory.facts, memory.counter, clock, memory.zone_of, memory.find_candidates),
         kernel.checker,
         FactWriter(memory.ledger, memory.facts, memory.view),
         Compression(ModelConsolidator(setup.model, clock, json=False), memory.ledger, settings.memory_max_size, clock),
@@ -50,16 +43,6 @@ def create_learning_jobs(kernel: Kernel, tasks: BackgroundTasks) -> LearningJobs
         clock,
         settings.consolidation_timeout,
         settings.memory_enabled,
-    )
-    review = CaptureReview(
-        memory.database,
-        memory.ledger,
-        memory.learning,
-        memory.corrections,
-        CaptureLook(ModelConsolidator(setup.model, clock, CAPTURE_PURPOSE), setup.abilities.is_reliable),
-        memory.sharing,
-        memory.zone_of,
-        settings.consolidation_timeout * BACKGROUND_TIMEOUT_FACTOR,
     )
     return LearningJobs(
         CompactionService(
@@ -70,8 +53,9 @@ def create_learning_jobs(kernel: Kernel, tasks: BackgroundTasks) -> LearningJobs
             memory.counter,
             clock,
         ),
-        BackgroundConsolidation(consolidation, memory.notices, kernel.languages, setup.quiet, memory.jobs, tasks),
-        BackgroundCapture(review, memory.notices, kernel.languages, setup.quiet, tasks),
+        BackgroundConsolidation(
+            consolidation, memory.notices, kernel.languages, setup.quiet, memory.jobs, kernel.tasks
+        ),
     )
 
 

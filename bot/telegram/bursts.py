@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.capture.sentences import ENDS_ASKING, QUESTION_OPENERS, classify_opening
+from memory.text.sentences import ENDS_ASKING, QUESTION_OPENERS, classify_opening
 from pipeline.arrival import Arrival
 
 COMPLETE_SECONDS = 0.3

@@ -28,7 +28,7 @@ from config.texts import N_, _, use_language
 from config.waiting import wait_at_most
 from memory.buttons import Button, Keyboard
 from memory.errors import StoreError
-from memory.facts.corrections import Corrections
+from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.log.speakers import Speakers
 from memory.mail.inbox import InboxItem, is_scheduled
@@ -76,7 +76,7 @@ class InboxWorker:
     parser: UpdateParser
     callbacks: CallbackHandler
     due: Due
-    corrections: Corrections
+    entries: EntryStore
     arrived: asyncio.Event
     tasks: BackgroundTasks
     _seconds_to_sweep: float = field(default=SWEEP_INTERVAL_SECONDS, init=False)
@@ -344,7 +344,7 @@ class InboxWorker:
     async def _is_remembered(self, edit: Arrival, read: Arrival) -> bool:
         """Return True if something was learned from the message, and the edit consists of typed words only."""
         is_typed = bool(edit.text) and not edit.files and edit.provenance is Provenance.TYPED
-        return is_typed and bool(await self.corrections.find_captures(edit.address.session_id, read.text))
+        return is_typed and bool(await self.entries.list_captured(edit.address.session_id, read.text))
 
     def _parse_former(self, payload: str) -> Arrival | None:
         """Return the message in an earlier update, or None if its payload was deleted."""

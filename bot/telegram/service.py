@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 import structlog
@@ -35,10 +33,9 @@ from bot.telegram.topics import TopicNames
 from bot.telegram.updates import UpdateParser
 from bot.web import get_page_address
 from config.errors import ConfigurationError
-from config.process import limit_connections, loading_for_good
+from config.process import limit_connections
 from config.settings import Settings
 from memory.access import AccessList
-from memory.capture.capture import capture_statements
 from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
@@ -56,9 +53,6 @@ SEND_TIMEOUT_SECONDS = 30
 """Seconds to wait for Telegram's answer. A shorter timeout puts deliveries in doubt that did arrive."""
 START_SECONDS = 300
 """Maximum duration of one step of the start: a few calls, or loading the work that an earlier run left."""
-
-# Loads the phrases of all languages in Latin letters. Phrases in other scripts are loaded on first use.
-_GREETING = "Hello."
 
 
 def create_bot(
@@ -116,15 +110,9 @@ async def run_telegram(app: App) -> None:
     contact = Contact(app.health.updates, token, app.safeguards)
     tasks = BackgroundTasks()
 
-    async def warm() -> None:
-        # A turn that needs the modules would load them too, or block the whole event loop
-        with app.runner.limiter.closed():
-            await warm_up()
-
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(bot.shutdown)
         stack.push_async_callback(tasks.close)
-        tasks.start(warm(), "warming")
         await _wait_until_token_works(bot, contact, token)
         me = bot.bot
         contact.pulse.report_step(within=START_SECONDS)
@@ -172,7 +160,7 @@ async def run_telegram(app: App) -> None:
             parser,
             callbacks,
             app.due,
-            app.memory.corrections,
+            app.memory.entries,
             receiver.arrived,
             tasks,
         )
@@ -247,14 +235,3 @@ async def _warn_if_nobody_may_enter(app: App, access_list: AccessList) -> None:
 
 def _create_wrong_token_error() -> ConfigurationError:
     return ConfigurationError("Telegram refuses TELEGRAM_BOT_TOKEN: copy it again from @BotFather.")
-
-
-async def warm_up() -> None:
-    """Load the classifier and its phrases in a thread, so that the event loop goes on."""
-    await asyncio.to_thread(_load_classifier)
-
-
-@cache
-def _load_classifier() -> None:
-    with loading_for_good():
-        capture_statements(_GREETING)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import structlog
 
-from memory.capture.capture import find_candidates
 from memory.clock import Clock, TimezoneLookup
 from memory.consolidation.consolidation_answer import ConsolidationAnswer, parse_answer
 from memory.consolidation.parts import Part
@@ -81,12 +80,19 @@ class ModelAbilities:
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
+    """Asks a model for a history entry and facts.
+
+    Attributes:
+        find_candidates: Returns the sentences of a typed message that are perhaps worth remembering.
+    """
+
     prompt: PromptFn
     contract: ModelAbilities
     facts: FactLearner
     counter: TokenCounter
     clock: Clock
     zone_of: TimezoneLookup
+    find_candidates: Callable[[str], Iterable[str]]
 
     def count(self, text: str) -> int:
         return self.counter.count(text)
@@ -126,7 +132,11 @@ class Extractor:
         if selects:
             text = build_selection_prompt(part, known)
         else:
-            text = build_consolidation_prompt(part, memory, known, self.clock(), self.zone_of(owner), subjects)
+            typed = (message.content for message in part.messages if is_typed(message))
+            candidates = (sentence for content in typed for sentence in self.find_candidates(content))
+            text = build_consolidation_prompt(
+                part, memory, known, self.clock(), self.zone_of(owner), subjects, candidates
+            )
         completion = await ask_until(self.prompt, text, deadline, "consolidation_failed")
         if completion is None:
             return None
@@ -149,12 +159,14 @@ def build_consolidation_prompt(
     now: datetime,
     zone: ZoneInfo,
     subjects: Sequence[str] = (),
+    candidates: Iterable[str] = (),
 ) -> str:
     """Return the prompt.
 
     Args:
         known: Subjects and current facts that are related to the part.
         subjects: The subjects of all current facts.
+        candidates: Sentences that are perhaps worth remembering.
     """
     people = _PEOPLE if list_speakers(part) else ""
     parts = [
@@ -170,9 +182,7 @@ def build_consolidation_prompt(
         earlier = format_excerpt(((None, message) for message in part.before), zone)
         parts.append(f"## Said Before (only to understand, not to process)\n{earlier}")
     parts.append(f"## Conversation to Process\n{format_excerpt(enumerate(part.messages, 1), zone)}")
-    # The classifier's candidates.
-    sentences = (sentence for m in part.messages if is_typed(m) for sentence in find_candidates(m.content))
-    if listed := [f"- {to_one_line(sentence)}" for sentence in itertools.islice(sentences, MAX_CANDIDATES)]:
+    if listed := [f"- {to_one_line(sentence)}" for sentence in itertools.islice(candidates, MAX_CANDIDATES)]:
         parts.append("\n".join(["## Perhaps Worth Remembering", *listed]))
     return "\n\n".join(parts)
 

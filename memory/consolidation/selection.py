@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.capture.sentences import split_sentences
 from memory.consolidation.consolidation_answer import MAX_FACT_CHARS, MAX_SUBJECT_CHARS, ConsolidationAnswer
 from memory.consolidation.parts import Part
 from memory.facts.fact import Citation, Fact, is_typed, to_one_line
 from memory.messages import Completion, make_storable
 from memory.store.entry import Entry, Kind
+from memory.text.sentences import split_sentences
 from memory.text.words import is_small_talk
 
 MAX_STATEMENTS = 40

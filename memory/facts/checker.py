@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory.capture.sentences import split_sentences
 from memory.facts.fact import (
     MAX_FOREIGN_WORDS,
     CheckedFact,
@@ -28,6 +27,7 @@ from memory.facts.fact import (
 from memory.facts.second_look import Claim, Judgement, SecondLook, Verdict
 from memory.messages import Message, Role
 from memory.text.same_words import has_same_words
+from memory.text.sentences import split_sentences
 
 MAX_QUOTE_CHARS = 300
 """Characters of a message that are stored as the quote of a fact."""

@@ -17,7 +17,7 @@ from memory.text.same_words import is_quoted_from, is_unspaced, split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_FOREIGN_WORDS = 1
-"""Telling words that occur only in foreign text. One may be chance, such as another form of a word."""
+"""Telling words that occur only in foreign text. A single word may be chance, such as another form of a known word."""
 MAX_START_CHARS, MAX_END_CHARS = 120, 200
 """Characters from the start and the end of a long text. The end often contains the question."""
 

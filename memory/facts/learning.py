@@ -87,7 +87,7 @@ class Learning:
         return LearnedMemory(await change.supersede(former, new), superseded=former)
 
     async def reinforce_known(self, owner: str, content: str) -> Entry | None:
-        """Reinforce the memory with this wording and return it, or None if there is none."""
+        """Reinforce and return the memory with this wording, if it exists."""
         entry = next(iter(await self._find_by_wording(owner, content)), None)
         if entry is None:
             return None

@@ -260,6 +260,14 @@ def parse_claim_fields(answer: str) -> Iterator[tuple[int, Mapping[str, object]]
         yield int(match[1]), {"verdict": match[2]}
 
 
+def parse_first_fields(answer: str) -> dict[int, Mapping[str, object]]:
+    """Return the fields of each claim in an answer, by its number. The first object for a claim is used."""
+    found: dict[int, Mapping[str, object]] = {}
+    for number, fields in parse_claim_fields(answer):
+        found.setdefault(number, fields)
+    return found
+
+
 def _parse_judgement(text: str) -> Judgement | None:
     plain = text.casefold().strip()
     return next((judgement for judgement in Judgement if plain.startswith(judgement)), None)

@@ -72,7 +72,7 @@ class Sharing:
         raise MemoryRefused(_("{name} is not shared: /shared shows what is.", name=f"#{number}"))
 
     async def share_again(self, number: int) -> UndoResult | None:
-        """Undo a withdrawal. Return None if there is none with this number. Raises MemoryRefused."""
+        """Undo a withdrawal. Return None if no such withdrawal exists. Raises MemoryRefused."""
         query = "SELECT o.name FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.batch = ? AND c.operation = ?"
         owner = await self._database.value(query, (number, Operation.WITHDRAW))
         return None if owner is None else await self._undo.undo(str(owner), number, is_withdrawal=True)

@@ -12,7 +12,7 @@ from memory.ledger.ledger import Ledger
 from memory.ledger.page import compute_line_digest, removing_line
 from memory.store.database import Database
 from memory.store.entry import Author, Details, Entry, Kind, NewEntry, Operation
-from memory.store.entry_rows import LIVE, find_entry, find_owner_id, get_entry, read_entries
+from memory.store.entry_rows import CURRENT, LIVE, find_entry, find_owner_id, get_entry, read_entries
 from memory.store.forgotten import ForgottenWords, read_forgotten_words
 from memory.text.naming import make_name_key
 
@@ -110,6 +110,17 @@ class EntryStore:
     async def list_unconfirmed(self, owner: str | None, limit: int = 1_000_000) -> list[Entry]:
         where = "e.unconfirmed IS NOT NULL AND (? IS NULL OR o.name = ?) ORDER BY e.id DESC LIMIT ?"
         return await self._find_where(where, owner, owner, limit)
+
+    async def list_captured(self, session_id: str, text: str) -> list[Entry]:
+        """Return the captures of the newest message in the current conversation that is exactly `text`."""
+        return await self._find_where(
+            f"e.author = '{Author.CAPTURE}' AND {CURRENT} AND e.source_message_id = (SELECT min(o.id) FROM messages m"
+            " JOIN conversations c ON c.id = m.conversation_id JOIN messages o ON o.turn_id = m.turn_id"
+            " WHERE c.session_id = ? AND c.ended_at IS NULL AND m.role = 'user' AND m.content = ?"
+            " GROUP BY m.id ORDER BY m.id DESC LIMIT 1) ORDER BY e.id",
+            session_id,
+            text,
+        )
 
     async def list_with_lines(self, owner: str) -> list[Entry]:
         return await self._find_where("o.name = ? AND e.line IS NOT NULL AND e.superseded_by IS NULL", owner)

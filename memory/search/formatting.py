@@ -11,7 +11,6 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from config.secrets import mask_secrets
-from memory.capture.requests import find_remember_request
 from memory.ledger.page import format_line
 from memory.messages import Message, Passage, Provenance, Role
 from memory.search.types import Hit
@@ -19,6 +18,7 @@ from memory.store.database import Row
 from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
 from memory.text.same_words import is_quoted_from
+from memory.text.sentences import remove_remember_request
 from memory.text.tokens import TokenCounter
 
 MAX_EXCERPT_CHARS = 300
@@ -282,8 +282,7 @@ def find_quotes(prompt: str) -> frozenset[str]:
 
 def make_sentence_key(sentence: str) -> str:
     """Return a key for comparing sentences, without list marks and a leading "remember that"."""
-    request = find_remember_request(sentence)
-    return make_wording_key(_MARKS.sub("", request.what if request is not None else sentence))
+    return make_wording_key(_MARKS.sub("", remove_remember_request(sentence)))
 
 
 def _is_short(sentence: str) -> bool:

@@ -5,14 +5,13 @@ MemoryPersist (50) runs after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import structlog
 
 from config.texts import N_, _
 from memory.buttons import THIS_TURN, Button, Keyboard, Notice, collect_rows
 from memory.clock import Clock
-from memory.consolidation.capture_review import MessageCaptures
 from memory.log.daily_notes import DailyNotes
 from memory.log.turn_log import CommitWrite, FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Role, join_messages
@@ -138,26 +137,16 @@ class MemoryPersist:
     """Writes `[HH:mm] User: ... | Assistant: ...` into the daily note.
 
     Args:
-        hear: Called with each statement that AutoCapture collected, and the number of the turn.
         uses: Counts the memories that the answer used.
     """
 
     name = "MemoryPersist"
 
-    def __init__(
-        self,
-        notes: DailyNotes | None,
-        hear: Callable[[MessageCaptures, int], None] | None = None,
-        uses: MemoryUses | None = None,
-    ) -> None:
+    def __init__(self, notes: DailyNotes | None, uses: MemoryUses | None = None) -> None:
         self._notes = notes
-        self._hear = hear
         self._uses = uses
 
     async def process(self, turn: Turn) -> None:
-        if self._hear is not None and turn.committed_as is not None:
-            for heard in turn.captures:
-                self._hear(heard, turn.committed_as)
         if self._notes is not None:
             await self._notes.settle(turn.session.owner)
         if self._uses is not None and turn.outcome is Outcome.ANSWERED and turn.produced and not turn.session.private:

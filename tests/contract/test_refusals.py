@@ -14,6 +14,7 @@ from pipeline.models.model import ModelRequest
 from pipeline.models.openai_model import OpenAIModel
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import NOTHING_LEARNED, ChatRequest, Fails, Refuses, Says, Wrong
 
@@ -72,6 +73,7 @@ async def test_server_with_a_refusal_answers_consolidates_and_compacts(
     assert bool(model.refused) == (server not in CONTENT_AS_IT_IS)
 
 
+@needs_feature("capture")
 async def test_refused_reasoning_effort_is_left_out_of_later_summaries(start: OpenApp, model: ModelServer) -> None:
     model.otherwise = lambda request: Says("They spoke of bees." if request.is_summary else "I see.")
     async with start() as app:

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from bot.commands.command import help_text, parse_command
 from bot.commands.figures import WIDTH_CELLS
 from bot.kernel import App
-from memory.facts.corrections import may_contradict
+from memory.facts.rules import may_contradict
 from memory.ledger.entries import EntryStore
 from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
@@ -23,7 +23,7 @@ from tests.support.features import INSTALLED, needs_feature
 from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Fails, Says, Streams
-from tests.support.talk import Store, create_ledger
+from tests.support.talk import Store, create_ledger, note_down
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,8 @@ async def test_compact_with_nothing_to_do_says_so(person: Person, model: ModelSe
 async def test_status_is_exact_also_after_a_restart(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     async with start(memory_recent_days=2) as app:
         person = Person(app)
-        await person.says("Remember that I like tea")
+        await note_down(app, "I like tea (noted 2026-02-07)")
+        await person.says("What a day")
         clock.forward(hours=24)
         for n in range(3):
             await person.says(f"message {n}")

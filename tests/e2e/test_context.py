@@ -20,7 +20,7 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.figures import parse_figures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
-from tests.support.talk import create_ledger
+from tests.support.talk import create_ledger, note_down
 
 CACHED = 0.91
 """The part of a request that is to be an unchanged beginning of the next one."""
@@ -349,8 +349,7 @@ async def test_small_model_gets_memory_lines_or_examples_by_message_kind(start: 
     """A small model takes examples for answers to questions, and memory lines for topics of other messages."""
     async with start(llm_model="qwen2.5-coder-1.5b") as app:
         person = Person(app)
-        await person.says("Remember that my cat is called Pixel")
-        await person.says("/new")
+        await note_down(app, "my cat is called Pixel")
         await person.says("I had a long day.")
         told = model.requests[-1]
         await person.says("What is my cat called?")

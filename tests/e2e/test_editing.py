@@ -133,16 +133,6 @@ async def test_unconfirmed_memory_is_confirmed_by_editing(
     assert (now.unconfirmed, now.trusted, now.author, now.quote) == (None, True, Author.USER, "")
 
 
-async def test_noted_memory_has_edit_and_undo_buttons(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
-    async with serve() as app:
-        telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
-        await telegram.wait_for(lambda: list_labels(telegram) == ["Undo", "Edit"])
-        telegram.user_says("I prefer green tea", chat_id=ANN, reply_to_message_id=await press_edit(telegram))
-        await wait_for_text(telegram, "now says: I prefer green tea")
-        (one,) = await Store.create(app.database, clock).entries.list(OWNER)
-        assert (one.content, one.kind) == ("I prefer green tea", Kind.NOTE)
-
-
 async def test_group_edit_is_for_the_asked_manager_only(serve: Serve, telegram: BotApiServer, clock: FakeClock) -> None:
     of_group = f"telegram:{GROUP}"
     async with serve(telegram_allowed_ids=f"{ANN},{GROUP}") as app:

@@ -156,22 +156,6 @@ async def test_ephemeral_message_enters_no_group_memory(
     assert model.requests == []
 
 
-async def test_notice_is_ephemeral_for_its_speaker_if_supported(serve: Serve, telegram: BotApiServer) -> None:
-    telegram.register_chat(GROUP, chat_type="supergroup", name="Friends")
-    async with serve(telegram_allowed_ids=BOTH):
-        send_to_group(telegram, "@mneme_test_bot Never use emojis.")
-        await telegram.wait_for(lambda: list_labels(telegram, GROUP))
-        assert "Noted" in list_texts(telegram, GROUP)[0]
-        telegram.promotes_bot(GROUP)
-        send_to_group(telegram, "/status")
-        await telegram.wait_for(lambda: list_private_texts(telegram))
-        send_to_group(telegram, "@mneme_test_bot Always answer in one sentence.", STRANGER)
-        await telegram.wait_for(lambda: list_private_texts(telegram, STRANGER))
-        await telegram.wait_for(lambda: len(list_texts(telegram, GROUP)) == 2)
-        assert "Noted" not in list_texts(telegram, GROUP)[1]
-        assert "Noted" in list_private_texts(telegram, STRANGER)[0]
-
-
 async def test_ephemeral_answer_pending_at_restart_stays_ephemeral(serve: Serve, telegram: BotApiServer) -> None:
     await discover_features(serve, telegram)
     async with serve(telegram_allowed_ids=BOTH) as app:

@@ -50,7 +50,7 @@ async def test_export_contains_all_of_a_chat_and_nothing_else(
 ) -> None:
     model.script(Says("What a fine name."), Says("Noted."))
     async with serve(telegram_allowed_ids=f"{ANN},{BOB}") as app:
-        telegram.user_says("Our boat is called Seagull", chat_id=ANN)
+        telegram.user_says("What do you think of Seagull?", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 1)
         telegram.user_says("/remember the mooring is number 7", chat_id=ANN)
         await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 2)
@@ -64,9 +64,9 @@ async def test_export_contains_all_of_a_chat_and_nothing_else(
     assert [name for name, text in held.items() if "heather" in text or str(BOB) in text] == []
     assert "mooring is number 7" in held[f"entries/telegram:{ANN}/note.md"]
     said = [json.loads(line)["content"] for line in held["rows/messages.jsonl"].splitlines()]
-    assert said == ["Our boat is called Seagull", "What a fine name."]
+    assert said == ["What do you think of Seagull?", "What a fine name."]
     told = get_last_caption(telegram)
-    assert "2 messages, 2 memories, 1 Markdown file" in told
+    assert "2 messages, 1 memory, 1 Markdown file" in told
     assert "mneme import mneme-export-2026-02-07.zip" in told
     # The way to another machine.
     (tmp_path / "taken.zip").write_bytes(packed)

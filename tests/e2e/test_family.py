@@ -4,37 +4,17 @@ from __future__ import annotations
 
 from bot.kernel import App
 from tests.support.bot_api.server import BotApiServer
+from tests.support.families import BOB, EVE, FAMILY, KEY, send_and_wait, share_key
 from tests.support.servers.model import ModelServer
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press, wait_for_text
-
-BOB, EVE = 5005, 6006
-KEY = "the spare key is at Olga's"
-FAMILY = {"memory_scope": "family", "telegram_allowed_ids": f"{ANN},{BOB},{GROUP}"}
-
-
-async def send_and_wait(
-    telegram: BotApiServer, text: str, user: int = ANN, chat: int | None = None, name: str = ""
-) -> str:
-    """Send a message and return the newest message of the bot in the chat."""
-    chat = chat or user
-    before = len(telegram.list_sent(chat))
-    telegram.user_says(
-        text,
-        chat_id=chat,
-        chat_type="supergroup" if chat < 0 else "private",
-        user_id=user,
-        first_name=name or {ANN: "Ann", BOB: "Bob", EVE: "Eve"}[user],
-    )
-    await telegram.wait_for(lambda: len(telegram.list_sent(chat)) > before)
-    return list_texts(telegram, chat)[-1]
 
 
 async def test_shared_note_is_known_to_the_family_only(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    async with serve(**FAMILY):
+    async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "hello", BOB)
-        assert "Noted for the family" in await send_and_wait(telegram, f"Remember for all: {KEY}")
+        await share_key(telegram, app)
         assert "is now a family member" not in await send_and_wait(telegram, f"/letin {EVE} guest")
         await send_and_wait(telegram, "Where is the spare key?", BOB)
         assert "- Ann, 20" in model.requests[-1].prompt
@@ -62,8 +42,7 @@ async def test_shared_note_is_withdrawn_by_sharer_or_bot_owner_only(
 ) -> None:
     async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "/letin 6006 family")
-        await send_and_wait(telegram, f"Remember for all: {KEY}", EVE)
-        (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
+        entry = await share_key(telegram, app, EVE)
         assert "/unshare works only for your own memories" in await send_and_wait(telegram, "/shared", BOB)
         assert "remember anything called" in await send_and_wait(telegram, f"/unshare_{entry.id}", BOB)
         assert "nothing to undo" in await send_and_wait(telegram, "/undo", BOB)
@@ -80,12 +59,11 @@ async def test_shared_note_is_withdrawn_by_sharer_or_bot_owner_only(
         # The withdrawal was not her action, so she can't undo it. She undoes her own last change.
         assert KEY in await send_and_wait(telegram, "/undo", EVE)
         assert "changed again later" in await send_and_wait(telegram, f"/reshare_{await find_withdrawal(app)}", ANN)
-        await send_and_wait(telegram, f"Remember for all: {KEY}", EVE)
-        (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
+        await send_and_wait(telegram, f"/share_{entry.id}", EVE)
         assert "No longer shared" in await send_and_wait(telegram, f"/withdraw_{entry.id}", ANN)
         assert "Shared with the family" in await send_and_wait(telegram, f"/share_{entry.id}", EVE)
         press(telegram, "Undo", EVE)
-        await wait_for_text(telegram, "Restored", EVE)
+        await telegram.wait_for(lambda: sum("Restored" in text for text in list_texts(telegram, EVE)) == 2)
         assert "Nothing is shared yet" in await send_and_wait(telegram, "/shared", BOB)
         assert "Only the bot's owner" in await send_and_wait(telegram, f"/withdraw_{entry.id}", EVE)
 
@@ -93,8 +71,7 @@ async def test_shared_note_is_withdrawn_by_sharer_or_bot_owner_only(
 async def test_withdrawn_note_is_not_shared_again_by_another_undo(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "/letin 6006 family")
-        await send_and_wait(telegram, f"Remember for all: {KEY}", EVE)
-        (entry,) = await app.memory.entries.list(f"telegram:{EVE}", "note")
+        entry = await share_key(telegram, app, EVE)
         await send_and_wait(telegram, f"/edit #{entry.id} The key is under the mat", EVE)
         assert "under the mat" in await send_and_wait(telegram, "/shared", BOB)
         await send_and_wait(telegram, f"/withdraw_{entry.id}", ANN)
@@ -102,32 +79,12 @@ async def test_withdrawn_note_is_not_shared_again_by_another_undo(serve: Serve, 
         assert "Nothing is shared yet" in await send_and_wait(telegram, "/shared", BOB)
 
 
-async def test_share_button_shares_this_memory_but_no_later_one(
-    serve: Serve, telegram: BotApiServer, model: ModelServer
-) -> None:
-    async with serve(**FAMILY) as app:
-        await send_and_wait(telegram, "hello", BOB)
-        await send_and_wait(telegram, "I live in Kyiv.")
-        await app.jobs.capture.wait_until_idle()
-        await send_and_wait(telegram, "Thanks!")
-        assert "For all" in list_labels(telegram)
-        press(telegram, "For all")
-        await wait_for_text(telegram, "Shared with the family: I live in Kyiv")
-        await send_and_wait(telegram, "Where does Ann live?", BOB)
-        assert "Ann, 20" in model.requests[-1].prompt
-        assert "I live in Kyiv" in model.requests[-1].prompt
-        await send_and_wait(telegram, "/edit", ANN)
-        await send_and_wait(telegram, "I moved from Kyiv to Lviv.")
-        await send_and_wait(telegram, "Where does Ann live?", BOB)
-        assert "Lviv" not in model.requests[-1].prompt
-
-
 async def test_declined_member_can_not_read_and_loses_shared_entries(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    async with serve(**FAMILY):
+    async with serve(**FAMILY) as app:
         await send_and_wait(telegram, f"/letin {EVE} family")
-        await send_and_wait(telegram, f"Remember for all: {KEY}", EVE)
+        await share_key(telegram, app, EVE)
         assert KEY in await send_and_wait(telegram, "/shared", BOB)
         await send_and_wait(telegram, f"/keepout_{EVE}")
         assert KEY not in await send_and_wait(telegram, "/shared", BOB)
@@ -136,9 +93,9 @@ async def test_declined_member_can_not_read_and_loses_shared_entries(
 async def test_forgotten_note_is_gone_for_the_whole_family(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    async with serve(**FAMILY):
+    async with serve(**FAMILY) as app:
         await send_and_wait(telegram, "hello", BOB)
-        await send_and_wait(telegram, f"Remember for all: {KEY}")
+        await share_key(telegram, app)
         await send_and_wait(telegram, "/forget all confirm")
         await send_and_wait(telegram, "Where is the spare key?", BOB)
         assert KEY not in model.requests[-1].prompt
@@ -160,14 +117,6 @@ async def test_stranger_is_admitted_as_family_or_guest(serve: Serve, telegram: B
         assert not await app.memory.sharing.includes(f"telegram:{EVE}")
 
 
-async def test_sharing_is_off_outside_family_scope(serve: Serve, telegram: BotApiServer) -> None:
-    async with serve(telegram_allowed_ids=f"{ANN},{BOB}"):
-        await send_and_wait(telegram, f"Remember for all: {KEY}")
-        assert "Noted: " in list_texts(telegram)[-1]
-        assert "For all" not in list_labels(telegram)
-        assert "share" not in (await send_and_wait(telegram, "/help")).lower()
-
-
 async def test_daily_limit_of_a_member_does_not_affect_others(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(**FAMILY, chat_daily_tokens=1):
         assert await send_and_wait(telegram, "hello", BOB) == "You said: hello"
@@ -178,3 +127,10 @@ async def test_daily_limit_of_a_member_does_not_affect_others(serve: Serve, tele
         assert "Bob: " in used
         assert "Ann: " in used
         assert "Only the bot's owner" not in used
+
+
+async def test_sharing_is_off_outside_family_scope(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=f"{ANN},{BOB}"):
+        assert "Remembered" in await send_and_wait(telegram, f"/remember {KEY}")
+        assert "For all" not in list_labels(telegram)
+        assert "share" not in (await send_and_wait(telegram, "/help")).lower()

@@ -10,7 +10,7 @@ import pytest
 
 from bot.kernel import App
 from memory.files.notes import Memory
-from memory.store.entry import Kind
+from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
@@ -106,6 +106,9 @@ async def test_forgotten_fact_of_running_conversation_is_not_learned_again(
     app: App, person: Person, model: ModelServer, forget: Callable[[App, Person], object]
 ) -> None:
     await person.says(STATED)
+    message = await app.database.value("SELECT min(id) FROM messages")
+    new = NewEntry(STATED, kind=Kind.FACT, source_message_id=message)
+    await app.memory.learning.learn(person.address.owner, new)
     await person.says("Fine weather for a walk, is it not?")
     await forget(app, person)  # type: ignore[misc]
     model.consolidation = create_extractor()

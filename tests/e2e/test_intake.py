@@ -189,34 +189,6 @@ async def test_edit_of_an_answered_message_offers_a_new_answer(
     assert list_labels(telegram) == []
 
 
-@pytest.mark.parametrize(
-    ("said", "edited"),
-    [
-        ("My exam is on 12 March", "My exam is on 15 March"),
-        ("Always answer in German", "Always answer in English"),
-    ],
-)
-@pytest.mark.parametrize("judges", [True, False])
-async def test_edit_of_a_remembered_message_corrects_the_memory(
-    serve: Serve, telegram: BotApiServer, model: ModelServer, said: str, edited: str, judges: bool
-) -> None:
-    async with serve() as app:
-        message = telegram.find_message_id(telegram.user_says(said, chat_id=ANN))
-        await telegram.wait_for(lambda: telegram.list_sent(ANN))
-        await app.runner.wait_until_idle(f"telegram:{ANN}")
-        await app.jobs.capture.wait_until_idle()
-        if not judges:
-            model.second_look = lambda _: Fails(500)
-        telegram.user_says(edited, chat_id=ANN, edit_of=message)
-        await telegram.wait_for(lambda: f"You said: {edited}" in list_texts(telegram)[-1])
-        await app.runner.wait_until_idle(f"telegram:{ANN}")
-        await app.jobs.capture.wait_until_idle()
-        rows = await app.database.rows(
-            "SELECT content FROM entries WHERE superseded_by IS NULL AND unconfirmed IS NULL AND deleted_at IS NULL"
-        )
-    assert [row["content"] for row in rows] == [edited]
-
-
 async def test_edit_without_a_change_of_text_is_ignored(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from bot.kernel import App
@@ -264,3 +267,21 @@ async def test_why_quotes_a_source_only_if_it_differs(app: App, person: Person) 
     assert why.count("It fits your message:") == 1
     assert '"we moved to Kyiv"' in why
     assert "nurse!" not in why
+
+
+async def test_handwritten_line_is_listed_and_forgotten_by_one_tap(person: Person, tmp_path: Path) -> None:
+    long_term = tmp_path / "data" / "memory" / person.address.owner / "MEMORY.md"
+    long_term.parent.mkdir(parents=True)
+    long_term.write_text("# Home\n\n- The alarm code is with Ann.\n- The bins go out on Tuesday.\n")
+    assert "MEMORY.md: 2" in await person.says("/memory")
+    shown = await person.says("/memory MEMORY.md")
+    assert "- The alarm code is with Ann." in shown
+    assert "# Home" not in shown
+    assert "The bins go out" in await person.says("/memory search bins")
+    command = re.search(r"- The bins.*`(/forget line:\w+)`", shown)
+    assert command is not None
+    assert "Forgotten: The bins go out on Tuesday." in await person.says(command[1])
+    assert long_term.read_text() == "# Home\n\n- The alarm code is with Ann.\n"
+    assert "was deleted or changed" in await person.says(command[1])
+    await person.says("/undo")
+    assert "The bins go out on Tuesday." in long_term.read_text()

@@ -17,6 +17,7 @@ from tests.support.reminding import add_reminder, get_memory
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds
 from tests.support.serving import ANN, STRANGER, Serve, list_labels, list_texts, press
+from tests.support.talk import note_down
 
 OLD, NEW = -5005, -1005005
 BOTH = f"{ANN},{OLD}"
@@ -59,8 +60,9 @@ async def test_29_group_migration_keeps_everything_stored(
 ) -> None:
     telegram.register_chat(ANN)
     async with serve(telegram_allowed_ids=BOTH) as app:
-        send_to_group(telegram, "Remember that the spare key is at Ann's", OLD)
-        await wait_for_answer(telegram, "Noted", OLD)
+        send_to_group(telegram, "the spare key is at Ann's", OLD)
+        await wait_for_answer(telegram, "You said", OLD)
+        await note_down(app, "the spare key is at Ann's", OF_OLD.owner)
         send_to_group(telegram, "/remember We meet on Thursdays", OLD)
         await wait_for_answer(telegram, "Remembered", OLD)
         await app.runner.wait_until_idle(OF_OLD.session_id)
@@ -203,8 +205,9 @@ async def test_29_migration_that_can_not_be_stored_is_made_later(
     serve: Serve, telegram: BotApiServer, tmp_path: Path
 ) -> None:
     async with serve(telegram_allowed_ids=BOTH) as app:
-        send_to_group(telegram, "Remember that the spare key is at Ann's", OLD)
-        await wait_for_answer(telegram, "Noted", OLD)
+        send_to_group(telegram, "the spare key is at Ann's", OLD)
+        await wait_for_answer(telegram, "You said", OLD)
+        await note_down(app, "the spare key is at Ann's", OF_OLD.owner)
         await app.runner.wait_until_idle(OF_OLD.session_id)
         async with app.database.transaction() as connection:
             await connection.execute(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from memory.log.sessions import Address
 from memory.store.entry import Kind, NewEntry
 from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
@@ -12,8 +11,6 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_reminders, needs_feature
 from tests.support.reminding import CHAT, add_reminder, get_memory
 from tests.support.serving import ANN, GROUP, STRANGER, Serve, list_labels, list_texts, press
-
-NOTED = "Noted as a preference"
 
 
 def was_silent(telegram: BotApiServer, text: str) -> bool:
@@ -31,28 +28,6 @@ async def test_notices_command_shows_the_mode_and_edits_its_message(serve: Serve
         await telegram.wait_for(lambda: list_labels(telegram)[:3] == ["On", "Quiet", "✓ Off"])
         assert len(list_texts(telegram)) == 1
         assert "Notices are off" in list_texts(telegram)[0]
-
-
-async def test_notices_off_applies_to_this_chat_only(start: OpenApp) -> None:
-    async with start() as app:
-        person, other = Person(app), Person(app, Address("console", "other"))
-        await person.says("/notices off")
-        assert NOTED not in await person.says("Never use emojis.")
-        assert NOTED in await other.says("Never use emojis.")
-        assert "use emojis" in await person.says("/memory preference 1")
-        await person.says("/notices quiet")
-        assert NOTED in await person.says("Always answer in one sentence.")
-
-
-async def test_notices_setting_applies_without_a_choice(start: OpenApp) -> None:
-    async with start(memory_notices=False) as app:
-        person = Person(app)
-        assert "Notices are **off**" in await person.says("/notices")
-        assert NOTED not in await person.says("Never use emojis.")
-        await person.says("/notices on")
-        assert NOTED in await person.says("Always answer in one sentence.")
-    async with start(memory_notices=False) as app:
-        assert "Notices are **on**" in await Person(app).says("/notices")
 
 
 @needs_feature("reminders")

@@ -74,26 +74,6 @@ async def test_vital_line_deleted_by_a_person_is_not_shown(
     assert "- Lives in Kyiv" not in read_system_message(model.requests[-1]).splitlines()
 
 
-async def test_request_to_remember_keeps_the_prompt_prefix(
-    app: App, person: Person, model: ModelServer, clock: FakeClock
-) -> None:
-    await learn(app, "Lives in Kyiv")
-    clock.forward(days=7)
-    await person.says("Good morning, how are you?")
-    await person.says("Remember that the spare key is with Olga.")
-    await person.says("And what else is new?")
-    assert len({read_system_message(request) for request in model.requests}) == 1
-    await person.says("/new")
-    await person.says("Hello again, my friend.")
-    shown = read_system_message(model.requests[-1])
-    assert "## Learned This Week\n- the spare key is with Olga" in shown
-    assert shown.index("- Lives in Kyiv") < shown.index("## Learned This Week")
-    clock.forward(days=7)
-    await person.says("Good morning to you.")
-    assert "## Learned This Week" not in read_system_message(model.requests[-1])
-    assert "the spare key is with Olga" in read_system_message(model.requests[-1])
-
-
 @pytest.mark.slow
 async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     said: list[str] = []

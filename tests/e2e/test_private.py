@@ -88,8 +88,8 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         assert "The boat Nimrod lies in Odesa" in request.added
         assert any("paint the fence" in said for said in request.said)
         assert "nothing of this talk is kept" in request.added
-        # By request, capture, tool call, file and failure.
-        assert "Not noted" in await say(telegram, app, f"Remember that the {WORD} is in the attic")
+        # By request, command, tool call, file and failure.
+        await say(telegram, app, f"Remember that the {WORD} is in the attic")
         assert "This wasn't saved, because the conversation is private" in await say(
             telegram, app, f"/remember {WORD} lessons are on Mondays"
         )
@@ -131,8 +131,8 @@ async def test_private_talk_reads_memory_and_writes_no_file(
         spoken = await app.database.rows("SELECT content FROM spoken ORDER BY id")
         assert "Good morning, today I paint the fence" in [row["content"] for row in spoken]
         assert await app.database.value("SELECT sum(consolidation_due) FROM conversations") > 0
-        await say(telegram, app, "I prefer tea from the samovar")
-        await app.jobs.capture.wait_until_idle()
+        await say(telegram, app, "/remember tea from the samovar")
+        await say(telegram, app, "Good evening")
         assert any("samovar" in entry[1] for entry in (await snapshot_memory(app))[0])  # type: ignore[attr-defined]
         assert not any(WORD in str(message) for message in model.requests[-1].messages)
     assert find_files_containing(tmp_path) == []

@@ -25,7 +25,6 @@ from tests.support.servers.model_replies import Fails, Says
 NOW = datetime(2026, 2, 7, 12, 15, tzinfo=UTC)
 ORDERED = [
     "InputSanitizing",
-    "AutoCapture",
     "AutoCompaction",
     "ContextBuilding",
     "ToolLoop",
@@ -76,21 +75,16 @@ async def fail_with_a_sentence(turn: Turn) -> None:
 
 
 def test_order_equals_the_design() -> None:
-    assert [(place.order, place.system) for place in ORDER] == list(
-        zip([10, 15, 18, 20, 30, 40, 50], ORDERED, strict=True)
-    )
-    assert [place.system for place in ORDER if place.on_failure is OnFailure.CONTINUE] == [
-        "AutoCapture",
-        "AutoCompaction",
-        "MemoryPersist",
-    ]
+    assert [(place.order, place.system) for place in ORDER] == list(zip([10, 18, 20, 30, 40, 50], ORDERED, strict=True))
+    optional = [place.system for place in ORDER if place.on_failure is OnFailure.CONTINUE]
+    assert optional == ["AutoCompaction", "MemoryPersist"]
 
 
 def test_order_is_logged_at_start() -> None:
     with capture_logs() as logs:
         Pipeline([FakeSystem(name, []) for name in reversed(ORDERED)])
     assert logs[0]["systems"] == (
-        "10 InputSanitizing -> 15 AutoCapture -> 18 AutoCompaction -> 20 ContextBuilding -> 30 ToolLoop"
+        "10 InputSanitizing -> 18 AutoCompaction -> 20 ContextBuilding -> 30 ToolLoop"
         " -> 40 ReplyDelivery -> 50 MemoryPersist"
     )
 
@@ -123,11 +117,10 @@ async def test_log_contains_the_time_of_each_system() -> None:
     assert all(ms >= 0 for ms in finished["ms"].values())
 
 
-@pytest.mark.parametrize("system", ["AutoCapture", "AutoCompaction"])
-async def test_optional_system_that_fails_does_not_stop_the_turn(system: str) -> None:
+async def test_optional_system_that_fails_does_not_stop_the_turn() -> None:
     line = Line()
     turn = line.turn()
-    await line.pipeline(**{system: fail_unexpectedly}).run(turn)
+    await line.pipeline(AutoCompaction=fail_unexpectedly).run(turn)
     assert line.ran == ORDERED
     assert turn.outcome is Outcome.ANSWERED
     assert turn.failure is None
@@ -189,7 +182,7 @@ async def test_preparation_is_limited_and_stop_in_the_queue_works() -> None:
     tasks = [asyncio.create_task(pipeline.run(turn)) for turn in turns]
     await full.wait()
     assert line.ran.count("InputSanitizing") == MAX_PREPARING_TURNS + 1
-    assert line.ran.count("AutoCapture") == MAX_PREPARING_TURNS
+    assert line.ran.count("AutoCompaction") == MAX_PREPARING_TURNS
     turns[-1].stop_requested = True
     tasks[-1].cancel()
     await tasks[-1]

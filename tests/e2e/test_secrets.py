@@ -117,41 +117,6 @@ def test_each_name_of_a_secret_contains_a_search_cue(language: Language, data: s
     assert any(cue in name for cue in language.cues.split())
 
 
-async def test_password_in_plain_words_is_neither_remembered_nor_captured(app: App, person: Person) -> None:
-    assert "looks like a password" in await person.says("/remember my password is sunshine")
-    assert "Not noted: a password." in await person.says(
-        "My password: correct horse battery. Remember that my PIN is 4711"
-    )
-    assert await app.database.value("SELECT count(*) FROM entries") == 0
-    assert not list((app.settings.mneme_data_dir / "memory").rglob("MEMORY.md"))
-
-
-@pytest.mark.parametrize(
-    "said", ["The code for the front door is 4711", "Meine Passphrase lautet blauer Elefant tanzt leise"]
-)
-async def test_user_is_told_that_a_secret_was_not_stored(app: App, person: Person, said: str) -> None:
-    answer = await person.says(said)
-    assert answer.count("_Not noted: a password. I never store such things._") == 1
-    assert "Not noted" not in await person.says(said + ", what does that mean?")
-    assert await app.database.value("SELECT count(*) FROM entries") == 0
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Remember that my PIN is 4711. Always pay with my card 4111 1111 1111 1111.",
-        "Always use my password: hunter2secret and never my card 4111 1111 1111 1111",
-        "Remember that my card is 4111 1111 1111 1111 and my password is hunter22",
-    ],
-)
-async def test_several_secrets_are_mentioned_in_one_line(app: App, person: Person, said: str) -> None:
-    answer = await person.says(said)
-    (line,) = [line for line in answer.splitlines() if "Not noted" in line]
-    assert line.count("a password") == line.count("a card number") == 1
-    assert line.endswith(". I never store such things._")
-    assert await app.database.value("SELECT count(*) FROM entries") == 0
-
-
 async def test_search_results_mask_door_codes_and_passphrases(app: App, person: Person, model: ModelServer) -> None:
     await person.says("The code for the front door of the cabin is 4711")
     await person.says("My passphrase for the cabin is purple monkey dishwasher lamp")
@@ -359,3 +324,8 @@ def test_secret_across_chunks_of_a_long_text_is_masked() -> None:
         masked = mask_secrets(f"{'word ' * (before // 5)}\n{key}\n{'word ' * 9_000} my password is hunter2")
         assert "MIIEvQ" not in masked
         assert "hunter2" not in masked
+
+
+async def test_password_in_plain_words_is_not_remembered(app: App, person: Person) -> None:
+    assert "looks like a password" in await person.says("/remember my password is sunshine")
+    assert await app.database.value("SELECT count(*) FROM entries") == 0

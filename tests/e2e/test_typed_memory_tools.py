@@ -17,7 +17,7 @@ from tests.support.fakes import FakeClock, Person
 from tests.support.features import needs_feature, whole_program
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, ChatRequest, Says
-from tests.support.talk import Store
+from tests.support.talk import Store, note_down
 from tests.support.tool_use import OWNER, call_tools, read_entries
 
 
@@ -220,7 +220,7 @@ async def test_memory_in_the_request_counts_only_if_answered_with(
 
 
 async def test_line_of_memory_md_counts_as_used_by_its_entry(app: App, person: Person, model: ModelServer) -> None:
-    await person.says("Remember that my bank is called Sparkbank")
+    await note_down(app, "my bank is called Sparkbank")
     model.script(Says("Yes, of course."), Says("It is Sparkbank."))
     for expected in (1, 2):
         await person.says("/new")

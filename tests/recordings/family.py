@@ -16,6 +16,7 @@ from bot.kernel import App
 from tests.recordings.player import ANN, Clock, running, scripted
 from tests.support.bot_api.chats import BotMessage
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Says
 
@@ -105,7 +106,7 @@ class Family:
         await self._telegram.wait_for(lambda: len(list(self._news())) >= int(count or 1))
         # Captured statements are judged after the turn.
         await self._app.runner.wait_until_idle(f"telegram:{said.chat}")
-        await self._app.jobs.capture.wait_until_idle()
+        await wait_for_captures(self._app)
         return [said, *self._take()]
 
     async def _press(self, person: int, label: str) -> None:

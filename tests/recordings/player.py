@@ -23,6 +23,7 @@ from tests.support.bot_api.chats import BotMessage
 from tests.support.bot_api.files import create_document
 from tests.support.bot_api.server import BotApiServer
 from tests.support.bot_api.text import Entity
+from tests.support.features import wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says
 
@@ -142,7 +143,7 @@ class Recording:
         await self._telegram.wait_for(lambda: self._changes() >= step.changes, self._patience)
         # Captured statements are judged after the turn.
         await self._app.runner.wait_until_idle(f"telegram:{ANN}")
-        await self._app.jobs.capture.wait_until_idle()
+        await wait_for_captures(self._app)
         by_person = [Shown(said, self._clock.now, by_person=True)] if said else []
         return by_person + list(self._news())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-from memory.capture.capture import capture_statements
 from memory.facts.second_look import CLAIMS
 
 FALSE = {text for _, text, is_true in CLAIMS if not is_true}
@@ -39,6 +38,8 @@ def confirm_claims(prompt: str) -> str:
 
 def _confirm_captures(prompt: str) -> str:
     """Confirm plain statements as typed, and replace what was set aside."""
+    from bot.features.capture.statements import capture_statements  # A copy without the feature never gets here.
+
     known = re.findall(r"^K(\d+)\. (.*?)(?: \[since [\d-]+(, doubted)?\])?$", prompt, re.MULTILINE)
     claims = re.findall(r"^(\d+)\. (.*)$", prompt.rpartition("## Claims")[2], re.MULTILINE)
     number = re.search(r"newest message, \[(\d+)\]", prompt)

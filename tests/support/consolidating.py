@@ -136,7 +136,7 @@ class Bench:
         service = ConsolidationService(
             database,
             store.sessions,
-            Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc),
+            Extractor(prompt, contract, facts, TokenCounter(), clock, in_utc, lambda _: ()),
             checker,
             FactWriter(ledger, facts, PageView(max_size)),
             Compression(prompt, ledger, max_size, clock),

@@ -11,6 +11,7 @@ from memory.buttons import Keyboard
 from memory.log.sessions import Address
 from memory.messages import Document, Provenance
 from pipeline.arrival import Arrival, Channel, ReplyChannel
+from tests.support.features import wait_for_captures
 
 
 class FakeClock:
@@ -106,7 +107,7 @@ class Person:
         before = len(self.channel.said)
         await self.sends(text, provenance=provenance)
         await self.app.runner.wait_until_idle(self.address.session_id)
-        await self.app.jobs.capture.wait_until_idle()
+        await wait_for_captures(self.app)
         return "\n".join(self.channel.said[before:])
 
     async def is_told(self) -> str:

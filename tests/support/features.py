@@ -10,6 +10,7 @@ from bot.features.registry import FEATURES
 from bot.kernel import App
 
 if TYPE_CHECKING:  # A test must be able to import this module if a feature is deleted.
+    from bot.features.capture.job import CaptureJudging
     from bot.features.imports.importing import ForeignImport
     from bot.features.imports.job import BackgroundImportLearning
     from bot.features.mcp_tools.tools import McpTools
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # A test must be able to import this module if a feature is d
 Opened = TypeVar("Opened")
 INSTALLED = frozenset(feature.name for feature in FEATURES)
 OWN = (
-    *("guest", "voice", "rich", "persona", "imports", "skills", "mcp_tools", "web_tools"),
+    *("capture", "guest", "voice", "rich", "persona", "imports", "skills", "mcp_tools", "web_tools"),
     *("tidying", "lightrag", "mcp_server", "page", "metrics"),
     *("local_model", "vectors", "reminders", "media", "replica"),
 )
@@ -41,6 +42,18 @@ whole_program = needs_feature(*OWN)
 def find_feature(app: App, kind: type[Opened]) -> Opened:
     """Return the feature of that class. It must be on."""
     return next(feature for feature in app.features if isinstance(feature, kind))
+
+
+def find_capture(app: App) -> CaptureJudging:
+    from bot.features.capture.feature import CaptureFeature
+
+    return find_feature(app, CaptureFeature).job
+
+
+async def wait_for_captures(app: App) -> None:
+    """Wait until a model has judged what was captured, if that feature is on."""
+    if any(getattr(feature, "name", None) == "capture" for feature in app.features):
+        await find_capture(app).wait_until_idle()
 
 
 def find_importer(app: App) -> ForeignImport:

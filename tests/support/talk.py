@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from bot.kernel import App
 from memory.clock import Clock, from_text
 from memory.files.markdown import MarkdownFiles
 from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
+from memory.ledger.page import appending, format_line
 from memory.ledger.undo_outcomes import UndoResult
 from memory.log.sessions import Address, Marker, Session, SessionService, insert_marker
 from memory.log.turn_log import FinishedTurn, Outcome, TurnLog
 from memory.messages import Message, Provenance, Role, ToolCall
 from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
-from memory.store.entry import Author, Entry, Kind, NewEntry
+from memory.store.entry import Author, Entry, Kind, NewEntry, Operation
 from tests.support.fakes import FakeClock
 
 UTC_ZONE = ZoneInfo("UTC")
@@ -54,6 +56,16 @@ def create_ledger(database: Database, clock: Clock, files: MarkdownFiles | None 
     """Return the ledger of a database. By default its Markdown files are next to the database."""
     files = files or MarkdownFiles(database.path.parent / "memory", in_utc, recent_days=7, max_memory_size=8192)
     return Ledger(database, files, clock, in_utc)
+
+
+async def note_down(app: App, text: str, owner: str = "console:local") -> Entry:
+    """Store a note with a line in MEMORY.md."""
+    line = format_line(text)
+    async with app.memory.ledger.change(owner, Operation.LEARN, Author.USER) as change:
+        entry = await change.add(NewEntry(text, stem=Kind.NOTE, kind=Kind.NOTE))
+        await change.edit_file(appending(line))
+        await change.record_line(entry, line)
+    return entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.activation import NOW, compute_figures, load_cases, store_cases
-from memory.capture.sentences import MAX_CAPTURE_CHARS
 from memory.clock import to_text
-from memory.search.activation import MAX_LINE_CHARS
 from memory.search.activation_candidates import ActivatedMemory, Layer
 from memory.store.database import Database
 from memory.store.decay import Decay
@@ -306,7 +304,3 @@ async def test_ranking_of_holdout_cases_stays_above_its_floor(database: Database
     assert got.first >= 0.63, str(got)
     assert got.ndcg >= 0.74, str(got)
     assert got.kept >= 0.84, str(got)
-
-
-def test_longest_capture_fits_into_a_line() -> None:
-    assert MAX_LINE_CHARS >= MAX_CAPTURE_CHARS

@@ -248,9 +248,9 @@ async def test_recall_shows_both_facts_with_dates_and_prompt_the_new(
         model.consolidation = lambda _: create_answer("home city", "The user lives in Kyiv.", "2025-05-05")
         await ann.says("/new")
         clock.forward(days=10)
-        assert "(was: The user lives in Kyiv;" in await ann.says("I moved from Kyiv to Lviv.")
+        await ann.says("I moved from Kyiv to Lviv.")
         model.consolidation = lambda _: create_answer("home city", "The user lives in Lviv.", "2026-02-15")
-        assert "Learned: The user lives in Lviv (/undo" in await ann.says("/new")
+        assert "Learned: The user lives in Lviv (" in await ann.says("/new")
         recalled = await ann.says("/recall user lives")
         assert "[2026-02-15 00:00, fact home city] The user lives in Lviv." in recalled
         assert "[superseded, 2025-05-05 00:00 to 2026-02-15 00:00, fact home city until 2026-02-1" in recalled

@@ -19,7 +19,6 @@ from tests.conftest import OpenApp
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
-from tests.support.servers.model_replies import Calls, Says
 from tests.support.talk import Store, create_ledger, describe_undo
 
 OWNER = "telegram:1"
@@ -106,27 +105,6 @@ async def test_undone_removal_is_refused_if_its_name_is_taken(store: Store, undo
     with pytest.raises(MemoryRefused, match="'key' is taken by an alias of the note 'other'"):
         await undo.undo(OWNER)
     assert (await store.entries.get(OWNER, "key")).name == "other"
-
-
-async def test_undo_in_chat_covers_model_and_capture(app: App, person: Person, model: ModelServer) -> None:
-    model.script(
-        Says("I will."),
-        Calls((("note_add", {"name": "key", "content": "under the pot"}),)),
-        Says("Noted."),
-        Calls((("memory_file", {"action": "append", "text": "- likes tea"}),)),
-        Says("Noted."),
-    )
-    await person.says("Remember that the gate code is a prime number")
-    await person.says("Where is my key? Under the pot. Note it")
-    await person.says("Tea is what I drink")
-    text = app.settings.mneme_data_dir / "memory" / "console:local" / "MEMORY.md"
-    assert text.read_text() == "- the gate code is a prime number (noted 2026-02-07)\n- likes tea\n"
-    assert await person.says("/undo") == "Undone: likes tea"
-    assert text.read_text() == "- the gate code is a prime number (noted 2026-02-07)\n"
-    assert await person.says("/undo") == "Undone: under the pot"
-    assert await person.says("/undo") == "Undone: the gate code is a prime number"
-    assert text.read_text() == ""
-    assert await person.says("/undo") == "There is nothing to undo."
 
 
 async def test_undo_works_after_a_restart(start: OpenApp) -> None:

@@ -12,12 +12,16 @@ from bot.services import MemoryServices
 from config.settings import Settings
 from config.texts import N_, _
 from memory.buttons import Button, Notice
+from memory.messages import Provenance
+from pipeline.order import OnFailure, Phase, Step
+from pipeline.turn import Turn
 
 if TYPE_CHECKING:
     from bot.features.imports.importing import ForeignImport
     from bot.features.imports.job import BackgroundImportLearning
 
 PURPOSE = "import"
+STEP = Step(14, "PastedLists", OnFailure.CONTINUE, Phase.PREPARE)
 _OFFER = N_("This looks like a list of memories. /import imports them for you to confirm, and /undo takes them back.")
 
 
@@ -53,7 +57,9 @@ class ImportsFeature(Feature):
             memory.database,
             memory.ledger,
             memory.facts,
-            Extractor(ask, setup.abilities, memory.facts, memory.counter, kernel.clock, memory.zone_of),
+            Extractor(
+                ask, setup.abilities, memory.facts, memory.counter, kernel.clock, memory.zone_of, memory.find_candidates
+            ),
             FactChecker(SecondLook(ask, setup.abilities.is_reliable)),
             partial(kernel.usage.count_tokens_today_for, PURPOSE),
             kernel.settings.group(ImportsSettings).import_daily_tokens,
@@ -65,12 +71,24 @@ class ImportsFeature(Feature):
             commands=[ImportCommands(memory, importer, kernel.media, self.learning)],
             jobs=[self.learning],
             files=[ExportReader(importer)],
-            pasted=[offer_for_list],
+            systems=[(STEP, PastedLists())],
         )
 
 
-def offer_for_list(text: str) -> Notice | None:
-    """Offer to import a pasted list of memories. Usually another assistant wrote it, so the user hasn't said this."""
-    from bot.features.imports.memories import is_list
+class PastedLists:
+    """PastedLists (14): offers to import a pasted list of memories.
 
-    return Notice(_(_OFFER), ((Button(_("Import"), "/import"),),)) if is_list(text) else None
+    Usually another assistant wrote it. So the user hasn't said this, and nothing is learned from the message.
+    """
+
+    name = "PastedLists"
+
+    async def process(self, turn: Turn) -> None:
+        from bot.features.imports.memories import is_list
+
+        if turn.replaces_turn is not None or turn.session.private:
+            return
+        for message in turn.user_messages:
+            if message.provenance is Provenance.TYPED and message.speaker is None and is_list(message.content):
+                turn.pasted.append(message)
+                turn.notices.append(Notice(_(_OFFER), ((Button(_("Import"), "/import"),),)))

@@ -11,9 +11,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from memory.facts.capture_look import parse_first_fields
 from memory.facts.fact import to_one_line
-from memory.facts.second_look import Judgement, PromptFn, always_true, ask_for_verdicts, parse_verdicts
+from memory.facts.second_look import (
+    Judgement,
+    PromptFn,
+    always_true,
+    ask_for_verdicts,
+    parse_first_fields,
+    parse_verdicts,
+)
 from memory.text.speaking import names_user
 
 MAX_TEXT_CHARS = 200

@@ -17,12 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.features.reminders.reminders import Offer, Reminders
 from bot.features.reminders.request import ONCE, REMINDER_TIME, Rhythm
 from config.texts import _
-from memory.capture.requests import asks_for_reminder
 from memory.clock import Clock
 from memory.errors import MemoryRefused
 from memory.log.sessions import Session
 from memory.messages import Message, Role
 from memory.recurrence import Repeat
+from memory.text.phrases import asks_for_reminder
 from pipeline.models.model import ChatModel, ModelRequest
 
 log = structlog.get_logger(__name__)

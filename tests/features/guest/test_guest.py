@@ -39,8 +39,10 @@ async def test_guest_query_of_the_owner_is_answered_and_not_stored(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
     async with serve() as app:
-        telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
-        await wait_for_text(telegram, "Noted")
+        telegram.user_says("hello", chat_id=ANN)
+        await wait_for_text(telegram, "You said: hello")
+        telegram.user_says("/remember I prefer tea in the morning.", chat_id=ANN)
+        await wait_for_text(telegram, "Remembered")
         before = await count_rows(app)
         words = {"message_id": 7, "date": 1, "text": "The ferry leaves at nine."}
         quoted = words | {
@@ -113,8 +115,8 @@ async def test_guest_answer_that_failed_is_sent_again(serve: Serve, telegram: Bo
 
 async def test_guest_memory_is_separate_for_each_chat(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     async with serve(guest_memory=True) as app:
-        telegram.user_says("Remember that I prefer tea in the morning.", chat_id=ANN)
-        await wait_for_text(telegram, "Noted")
+        telegram.user_says("/remember I prefer tea in the morning.", chat_id=ANN)
+        await wait_for_text(telegram, "Remembered")
         for count, (chat, text) in enumerate(
             [(ELSEWHERE, "I always take the window seat."), (ELSEWHERE, "which seat do I take?"), (BESIDE, "my seat?")],
             start=1,

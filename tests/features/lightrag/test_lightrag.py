@@ -16,6 +16,7 @@ from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.servers.web import Answer, Request, Streamed, WebServer, drip
+from tests.support.talk import note_down
 
 
 class LightRagServer:
@@ -225,7 +226,7 @@ async def test_chats_share_their_memory_with_a_graph(start_beside: OpenApp, mode
     from memory.log.sessions import Address
 
     async with start_beside() as app:
-        await Person(app).says("Remember that I like tea")
+        await note_down(app, "I like tea", "shared")
         await Person(app, Address("telegram", "7")).says("What do I like?")
     assert "- I like tea" in model.requests[-1].system()
 

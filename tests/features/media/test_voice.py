@@ -6,16 +6,18 @@ import pytest
 
 from tests.support.bot_api.files import SentFile, create_voice
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature, wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Fails, Says
 from tests.support.serving import ANN, HEARS, Serve, list_labels, send_recording
 
 
+@needs_feature("capture")
 async def test_voice_message_counts_as_typed(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
     model.spoken = "I prefer tea over coffee."
     async with serve(**HEARS) as app:
         said = await send_recording(telegram, app, create_voice(b"OggS tea"))
-        await app.jobs.capture.wait_until_idle()
+        await wait_for_captures(app)
         kept = await app.database.rows("SELECT content, trusted FROM entries")
     assert model.recordings == [("recording.ogg", b"OggS tea")]
     assert model.requests[0].said == ["I prefer tea over coffee."]

@@ -28,7 +28,7 @@ async def served(app: App, person: Person, language: str = "en") -> AsyncIterato
 async def add_memories(app: App, person: Person) -> None:
     """Add memories that are quoted, unconfirmed and replaced, and a conversation."""
     owner, entries = person.address.owner, app.memory.entries
-    await person.says("I moved to the boat house on the Dnipro.")
+    await person.says("What does the boat house on the Dnipro cost?")
     await entries.add(owner, NewEntry("The user keeps bees.", kind=Kind.FACT, quote="I keep bees, you know"))
     doubt = NewEntry(
         "The user plays chess.", kind=Kind.FACT, author=Author.IMPORT, unconfirmed="imported from another program"

@@ -22,11 +22,12 @@ from bot.kernel import App
 from bot.web import build_host_header
 from memory.access import AccessList
 from memory.log.sessions import Address
-from memory.store.entry import Author, NewEntry
+from memory.store.entry import Author, Kind, NewEntry
 from tests.features.page.serving import add_memories, served
 from tests.support.fakes import FakeClock, Person
 from tests.support.mini_apps import enter, mini_app, sign_init_data
 from tests.support.serving import ANN, STRANGER, Serve
+from tests.support.talk import note_down
 
 
 @contextlib.asynccontextmanager
@@ -93,7 +94,7 @@ async def test_change_that_is_too_old_to_undo_says_so(app: App, person: Person, 
 
 
 async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Person) -> None:
-    await person.says("Remember that the bins go out on Tuesday")
+    await note_down(app, "the bins go out on Tuesday")
     await app.memory.long_term.append(person.address.owner, "- a line alone", Author.USER)
     async with open_client(app, person) as client:
         answer = await client.get("/api/changes")
@@ -105,9 +106,10 @@ async def test_changes_after_a_line_of_the_file_are_listed(app: App, person: Per
 
 
 async def test_change_names_the_memory_that_it_replaced(app: App, person: Person, clock: FakeClock) -> None:
-    await person.says("I live in Kyiv.")
+    learning, owner = app.memory.learning, person.address.owner
+    former = await learning.learn(owner, NewEntry("I live in Kyiv.", kind=Kind.FACT))
     clock.forward(days=1)
-    await person.says("I moved from Kyiv to Lviv yesterday.")
+    await learning.learn(owner, NewEntry("I live in Lviv.", kind=Kind.FACT), former.entry.name)
     async with open_client(app, person) as client:
         changes = (await client.get("/api/changes")).json()["changes"]
     assert [change["texts"] for change in changes] == [
@@ -120,7 +122,7 @@ async def test_found_texts_are_for_people(app: App, person: Person) -> None:
     await add_memories(app, person)
     async with open_client(app, person) as client:
         found = (await client.get("/api/search", params={"q": "boat house"})).json()["found"]
-        assert found[0]["lines"][0] == {"who": "user", "text": "I moved to the boat house on the Dnipro."}
+        assert found[0]["lines"][0] == {"who": "user", "text": "What does the boat house on the Dnipro cost?"}
         (entry,) = (await client.get("/api/search", params={"q": "spare key"})).json()["found"]
         assert (entry["entry"]["content"], entry["entry"]["where"]) == (
             "The spare key is at Ann's.",
@@ -155,7 +157,7 @@ async def test_browser_without_access_gets_a_page(app: App, person: Person) -> N
 
 
 async def test_changed_file_is_not_overwritten(app: App, person: Person) -> None:
-    await person.says("Remember that the bins go out on Tuesday")
+    await note_down(app, "the bins go out on Tuesday")
     async with open_client(app, person) as client:
         answer = await client.post("/api/file", json={"before": "- something else", "after": "- mine"})
         assert answer.status_code == 409
@@ -173,7 +175,7 @@ async def test_page_shows_the_last_answer_and_monthly_counts(app: App, person: P
         assert last["tokens"] > 0
         assert {memory["layer"] for memory in last["memories"]} <= {"it fits your message", "it was looked up"}
         overview = (await client.get("/api/overview")).json()
-        assert overview["growth"] == [{"month": "2026-02", "learned": 4, "holding": 3}]
+        assert overview["growth"] == [{"month": "2026-02", "learned": 3, "holding": 2}]
         assert overview["unsure"] == 1
 
 

@@ -9,6 +9,7 @@ import pytest
 from bot.features.rich.messages import MAX_CHARS, RichMessage, convert_to_rich
 from tests.support.bot_api.chats import ChatType
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Holds, Says
 from tests.support.serving import ANN, GROUP, Serve, list_labels, list_texts, press, wait_for_text
@@ -137,6 +138,7 @@ async def test_older_telegram_is_tried_once_and_gets_plain_text(
     assert sum("black" in text for text in list_texts(telegram)) == 4
 
 
+@needs_feature("capture")
 async def test_rich_answer_has_buttons_and_can_be_edited(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:

@@ -164,7 +164,7 @@ async def test_processor_without_required_instructions_is_named(models: LocalEmb
 async def test_bot_with_the_local_embedder_finds_a_paraphrase(start: OpenApp, model: ModelServer) -> None:
     async with start(embedding_model=LOCAL_EMBEDDER) as app:
         person = Person(app, Address("console", "local"))
-        for text in (*DIARY, SAID):
+        for text in (*DIARY, f"/remember {SAID}"):
             await person.says(text)
         await person.says("/new")
         await find_embedding(app).run_pending()

@@ -24,6 +24,7 @@ from tests.features.page.browser.views import (
 from tests.features.page.serving import add_memories, served
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
+from tests.support.talk import note_down
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -119,7 +120,7 @@ async def test_page_searches_edits_confirms_and_undoes(browser: Browser, app: Ap
 
 
 async def test_notes_file_is_reviewed_saved_and_downloaded(browser: Browser, app: App, person: Person) -> None:
-    await person.says("Remember that the bins go out on Tuesday")
+    await note_down(app, "the bins go out on Tuesday")
     async with served(app, person) as (_, link), browsing(browser, link) as page:
         await page.get_by_role("button", name="Notes file").click()
         field = page.get_by_role("textbox", name="MEMORY.md")

@@ -12,6 +12,7 @@ from memory.store.entry import Kind, NewEntry
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_importer
+from tests.support.talk import note_down
 
 View = Callable[[Page], Awaitable[object]]
 """Brings the page to one of its views."""
@@ -24,9 +25,9 @@ async def fill(app: App, person: Person, clock: FakeClock, folder: Path) -> None
     """Fill the memory, so that each view has something of each kind, and texts that repeat."""
     owner, entries = person.address.owner, app.memory.entries
     clock.forward(days=-60)
-    await person.says("I live in Kyiv.")
+    home = await app.memory.learning.learn(owner, NewEntry("I live in Kyiv.", kind=Kind.FACT))
     clock.forward(days=30)
-    await person.says("I moved from Kyiv to Lviv yesterday.")
+    await app.memory.learning.learn(owner, NewEntry("I live in Lviv.", kind=Kind.FACT), home.entry.name)
     await person.says("We rented a boat house on the Dnipro.")
     clock.forward(days=30)
     for _ in range(2):
@@ -37,7 +38,7 @@ async def fill(app: App, person: Person, clock: FakeClock, folder: Path) -> None
     recipe = "Grandma's recipe for the plum cake that everyone in the family likes"
     for kitchen in ("from Kyiv", "from Lviv"):
         await entries.add(owner, NewEntry(f"{recipe}, {kitchen}."))
-    await person.says("Remember that the bins go out on Tuesday")
+    await note_down(app, "the bins go out on Tuesday")
     listed = folder / "list.txt"
     listed.write_text(IMPORTED, encoding="utf-8")
     session = await app.sessions.get_or_create(person.address)

@@ -8,8 +8,8 @@ candidate.
 
 from __future__ import annotations
 
-from memory.capture.capture import Capture, ParsedSentence, capture_statements, parse_sentences, restate
-from memory.capture.classifier import CaptureKind, load_classifier
+from bot.features.capture.classifier import CaptureKind, load_classifier
+from bot.features.capture.statements import Capture, ParsedSentence, capture_statements, parse_sentences, restate
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, NewEntry, Priority
 from memory.text.classes import classify_words, split_pieces
 from memory.text.speaking import is_about_speaker

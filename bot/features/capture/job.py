@@ -1,4 +1,4 @@
-"""Judges captured facts in the background, one message after the other."""
+"""CaptureJudging (45): judges captured facts in the background, one message after the other."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from bot.features.capture.review import CaptureReview, MessageCaptures
 from bot.jobs.background import Quiet
 from bot.languages import Languages
 from bot.tasks import BackgroundTasks
 from config.texts import use_language
 from config.waiting import Backoff
-from memory.consolidation.capture_review import CaptureReview, MessageCaptures
 from memory.errors import Postponed
 from memory.store.notices import PendingNotices
+from pipeline.turn import Turn
 
 log = structlog.get_logger(__name__)
 
@@ -25,24 +26,39 @@ FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 10 * 60.0, 24 * 60 * 60.0
 
 
 @dataclass(eq=False)
-class BackgroundCapture:
-    """Judges facts captured in finished turns, and adds a notice to the next answer."""
+class CaptureJudging:
+    """Judges facts captured in answered turns, and adds a notice to the next answer."""
+
+    name = "CaptureJudging"
 
     review: CaptureReview
     notices: PendingNotices
     languages: Languages
     quiet: Quiet
     tasks: BackgroundTasks
+    _collected: dict[str, list[MessageCaptures]] = field(default_factory=dict, init=False)  # By turn
     _waiting: deque[tuple[MessageCaptures, int | None]] = field(
         default_factory=lambda: deque(maxlen=MAX_WAITING), init=False
     )
     _work: asyncio.Task[None] | None = field(default=None, init=False)
 
-    def start(self) -> None:
+    def start(self, tasks: BackgroundTasks) -> None:
         """Start with the corrections that an earlier run left. One-off commands don't call this."""
-        self.tasks.start(self._retry(), "corrections")
+        tasks.start(self._retry(), "corrections")
 
-    def add(self, captures: MessageCaptures, turn_id: int) -> None:
+    def collect(self, turn: Turn, captures: MessageCaptures) -> None:
+        """Collect the captures of a message. They are dropped if the turn ends without an answer."""
+        if turn.id not in self._collected:
+            self._collected[turn.id] = []
+            turn.resources.callback(self._collected.pop, turn.id)
+        self._collected[turn.id].append(captures)
+
+    async def process(self, turn: Turn) -> None:
+        for captures in self._collected.get(turn.id, ()):
+            if turn.committed_as is not None:
+                self._add(captures, turn.committed_as)
+
+    def _add(self, captures: MessageCaptures, turn_id: int) -> None:
         if captures.is_empty:
             return
         self._waiting.append((captures, turn_id))

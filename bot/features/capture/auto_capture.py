@@ -1,6 +1,6 @@
 """AutoCapture (15): stores requests, orders and corrections in the user's own words at once, without a model.
 
-Other statements are only collected here. A model judges them after the turn (`bot/jobs/capturing.py`).
+Other statements are only collected here. A model judges them after the turn (CaptureJudging in job.py).
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
+from bot.features.capture.certainty import asks_to_process_text, create_new_entry, is_certain_order
+from bot.features.capture.corrections import Corrections
+from bot.features.capture.requests import find_forget_request, find_remember_request, is_request_for_all
+from bot.features.capture.review import MessageCaptures
+from bot.features.capture.statements import Capture, find_resuming_order, is_objection, propose_statements
 from config.secrets import list_secrets
 from config.texts import N_, _, join_sentences, strip_full_stop
 from memory.buttons import Button, Notice, create_edit_button, create_share_button, create_undo_button
-from memory.capture.capture import Capture, find_resuming_order, is_objection, propose_statements
-from memory.capture.certainty import asks_to_process_text, create_new_entry, is_certain_order
-from memory.capture.requests import find_forget_request, find_remember_request, is_request_for_all
-from memory.capture.values import insert_value
 from memory.clock import TimezoneLookup
-from memory.consolidation.capture_review import MessageCaptures
 from memory.errors import MemoryRefused, SecretRefused
-from memory.facts.corrections import Corrections
 from memory.facts.fact import Doubt, is_typed
 from memory.facts.fact_learner import LearnedMemory
 from memory.facts.learned_notices import format_noted
 from memory.facts.learning import Learning
 from memory.facts.sharing import Sharing
 from memory.ledger.change import Change
+from memory.ledger.entries import EntryStore
 from memory.ledger.ledger import Ledger
 from memory.ledger.long_term import LongTermMemory
 from memory.ledger.page import appending, format_line
@@ -36,6 +36,7 @@ from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
 from memory.text.same_words import has_same_words
 from memory.text.speaking import attribute
+from memory.text.values import insert_value
 from pipeline.turn import Turn
 
 _Plan = tuple[Capture, list[Entry]]
@@ -55,7 +56,7 @@ MAX_CORRECTABLE_MESSAGES = 3
 
 
 @dataclass(slots=True)
-class _Outcome:
+class _CaptureResult:
     note: str | None = None
     note_entry: Entry | None = None
     shared: bool = False
@@ -84,33 +85,34 @@ class AutoCapture:
 
     A request to remember becomes a note, also in MEMORY.md. A request to forget is answered with buttons that delete
     the matching memories. Orders to the bot and corrections are stored at once; the memories that a correction may
-    replace are hidden from prompts until a model has judged it. Other statements become `Turn.captures`. Everything
-    written for one message is one change, so one undo reverts it.
+    replace are hidden from prompts until a model has judged it. Everything written for one message is one change, so
+    one undo reverts it.
 
     Attributes:
-        pasted: Return what to offer for a text that the user pasted instead of stating it.
         has_notices: Return True if a session wants notices about captures that the user did not ask for.
+        collect: Collects the captures of a message for CaptureJudging.
     """
 
     name = "AutoCapture"
 
     ledger: Ledger
     memory: LongTermMemory
+    entries: EntryStore
     learning: Learning
     corrections: Corrections
     sessions: SessionService
     zone_of: TimezoneLookup
     lookup: MemoryLookup
     sharing: Sharing
-    pasted: Sequence[Callable[[str], Notice | None]]
-    enabled: bool
     has_notices: Callable[[str], bool]
+    collect: Callable[[Turn, MessageCaptures], None]
 
     async def process(self, turn: Turn) -> None:
         # A retried turn was captured when it first ran.
-        if not self.enabled or turn.replaces_turn is not None:
+        if turn.replaces_turn is not None:
             return
         typed = [message for message in turn.user_messages if message.provenance is Provenance.TYPED]
+        typed = [message for message in typed if message not in turn.pasted]
         if turn.session.private:
             if any(find_remember_request(message.content) is not None for message in typed):
                 turn.notices.append(Notice(_(_NOT_KEPT)))
@@ -120,34 +122,32 @@ class AutoCapture:
         sender = next((arrival.sender for arrival in turn.arrivals if arrival.sender), "")
         secrets: list[str] = []
         for message in typed:
-            if message.speaker is None and (offer := self._offer_for_pasted(message.content)) is not None:
-                turn.notices.append(offer)
-                continue
             for_all = self.sharing.enabled and is_request_for_all(message.content)
             sharer = (message.speaker or sender) if of_family and for_all else None
-            outcome = await self._write(turn, message, sharer)
+            result = await self._write(turn, message, sharer)
             if is_objection(message.content):
-                outcome.doubted = await self.lookup.find_stated(
+                result.doubted = await self.lookup.find_stated(
                     _find_answer(turn, await self._read_visible_messages(turn)),
                     turn.session.owner,
                     MAX_OFFERED_MEMORIES,
                 )
-            written = [learned.entry.id for learned in outcome.learned if not learned.known]
+            written = [learned.entry.id for learned in result.learned if not learned.known]
             turn.written_entries += written
-            turn.written_entries += [outcome.note_entry.id] if outcome.note_entry is not None else []
-            turn.captures.append(
+            turn.written_entries += [result.note_entry.id] if result.note_entry is not None else []
+            self.collect(
+                turn,
                 MessageCaptures(
                     turn.session.owner,
                     message.content,
                     message.speaker,
-                    tuple(outcome.candidates),
+                    tuple(result.candidates),
                     tuple(written),
-                    outcome.change,
-                )
+                    result.change,
+                ),
             )
-            secrets += outcome.note_secrets + (outcome.secrets if notices_enabled else [])
+            secrets += result.note_secrets + (result.secrets if notices_enabled else [])
             not_shared = for_all and not of_family
-            notices = _create_notices(outcome, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
+            notices = _create_notices(result, tells=notices_enabled, of_family=of_family, not_shared=not_shared)
             turn.notices += [replace(notice, alone=True) for notice in notices]
         if secrets:
             kinds = ", ".join(_(secret) for secret in dict.fromkeys(secrets))
@@ -156,43 +156,40 @@ class AutoCapture:
     async def _read_visible_messages(self, turn: Turn) -> list[Message]:
         return (await self.sessions.read_transcript(turn.session.id)).messages
 
-    def _offer_for_pasted(self, text: str) -> Notice | None:
-        return next((offer for find in self.pasted if (offer := find(text)) is not None), None)
-
-    async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _Outcome:
+    async def _write(self, turn: Turn, message: Message, sharer: str | None) -> _CaptureResult:
         """Write the note, orders and corrections of a message as one change. `sharer` shares the note, if set."""
         session = turn.session
         owner = session.owner
-        outcome = _Outcome()
+        result = _CaptureResult()
         request = find_remember_request(message.content)
         text = message.content if request is None else request.rest
         if (forget := find_forget_request(text)) is not None:
             text = forget.rest
-            outcome.to_forget = await self.lookup.find_meant(forget.what, owner, MAX_OFFERED_MEMORIES)
+            result.to_forget = await self.lookup.find_meant(forget.what, owner, MAX_OFFERED_MEMORIES)
         what = attribute(request.what, message.speaker) if request is not None else None
-        note = await self._prepare_note(owner, what, outcome) if what is not None else None
-        plans = await self._make_plans(turn, text, outcome)
-        outcome.secrets += _list_told_secrets(text)
+        note = await self._prepare_note(owner, what, result) if what is not None else None
+        plans = await self._make_plans(turn, text, result)
+        result.secrets += _list_told_secrets(text)
         if note is None and not plans:
-            return outcome
+            return result
         day = message.created_at.astimezone(self.zone_of(session.id)).date()
         async with self.ledger.change(owner, Operation.LEARN, Author.CAPTURE) as change:
             if note is not None:
-                await self._write_note(change, note, _format_note_line(note, day), outcome)
-                if sharer is not None and outcome.note_entry is not None:
-                    outcome.note_entry = await change.share(outcome.note_entry, sharer)
-                    outcome.shared = True
+                await self._write_note(change, note, _format_note_line(note, day), result)
+                if sharer is not None and result.note_entry is not None:
+                    result.note_entry = await change.share(result.note_entry, sharer)
+                    result.shared = True
             for capture, doubted in plans:
-                await self._store(change, owner, capture, doubted, message.speaker, outcome)
-        outcome.change = change.number
-        if not change.is_written and outcome.note is not None:
-            await self._retry_note(owner, _format_note_line(outcome.note, day), outcome)
-        return outcome
+                await self._store(change, owner, capture, doubted, message.speaker, result)
+        result.change = change.number
+        if not change.is_written and result.note is not None:
+            await self._retry_note(owner, _format_note_line(result.note, day), result)
+        return result
 
-    async def _make_plans(self, turn: Turn, text: str, outcome: _Outcome) -> list[_Plan]:
+    async def _make_plans(self, turn: Turn, text: str, result: _CaptureResult) -> list[_Plan]:
         """Return the statements to store at once, with the memories that they may replace.
 
-        All other statements are added to the candidates of `outcome`.
+        All other statements are added to the candidates of `result`.
         """
         owner = turn.session.owner
         plans: list[_Plan] = []
@@ -209,13 +206,13 @@ class AutoCapture:
             context = await self._find_correction_context(turn)
         for capture in captures:
             if secrets := list_secrets(capture.text):
-                outcome.secrets += secrets
+                result.secrets += secrets
                 continue
             if capture.text == (resumed.text if resumed is not None else None):
                 continue
             is_order = is_certain_order(text, capture)
             if not is_order and (capture.is_standing or is_handed_over or not capture.can_replace):
-                outcome.candidates.append(capture)
+                result.candidates.append(capture)
                 continue
             if await self.learning.reinforce_known(owner, capture.text) is not None:
                 continue
@@ -224,7 +221,7 @@ class AutoCapture:
             if is_order or doubted:
                 plans.append((capture, doubted))
             else:
-                outcome.candidates.append(capture)
+                result.candidates.append(capture)
         if resumed is not None and not is_handed_over:
             rules = await self.corrections.find_ended_rules(owner, resumed.text)
             plans += [(resumed, rules)] if rules else []
@@ -232,7 +229,7 @@ class AutoCapture:
 
     async def _find_former_captures(self, turn: Turn) -> list[Entry]:
         text = next((arrival.corrects for arrival in turn.arrivals if arrival.corrects is not None), None)
-        return await self.corrections.find_captures(turn.session.id, text) if text is not None else []
+        return await self.entries.list_captured(turn.session.id, text) if text is not None else []
 
     async def _find_correction_context(self, turn: Turn) -> _CorrectionContext:
         messages = await self._read_visible_messages(turn)
@@ -244,35 +241,35 @@ class AutoCapture:
             tuple(memory.entry_id for memory in stated if memory.entry_id is not None),
         )
 
-    async def _write_note(self, change: Change, note: str, line: str, outcome: _Outcome) -> None:
+    async def _write_note(self, change: Change, note: str, line: str, result: _CaptureResult) -> None:
         try:
-            entry = outcome.note_entry or await change.add(
+            entry = result.note_entry or await change.add(
                 NewEntry(note, stem=Kind.NOTE, kind=Kind.NOTE, author=Author.CAPTURE)
             )
         except SecretRefused:
-            outcome.note_secrets = list_secrets(note)
+            result.note_secrets = list_secrets(note)
             return
         except MemoryRefused as error:
-            outcome.note_refused = str(error)
+            result.note_refused = str(error)
             return
-        outcome.note, outcome.note_entry = note, entry
+        result.note, result.note_entry = note, entry
         with contextlib.suppress(MemoryRefused):  # The file may be full. Search still finds the entry.
             await change.edit_file(appending(line))
             await change.record_line(entry, line)
 
-    async def _prepare_note(self, owner: str, what: str, outcome: _Outcome) -> str | None:
+    async def _prepare_note(self, owner: str, what: str, result: _CaptureResult) -> str | None:
         """Return the text to note, or None if MEMORY.md already has it. Reinforce the memory that says the same."""
-        outcome.note_entry = await self.learning.reinforce_known(owner, what)
+        result.note_entry = await self.learning.reinforce_known(owner, what)
         return None if await self.lookup.is_in_file(what, owner) else what
 
-    async def _retry_note(self, owner: str, line: str, outcome: _Outcome) -> None:
+    async def _retry_note(self, owner: str, line: str, result: _CaptureResult) -> None:
         """Append the note again after a person's edit of the file was saved first."""
         try:
             await self.memory.append(owner, line, Author.CAPTURE)
         except SecretRefused:
-            outcome.note, outcome.note_secrets = None, list_secrets(line)
+            result.note, result.note_secrets = None, list_secrets(line)
         except MemoryRefused as error:
-            outcome.note, outcome.note_refused = None, str(error)
+            result.note, result.note_refused = None, str(error)
 
     async def _store(
         self,
@@ -281,7 +278,7 @@ class AutoCapture:
         capture: Capture,
         doubted: Sequence[Entry],
         speaker: str | None,
-        outcome: _Outcome,
+        result: _CaptureResult,
     ) -> None:
         aside = [entry for entry in doubted if await change.is_current(entry)]
         former = aside[0] if aside else None
@@ -291,17 +288,17 @@ class AutoCapture:
         try:
             learned = await self.learning.learn_in(change, owner, replace(new, proposal=waits))
         except SecretRefused:
-            outcome.secrets += list_secrets(new.content)
+            result.secrets += list_secrets(new.content)
             return
         except MemoryRefused as error:
-            outcome.refusals.append(str(error))
+            result.refusals.append(str(error))
             return
         if learned.entry.proposal != waits:  # The entry existed already, confirmed or not.
             await change.propose(learned.entry, None, waits)
         for entry in aside:
             if entry.id != learned.entry.id:
                 await change.put_aside(entry, learned.entry, Doubt.OUTDATED)
-        outcome.learned.append(replace(learned, superseded=former))
+        result.learned.append(replace(learned, superseded=former))
 
 
 def _find_answer(turn: Turn, messages: Sequence[Message]) -> str:
@@ -325,7 +322,7 @@ def _format_note_line(note: str, day: date) -> str:
 
 
 def _create_notices(
-    outcome: _Outcome, *, tells: bool, of_family: bool = False, not_shared: bool = False
+    result: _CaptureResult, *, tells: bool, of_family: bool = False, not_shared: bool = False
 ) -> list[Notice]:
     """Return one notice for everything that one undo reverts, and one for each refusal and question.
 
@@ -334,10 +331,10 @@ def _create_notices(
         of_family: The chat belongs to the family, so offer to share the memory.
         not_shared: The user asked to share, but the chat doesn't belong to the family.
     """
-    news = [learned for learned in outcome.learned if tells and (learned.superseded is not None or not learned.known)]
+    news = [learned for learned in result.learned if tells and (learned.superseded is not None or not learned.known)]
     refusals = [
-        *([outcome.note_refused] if outcome.note_refused is not None else []),
-        *(dict.fromkeys(outcome.refusals) if tells else []),
+        *([result.note_refused] if result.note_refused is not None else []),
+        *(dict.fromkeys(result.refusals) if tells else []),
     ]
     lines = [Notice(_("Not noted: {why}", why=why)) for why in refusals]
     lines += [
@@ -345,7 +342,7 @@ def _create_notices(
             _("Should I forget this? {content}", content=f"{memory.content} ({memory.forget_command})"),
             ((_create_forget_button(memory),),),
         )
-        for memory in outcome.to_forget
+        for memory in result.to_forget
     ]
     lines += [
         Notice(
@@ -357,21 +354,21 @@ def _create_notices(
                 ),
             ),
         )
-        for memory in outcome.doubted
+        for memory in result.doubted
     ]
     edits = [create_edit_button(learned.entry.id, learned.entry.content) for learned in news]
-    undo = create_undo_button(outcome.change, "") if outcome.change is not None else None
-    if len(news) + (outcome.note is not None) > 1:
+    undo = create_undo_button(result.change, "") if result.change is not None else None
+    if len(news) + (result.note is not None) > 1:
         contents = join_sentences(
-            [*([outcome.note] if outcome.note is not None else []), *(learned.wording for learned in news)]
+            [*([result.note] if result.note is not None else []), *(learned.wording for learned in news)]
         )
         text = _("Noted: {contents} (/undo takes it all back)", contents=contents)
         rows = (((undo,),) if undo is not None else ()) + tuple((edit,) for edit in edits)
         return [Notice(text, rows), *lines]
-    if outcome.note is not None:
-        about, written = outcome.note, outcome.note_entry
+    if result.note is not None:
+        about, written = result.note, result.note_entry
         text = N_("Noted: {content} (/undo takes it back)")
-        text = N_("Noted for the family: {content} (/undo takes it back)") if outcome.shared else text
+        text = N_("Noted for the family: {content} (/undo takes it back)") if result.shared else text
         text = _(_NOT_SHARED if not_shared else text, content=strip_full_stop(about))
         edits = [create_edit_button(written.id, about)] if written is not None else []
     elif news:
@@ -380,7 +377,7 @@ def _create_notices(
         return lines
     if of_family and written is not None and written.shared_at is None:
         edits = [*edits, create_share_button(written.id, about)]
-    row = ((create_undo_button(outcome.change, about), *edits),) if outcome.change is not None else ()
+    row = ((create_undo_button(result.change, about), *edits),) if result.change is not None else ()
     return [Notice(text, row), *lines]
 
 

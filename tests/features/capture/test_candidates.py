@@ -7,7 +7,7 @@ import time
 import pytest
 
 from benchmarks.capture import REGISTERS, read_labels
-from memory.capture.capture import find_candidates
+from bot.features.capture.statements import find_candidates
 
 MAY_LAST = """
     what can i cook without lactose, i'm intolerant?

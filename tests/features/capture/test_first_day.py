@@ -9,11 +9,12 @@ from itertools import chain
 
 import pytest
 
+from bot.features.capture.review import MessageCaptures
+from bot.features.capture.statements import propose_statements
 from bot.kernel import App
-from memory.capture.capture import propose_statements
-from memory.consolidation.capture_review import MessageCaptures
 from memory.store.entry import Author, Kind, NewEntry
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import find_capture, wait_for_captures
 from tests.support.first_day import FACTS, REQUESTS
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Reply, Says
@@ -236,7 +237,7 @@ async def test_judgement_after_new_is_left_to_the_consolidation(app: App, person
     await app.runner.wait_until_idle("console:local")
     await person.sends("/new")
     await app.runner.wait_until_idle("console:local")
-    await app.jobs.capture.wait_until_idle()
+    await wait_for_captures(app)
     assert len(await read_current(app)) <= 1
 
 
@@ -247,7 +248,7 @@ async def test_model_that_cannot_judge_confirms_nothing(
     async def never() -> bool:
         return False
 
-    monkeypatch.setattr(app.jobs.capture.review.look, "is_reliable", never)
+    monkeypatch.setattr(find_capture(app).review.look, "is_reliable", never)
     for request in chain.from_iterable(REQUESTS.values()):
         await person.says(request)
     assert await read_current(app) == []
@@ -326,6 +327,6 @@ async def test_forgotten_words_are_not_captured_by_a_late_judgement(
     heard = MessageCaptures("console:local", "I live in Leeds", candidates=tuple(propose_statements("I live in Leeds")))
     turn = await app.database.value("SELECT min(turn_id) FROM messages")
     await person.says("/undo")
-    assert await app.jobs.capture.review.judge(heard, turn) == []
+    assert await find_capture(app).review.judge(heard, turn) == []
     assert await read_current(app) == []
     assert "Leeds" not in str(model.second_looks[-1].messages[0]["content"]).partition("## Claims")[0]

@@ -1,30 +1,37 @@
-"""Requests to remember, to forget and to be reminded, and objections, in what the user wrote."""
+"""Requests to remember and to forget in what the user wrote."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memory.capture.classifier import load_classifier
-from memory.capture.phrases import STRAIGHT, select_phrases
-from memory.capture.sentences import (
-    ASKING,
+from bot.features.capture.classifier import load_classifier
+from bot.features.capture.phrases import select_phrases
+from memory.text.classes import classify, classify_first, split_pieces
+from memory.text.phrases import HAN, STRAIGHT
+from memory.text.sentences import (
     EDGES,
     ENDS_ASKING,
-    MAX_CAPTURE_CHARS,
     QUESTION_OPENERS,
     classify_opening,
     extract_first_sentence,
-    find_clauses,
     find_end,
     find_start,
-    is_statement_text,
 )
-from memory.text.classes import classify_first
 
+# Words that begin a clause that asks for something. "When" and "who" are missing, since they also begin statements.
+ASKING = frozenset({"CANYOU", "MAKE"})
+_VERBS = frozenset({"BE", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "NAME", "MUST"})
 _MIN_REQUEST_CHARS = 3
+MAX_CAPTURE_CHARS = 500
+"""A longer request is cut."""
 # Sentences that are searched for a request to remember or to forget.
 _MAX_REQUEST_SENTENCES = 4
+_MAX_CLAUSES = 12
+_GAP = re.compile(
+    rf"(?P<mark>[,;](?!\d)\s*|[，；、—–]+\s*|\s-\s|(?<=[{HAN}])\s+(?=[{HAN}]))|\s+(?=(?P<word>[^\W\d_]+))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +58,6 @@ def is_request_for_all(text: str) -> bool:
 
 def find_forget_request(text: str) -> MemoryRequest | None:
     return _find_request(text, _extract_unwanted_memory)
-
-
-def asks_for_reminder(text: str) -> bool:
-    plain = text.translate(STRAIGHT)
-    return select_phrases(plain).remind.search(plain) is not None
 
 
 def _find_request(text: str, read: Callable[[str], str | None]) -> MemoryRequest | None:
@@ -109,7 +111,7 @@ def _extract_wanted_memory(sentence: str, *, for_all: bool = False) -> str | Non
     start, end = match.end(), match.end() + spans[-1][1]
     end = find_end(text, start, end, phrases)
     what = sentence[start:end].strip(EDGES)
-    is_meant = match["recalls"] is None or is_statement_text(text[start:end])
+    is_meant = match["recalls"] is None or _is_statement(text[start:end])
     is_request = is_meant and len(what) >= _MIN_REQUEST_CHARS and not ENDS_ASKING.search(what)
     return what[:MAX_CAPTURE_CHARS] if is_request else None
 
@@ -123,3 +125,23 @@ def _extract_unwanted_memory(sentence: str) -> str | None:
         return None
     what = sentence[match.end() : find_end(text, match.end(), len(text), phrases)].strip(EDGES)
     return what[:MAX_CAPTURE_CHARS] if what and not ENDS_ASKING.search(what) else None
+
+
+def _is_statement(text: str) -> bool:
+    """Return True if a statement follows "remember", not a shared memory such as "our trip to Rome"."""
+    return load_classifier().is_sure(text) and any(names & _VERBS for names in classify(split_pieces(text)))
+
+
+def find_clauses(text: str) -> list[tuple[int, int]]:
+    """Return the spans of a sentence's clauses, which are separated by punctuation or by words such as "and".
+
+    The punctuation belongs to neither clause, the joining word to the clause after it.
+    """
+    ends, starts = [], [0]
+    for gap in _GAP.finditer(text):
+        is_joined = gap["word"] is not None and "BUT" in next(classify([gap["word"]]), ())
+        if gap.start() > starts[-1] and (gap["mark"] or is_joined):
+            ends.append(gap.start())
+            starts.append(gap.end())
+    spans = list(zip(starts, [*ends, len(text)], strict=True))
+    return spans if len(spans) <= _MAX_CLAUSES else [(0, len(text))]

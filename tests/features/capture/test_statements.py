@@ -10,9 +10,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.capture import REGISTERS, SENTENCES, read_labels
-from memory.capture.capture import MAX_CAPTURES, capture_statements, find_candidates, propose_statements, restate
-from memory.capture.classifier import CaptureKind
-from memory.capture.sentences import MAX_CAPTURE_CHARS, MAX_MESSAGE_CHARS, find_clauses
+from bot.features.capture.classifier import CaptureKind
+from bot.features.capture.requests import MAX_CAPTURE_CHARS, find_clauses
+from bot.features.capture.statements import (
+    MAX_CAPTURES,
+    capture_statements,
+    find_candidates,
+    propose_statements,
+    restate,
+)
+from memory.search.activation import MAX_LINE_CHARS
+from memory.text.sentences import MAX_MESSAGE_CHARS
 
 STATED = """
     I prefer green tea in the morning
@@ -529,6 +537,10 @@ def test_message_has_at_most_three_captures() -> None:
 
 def test_overlong_sentence_is_left_to_the_model() -> None:
     assert capture_statements("I prefer tea with " + "milk and " * 200) == []
+
+
+def test_longest_capture_fits_into_a_line_of_the_prompt() -> None:
+    assert MAX_LINE_CHARS >= MAX_CAPTURE_CHARS
 
 
 def test_text_far_into_a_message_is_not_examined() -> None:

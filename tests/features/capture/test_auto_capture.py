@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from bot.features.capture.certainty import create_new_entry
+from bot.features.capture.classifier import CaptureKind
+from bot.features.capture.requests import MAX_CAPTURE_CHARS, find_remember_request
+from bot.features.capture.statements import Capture
 from bot.kernel import App
-from memory.capture.capture import Capture
-from memory.capture.certainty import create_new_entry
-from memory.capture.classifier import CaptureKind
-from memory.capture.requests import find_remember_request
-from memory.capture.sentences import MAX_CAPTURE_CHARS
 from memory.log.sessions import Address
 from memory.messages import Provenance
-from memory.store.entry import Author, Kind, NewEntry, Priority
+from memory.store.entry import Author, Kind, NewEntry, Operation, Priority
 from pipeline.arrival import Arrival
 from tests.conftest import OpenApp
 from tests.support.fakes import FakeChannel, FakeClock, Person
+from tests.support.features import wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Holds, Reply, Says
 from tests.support.talk import Store
@@ -261,23 +261,6 @@ async def test_fact_captured_from_a_message_is_not_recalled_for_it(person: Perso
     assert "My cat is called Pixel" in model.requests[-1].added
 
 
-async def test_handwritten_line_is_listed_and_forgotten_by_one_tap(app: App, person: Person, long_term: Path) -> None:
-    long_term.parent.mkdir(parents=True)
-    long_term.write_text("# Home\n\n- The alarm code is with Ann.\n- The bins go out on Tuesday.\n")
-    assert "MEMORY.md: 2" in await person.says("/memory")
-    shown = await person.says("/memory MEMORY.md")
-    assert "- The alarm code is with Ann." in shown
-    assert "# Home" not in shown
-    assert "The bins go out" in await person.says("/memory search bins")
-    command = re.search(r"- The bins.*`(/forget line:\w+)`", shown)
-    assert command is not None
-    assert "Forgotten: The bins go out on Tuesday." in await person.says(command[1])
-    assert long_term.read_text() == "# Home\n\n- The alarm code is with Ann.\n"
-    assert "was deleted or changed" in await person.says(command[1])
-    await person.says("/undo")
-    assert "The bins go out on Tuesday." in long_term.read_text()
-
-
 @pytest.mark.parametrize(
     ("known", "request_text"),
     [
@@ -442,7 +425,7 @@ async def test_merged_messages_capture_only_typed_statements(app: App, model: Mo
     await person.sends("You must never share my address")
     hold.release.set()
     await app.runner.wait_until_idle("console:local")
-    await app.jobs.capture.wait_until_idle()
+    await wait_for_captures(app)
     assert len(model.requests) == 2
     assert [kind for _, kind, _ in await read_memories(app)] == [Kind.POLICY, Kind.PREFERENCE]
 
@@ -451,7 +434,7 @@ async def say_in_group(app: App, speaker: str, text: str) -> None:
     group = Address("telegram", "-100")
     await app.runner.submit(Arrival(group, text, Provenance.TYPED, app.clock(), FakeChannel(), speaker=speaker))
     await app.runner.wait_until_idle(group.session_id)
-    await app.jobs.capture.wait_until_idle()
+    await wait_for_captures(app)
 
 
 async def test_group_statement_about_oneself_names_the_speaker(app: App) -> None:
@@ -761,3 +744,25 @@ async def test_request_to_remember_resets_decay_of_equal_memory(app: App, person
     row = await app.database.row("SELECT reinforcement_count, last_reinforced_at FROM entries")
     assert row is not None
     assert (row[0], row[1][:10]) == (2, "2026-03-09")
+
+
+async def test_request_to_remember_keeps_the_prompt_prefix(
+    app: App, person: Person, model: ModelServer, clock: FakeClock
+) -> None:
+    new = NewEntry("Lives in Kyiv", kind=Kind.FACT, subject="home")
+    async with app.memory.ledger.change(person.address.owner, Operation.LEARN, Author.CONSOLIDATION) as change:
+        await app.memory.view.add(change, await change.add(new))
+    clock.forward(days=7)
+    await person.says("Good morning, how are you?")
+    await person.says("Remember that the spare key is with Olga.")
+    await person.says("And what else is new?")
+    assert len({str(request.messages[0]["content"]) for request in model.requests}) == 1
+    await person.says("/new")
+    await person.says("Hello again, my friend.")
+    shown = str(model.requests[-1].messages[0]["content"])
+    assert "## Learned This Week\n- the spare key is with Olga" in shown
+    assert shown.index("- Lives in Kyiv") < shown.index("## Learned This Week")
+    clock.forward(days=7)
+    await person.says("Good morning to you.")
+    assert "## Learned This Week" not in str(model.requests[-1].messages[0]["content"])
+    assert "the spare key is with Olga" in str(model.requests[-1].messages[0]["content"])

@@ -1,4 +1,4 @@
-"""Splitting of messages into sentences and clauses, with code, quotations and addresses masked."""
+"""Splitting of messages into sentences, with code, quotations and addresses masked, and finding of fillers."""
 
 from __future__ import annotations
 
@@ -6,71 +6,23 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from memory.capture.classifier import load_classifier
-from memory.capture.phrases import HAN, STRAIGHT, Phrases, is_abbreviation
 from memory.text.classes import MASK, classify, classify_first, split_pieces
-
-MAX_CAPTURE_CHARS = 500
-"""A longer sentence is left to the model."""
-# A Chinese character counts as a word.
-MIN_STATEMENT_WORDS = 3
-# A placeholder for something that was sent but not typed, such as `[location: ...]`.
-NOTE = re.compile(r"\s*\[[^\]]*\]\s*")
-_MAX_OPENERS = 6
-_SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+|[:;=][-']?[)(DPp]+|[xX]D+)\\s*$")
-_VERBS = frozenset({"BE", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "NAME", "MUST"})
-JOINING = frozenset({"BUT", "CONT", "PLEASE", "|"})
-ENDS_ASKING = re.compile(r"[?？]\W*$")
-FULL_STOPS = " \t.!…。！"
-EDGES = " \t,;:，；–—-"
-# Word classes (memory/text/word_classes.txt)
-# Words that begin a clause that asks for something. "When" and "who" are missing, since they also begin statements.
-ASKING = frozenset({"CANYOU", "MAKE"})
-# Words that distinguish a sentence from a bare value.
-SENTENCE_WORDS = frozenset({"I", "WE", "MY", "OUR", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "MUST"})
-QUESTION_OPENERS = frozenset({"QW", "CANYOU", "MAY"})
-
-
-def find_start(text: str, phrases: Phrases) -> tuple[int, bool, bool]:
-    """Return the offset after fillers, whether they object, and whether a request to remember follows."""
-    at, is_mark = 0, False
-    for _ in range(_MAX_OPENERS):
-        if phrases.remember.match(text, at):
-            return at, is_mark, True
-        opener = phrases.openers.match(text, at)
-        if opener is None:
-            break
-        at, is_mark = opener.end(), is_mark or opener["mark"] is not None
-    return at, is_mark, phrases.remember.match(text, at) is not None
-
-
-def find_end(text: str, start: int, end: int, phrases: Phrases) -> int:
-    """Return the offset before courtesies and smileys at the end."""
-    while True:
-        rest = text[start:end]
-        shorter = _SMILES.sub("", rest)
-        shorter = phrases.closers.sub("", shorter, count=1).rstrip(EDGES)
-        if shorter == rest or not shorter:
-            return end
-        end = start + len(shorter)
-
-
-def classify_opening(text: str) -> frozenset[str]:
-    """Return the classes of the first word after joining words such as "and"."""
-    return next((names for names in classify(split_pieces(text)) if not names & JOINING), frozenset())
-
-
-def is_statement_text(text: str) -> bool:
-    """Return True if a statement follows "remember", not a shared memory such as "our trip to Rome"."""
-    return load_classifier().is_sure(text) and any(names & _VERBS for names in classify(split_pieces(text)))
-
+from memory.text.phrases import STRAIGHT, Phrases, is_abbreviation, select_phrases
 
 MAX_MESSAGE_CHARS = 4_000
 """The rest of a longer message was most likely pasted, and 100 kB of it would take seconds."""
 MAX_SENTENCES = 12
-MAX_CLAUSES = 12
+_MAX_OPENERS = 6
+_MIN_REQUEST_CHARS = 3
 # Characters around a full stop that are used to decide whether it ends a sentence.
 _CONTEXT_CHARS = 14
+
+_SMILES = re.compile("[\\s,;，]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\u200d\ufe0f]+|[:;=][-']?[)(DPp]+|[xX]D+)\\s*$")
+_JOINING = frozenset({"BUT", "CONT", "PLEASE", "|"})
+ENDS_ASKING = re.compile(r"[?？]\W*$")
+EDGES = " \t,;:，；–—-"
+# Word classes (memory/text/word_classes.txt)
+QUESTION_OPENERS = frozenset({"QW", "CANYOU", "MAY"})
 
 _LEFT_OUT = re.compile(
     r"^[ \t]*(?:```|~~~)[\s\S]*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)"  # An unclosed fence reaches to the end.
@@ -93,9 +45,6 @@ _LIST_ITEM = re.compile(r"\s*(?:[-*•–]|\d+[.)])\s")
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d+$")
 _OPEN_ENDS = (",", ":", "，", "：", "、")
 _LAST_WORD = re.compile(r"[^\s(]{1,12}$")
-_GAP = re.compile(
-    rf"(?P<mark>[,;](?!\d)\s*|[，；、—–]+\s*|\s-\s|(?<=[{HAN}])\s+(?=[{HAN}]))|\s+(?=(?P<word>[^\W\d_]+))"
-)
 
 
 def split_sentences(text: str) -> Iterator[tuple[str, str]]:
@@ -130,19 +79,45 @@ def extract_first_sentence(text: str) -> str:
     return beginning
 
 
-def find_clauses(text: str) -> list[tuple[int, int]]:
-    """Return the spans of a sentence's clauses, which are separated by punctuation or by words such as "and".
+def find_start(text: str, phrases: Phrases) -> tuple[int, bool, bool]:
+    """Return the offset after fillers, whether they object, and whether a request to remember follows."""
+    at, is_mark = 0, False
+    for _ in range(_MAX_OPENERS):
+        if phrases.remember.match(text, at):
+            return at, is_mark, True
+        opener = phrases.openers.match(text, at)
+        if opener is None:
+            break
+        at, is_mark = opener.end(), is_mark or opener["mark"] is not None
+    return at, is_mark, phrases.remember.match(text, at) is not None
 
-    The punctuation belongs to neither clause, the joining word to the clause after it.
-    """
-    ends, starts = [], [0]
-    for gap in _GAP.finditer(text):
-        is_joined = gap["word"] is not None and "BUT" in next(classify([gap["word"]]), ())
-        if gap.start() > starts[-1] and (gap["mark"] or is_joined):
-            ends.append(gap.start())
-            starts.append(gap.end())
-    spans = list(zip(starts, [*ends, len(text)], strict=True))
-    return spans if len(spans) <= MAX_CLAUSES else [(0, len(text))]
+
+def find_end(text: str, start: int, end: int, phrases: Phrases) -> int:
+    """Return the offset before courtesies and smileys at the end."""
+    while True:
+        rest = text[start:end]
+        shorter = _SMILES.sub("", rest)
+        shorter = phrases.closers.sub("", shorter, count=1).rstrip(EDGES)
+        if shorter == rest or not shorter:
+            return end
+        end = start + len(shorter)
+
+
+def classify_opening(text: str) -> frozenset[str]:
+    """Return the classes of the first word after joining words such as "and"."""
+    return next((names for names in classify(split_pieces(text)) if not names & _JOINING), frozenset())
+
+
+def remove_remember_request(text: str) -> str:
+    """Return the words that the first sentence of a text asks to remember, or the whole text if it asks for nothing."""
+    sentence = " ".join(extract_first_sentence(text).split())
+    plain = sentence.translate(STRAIGHT)
+    phrases = select_phrases(plain)
+    request = phrases.remember.match(plain, find_start(plain, phrases)[0])
+    if request is None:
+        return text
+    words = sentence[request.end() : find_end(plain, request.end(), len(plain), phrases)].strip(EDGES)
+    return words if len(words) >= _MIN_REQUEST_CHARS and not ENDS_ASKING.search(words) else text
 
 
 def _mask_quotations(text: str) -> str:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.capture.capture import capture_statements
-from memory.capture.classifier import (
+from bot.features.capture.classifier import (
     BUCKETS,
     KIND_BUCKETS,
     WEIGHTS,
@@ -21,7 +20,7 @@ from memory.capture.classifier import (
     hash_features,
     load_classifier,
 )
-from memory.text.classes import WORD_CLASSES
+from bot.features.capture.statements import capture_statements
 
 MAX_WEIGHTS_BYTES = 300_000
 """Bytes of the weights, which come with every copy of Mneme."""
@@ -30,7 +29,7 @@ MAX_WEIGHTS_BYTES = 300_000
 def test_feature_has_the_same_bucket_in_every_process() -> None:
     said = "I live in Cork, я живу в Корке, 我住在科克"
     groups = f"[sorted(group) for group in hash_features({said!r})]"
-    program = f"from memory.capture.classifier import hash_features; print({groups})"
+    program = f"from bot.features.capture.classifier import hash_features; print({groups})"
     printed = {
         subprocess.run(  # noqa: S603 - fixed text
             [sys.executable, "-c", program],
@@ -52,11 +51,6 @@ def test_weights_file_is_complete_and_names_its_origin() -> None:
     assert len(known.weights) == BUCKETS
     assert [len(weights) for weights in known.kind_weights] == [KIND_BUCKETS] * len(CaptureKind)
     assert len(known.header.kind_bias) == len(CaptureKind)
-
-
-def test_word_classes_have_unique_names() -> None:
-    names = [line.split()[0] for line in WORD_CLASSES.read_text(encoding="utf-8").splitlines()]
-    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(

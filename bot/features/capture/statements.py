@@ -12,29 +12,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.capture.classifier import CaptureKind, load_classifier
-from memory.capture.phrases import HAN, STRAIGHT, Phrases, select_phrases
-from memory.capture.requests import asks_for_reminder, trim_requests
-from memory.capture.sentences import (
-    ASKING,
-    EDGES,
-    ENDS_ASKING,
-    FULL_STOPS,
-    MIN_STATEMENT_WORDS,
-    NOTE,
-    SENTENCE_WORDS,
-    classify_opening,
-    find_end,
-    find_start,
-    split_sentences,
-)
+from bot.features.capture.classifier import CaptureKind, load_classifier
+from bot.features.capture.phrases import StatementPhrases, select_phrases
+from bot.features.capture.requests import ASKING, trim_requests
 from memory.text.classes import classify, classify_words, split_pieces
+from memory.text.phrases import HAN, STRAIGHT, asks_for_reminder
+from memory.text.sentences import EDGES, ENDS_ASKING, classify_opening, find_end, find_start, split_sentences
 from memory.text.words import is_small_talk
 
 MAX_CAPTURES = 3
 MAX_PROPOSED = 6
 """Captures of one message that a model is asked about."""
 _MAX_STATEMENT_CHARS = 240
+# A Chinese character counts as a word.
+_MIN_STATEMENT_WORDS = 3
 # Words of a correction that is not a sentence, such as "15 March".
 _MAX_FRAGMENT_WORDS = 8
 _MAX_VALUE_PIECES = 4
@@ -46,10 +37,15 @@ _MAX_VALUE_WORDS = 4
 _MAX_OBJECTION_CHARS = 100
 
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['-][^\W_{HAN}]+)*")
+# A placeholder for something that was sent but not typed, such as `[location: ...]`.
+_NOTE = re.compile(r"\s*\[[^\]]*\]\s*")
+_FULL_STOPS = " \t.!…。！"
 _VALUE_EDGES = " \t.,;:!?…-–—\"'«»“”„()。，！；：了"
 _WISHES = (CaptureKind.PREFERENCE, CaptureKind.CONSTRAINT)
 # Words that begin an order to the bot.
 _ORDER_OPENERS = frozenset({"ALWAYS", "NEVER", "FROMNOW", "MAKE", "ANSWER", "FORMAT", "CANYOU", "YOU"})
+# Words that distinguish a sentence from a bare value.
+_SENTENCE_WORDS = frozenset({"I", "WE", "MY", "OUR", "HAVE", "LIVE", "WORK", "LIKE", "PREFER", "HATE", "EAT", "MUST"})
 _SELF = frozenset({"I", "WE", "MY", "OUR", "BE"})
 # Without one of these, "from ... to ..." is not a change: "the train from Kyiv to Lviv".
 _CHANGE_WORDS = frozenset({"MOVE", "INSTEAD"})
@@ -86,7 +82,7 @@ class Capture:
         row = classify_words(split_pieces(self.text))
         present = frozenset().union(*row)
         subject = row[0] if row else frozenset()
-        return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(SENTENCE_WORDS)) or bool(subject & _PRONOUNS)
+        return (len(row) <= _MAX_VALUE_PIECES and present.isdisjoint(_SENTENCE_WORDS)) or bool(subject & _PRONOUNS)
 
     @property
     def can_replace(self) -> bool:
@@ -131,7 +127,7 @@ class ParsedSentence:
     @property
     def score(self) -> float:
         """Return the log-odds that it states something lasting, ignoring capitals and full stops."""
-        plain = self.said.rstrip(FULL_STOPS)
+        plain = self.said.rstrip(_FULL_STOPS)
         return load_classifier().score(plain.casefold() if plain.isupper() else plain)
 
     @property
@@ -165,7 +161,7 @@ class ParsedSentence:
         head, colon, _ = self.core.replace("：", ":").partition(":")
         phrases = select_phrases(head)
         ends = any(match.end() == len(head.rstrip()) for match in phrases.lists.finditer(head))
-        return (bool(colon) and ends) or phrases.errands.fullmatch(head.rstrip(FULL_STOPS)) is not None
+        return (bool(colon) and ends) or phrases.errands.fullmatch(head.rstrip(_FULL_STOPS)) is not None
 
     @property
     def reports_change(self) -> bool:
@@ -301,7 +297,7 @@ def _begins_as_request(text: str) -> bool:
 
 def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capture | None:
     """Return the statement in a sentence, or None. `is_statement` overrides the sentence's own judgement."""
-    if sentence.asks_to_remember or NOTE.fullmatch(sentence.said):
+    if sentence.asks_to_remember or _NOTE.fullmatch(sentence.said):
         return None
     if not (sentence.is_statement if is_statement is None else is_statement):
         return None
@@ -310,7 +306,7 @@ def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capt
     words = _WORD.findall(text)
     # Two words are clear only if they are about the user or an answer, such as "it's Olga".
     is_clear = sentence.is_answer or any(names & _SELF for names in classify(words))
-    if len(text) > _MAX_STATEMENT_CHARS or len(words) < (2 if is_clear else MIN_STATEMENT_WORDS):
+    if len(text) > _MAX_STATEMENT_CHARS or len(words) < (2 if is_clear else _MIN_STATEMENT_WORDS):
         return None
     kind = sentence.kind
     phrases = select_phrases(text)
@@ -323,7 +319,7 @@ def _capture(sentence: ParsedSentence, is_statement: bool | None = None) -> Capt
     return Capture(kind, typed.rstrip(" ?？"), is_standing, is_change, corrects, becomes, sentence.is_answer)
 
 
-def _is_standing(text: str, phrases: Phrases) -> bool:
+def _is_standing(text: str, phrases: StatementPhrases) -> bool:
     match = phrases.standing.search(text) or phrases.obliges.match(text)
     if match is None:
         return False
@@ -331,7 +327,7 @@ def _is_standing(text: str, phrases: Phrases) -> bool:
     return not match.start() or bool(words and words[0] & _ORDER_OPENERS)
 
 
-def _extract_values(text: str, typed: str, phrases: Phrases) -> tuple[bool, str | None, str | None]:
+def _extract_values(text: str, typed: str, phrases: StatementPhrases) -> tuple[bool, str | None, str | None]:
     """Return whether a sentence reports a change, the words that are no longer true, and their replacement."""
     if any(names & _CHANGE_WORDS for names in classify(split_pieces(text))):
         moved = phrases.match_values("moves", text)

@@ -17,7 +17,7 @@ from memory.facts.second_look import (
     Verdict,
     always_true,
     ask_for_verdicts,
-    parse_claim_fields,
+    parse_first_fields,
     parse_verdicts,
 )
 from memory.messages import Message, Role
@@ -179,14 +179,6 @@ def _shorten_message(message: Message, *, is_judged: bool) -> Message:
     if is_judged:
         return replace(message, content=text[:MAX_MESSAGE_CHARS] + (" …" if len(text) > MAX_MESSAGE_CHARS else ""))
     return replace(message, content=shorten(text))
-
-
-def parse_first_fields(answer: str) -> dict[int, Mapping[str, object]]:
-    """Return the fields of each claim in an answer, by its number. The first object for a claim is used."""
-    found: dict[int, Mapping[str, object]] = {}
-    for number, fields in parse_claim_fields(answer):
-        found.setdefault(number, fields)
-    return found
 
 
 def _parse_verdict(verdict: Verdict, fields: Mapping[str, object], claim: str, said: frozenset[str]) -> CaptureVerdict:

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from bot.features.capture.certainty import create_new_entry, is_certain_statement
+from bot.features.capture.classifier import CaptureKind
+from bot.features.capture.corrections import Corrections
+from bot.features.capture.look import CaptureLook, CaptureVerdict, stands_alone
+from bot.features.capture.statements import Capture, capture_statements
 from config.texts import _, strip_full_stop
 from memory.buttons import Notice
-from memory.capture.capture import Capture, capture_statements
-from memory.capture.certainty import create_new_entry, is_certain_statement
-from memory.capture.classifier import CaptureKind
-from memory.capture.values import insert_value
 from memory.clock import TimezoneLookup
 from memory.errors import MemoryRefused
-from memory.facts.capture_look import CaptureLook, CaptureVerdict, stands_alone
-from memory.facts.corrections import Corrections
 from memory.facts.fact import Excerpt, KnownMemory
 from memory.facts.fact_learner import LearnedMemory
 from memory.facts.learned_notices import create_notices
@@ -36,6 +35,7 @@ from memory.store.entry import Author, Details, Entry, Kind, Nature, NewEntry, O
 from memory.store.entry_rows import Read, read_entries
 from memory.store.erasure import IS_KEPT
 from memory.store.forgotten import read_forgotten_words, read_forgotten_words_by_id
+from memory.text.values import insert_value
 
 log = structlog.get_logger(__name__)
 

@@ -10,18 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from memory.capture.capture import Capture
-from memory.capture.values import differ_in_value, insert_value
+from bot.features.capture.statements import Capture
 from memory.facts.fact import Doubt
+from memory.facts.rules import extract_subject, read_rules
 from memory.search.search import Search
 from memory.search.types import Filter
 from memory.store.database import Database
-from memory.store.entry import TYPED_KINDS, Author, Entry, Kind, Priority
+from memory.store.entry import TYPED_KINDS, Entry, Kind
 from memory.store.entry_rows import CURRENT, read_entries, sql_list
-from memory.text.classes import classify_first
 from memory.text.query_terms import QueryTerms
 from memory.text.same_words import split_comparable
-from memory.text.words import STOP_WORDS
+from memory.text.values import differ_in_value, insert_value
 
 MAX_COMPARABLE = 60
 """Memories that are shown to the judging model."""
@@ -32,11 +31,7 @@ MIN_SHARED = 0.5
 MIN_SHARED_IN_TALK = 0.25
 """The same for memories that the conversation has just been about."""
 _MAX_ALIKE = 15
-# Words of a rule that don't belong to its subject.
-_RULE_WORDS = frozenset({"NEVER", "ALWAYS", "NOT", "FROMNOW", "ANYMORE", "PLEASE"})
-_NEGATIONS = frozenset({"NEVER", "NOT"})
 _KINDS = (*TYPED_KINDS, Kind.NOTE)
-_IS_RULE = f"(e.kind = '{Kind.POLICY}' OR (e.kind = '{Kind.PREFERENCE}' AND e.priority = '{Priority.HIGH}'))"
 
 
 class Corrections:
@@ -44,13 +39,9 @@ class Corrections:
         self._database = database
         self._search = search
 
-    async def list_rules(self, owner: str) -> list[Entry]:
-        where = f"{_IS_RULE} AND {CURRENT} AND e.archived_at IS NULL AND o.name = ? ORDER BY e.id DESC LIMIT ?"
-        return await read_entries(self._database.rows, where, (owner, MAX_COMPARABLE))
-
     async def find_ended_rules(self, owner: str, sentence: str) -> list[Entry]:
         """Return the rules that a sentence such as "use emojis again" ends, judged by common words."""
-        rules = await self.list_rules(owner)
+        rules = await read_rules(self._database, owner)
         return [rule for rule in rules if _compute_shared_part(rule.content, sentence) >= MIN_SHARED][:MAX_DOUBTED]
 
     async def find_contradicted(
@@ -63,7 +54,7 @@ class Corrections:
             messages: Ids of the latest messages of the user in this conversation.
         """
         if capture.is_standing:
-            rules = await self.list_rules(owner)
+            rules = await read_rules(self._database, owner)
             return [rule for rule in rules if differ_in_value(rule.content, capture.text)][:MAX_DOUBTED]
         if not capture.can_replace:
             return []
@@ -85,7 +76,7 @@ class Corrections:
             (owner, MAX_COMPARABLE),
         )
         first = [entry for entry in alike if entry.id in doubted]
-        every = {entry.id: entry for entry in (*first, *await self.list_rules(owner), *alike, *newest)}
+        every = {entry.id: entry for entry in (*first, *await read_rules(self._database, owner), *alike, *newest)}
         return list(every.values())[:MAX_COMPARABLE]
 
     async def _find_similar(
@@ -111,17 +102,6 @@ class Corrections:
         )
         return sorted(entries, key=lambda entry: -found.get(entry.id, 0.0))
 
-    async def find_captures(self, session_id: str, text: str) -> list[Entry]:
-        """Return the captures of the session's newest message that is exactly `text`."""
-        return await read_entries(
-            self._database.rows,
-            f"e.author = '{Author.CAPTURE}' AND {CURRENT} AND e.source_message_id = (SELECT min(o.id) FROM messages m"
-            " JOIN conversations c ON c.id = m.conversation_id JOIN messages o ON o.turn_id = m.turn_id"
-            " WHERE c.session_id = ? AND c.ended_at IS NULL AND m.role = 'user' AND m.content = ?"
-            " GROUP BY m.id ORDER BY m.id DESC LIMIT 1) ORDER BY e.id",
-            (session_id, text),
-        )
-
     @staticmethod
     def _rate(entry: Entry, capture: Capture, in_talk: Collection[int], messages: Sequence[int]) -> float:
         """Return the certainty that a statement corrects a memory that it doesn't name, or 0."""
@@ -135,34 +115,13 @@ class Corrections:
         return shared if shared >= (MIN_SHARED_IN_TALK if is_in_talk else MIN_SHARED) else 0.0
 
 
-def may_contradict(rule: str, other: str) -> bool:
-    """Return True if two rules differ only in a value or a negation, so that they may contradict each other."""
-    if differ_in_value(rule, other):
-        return True
-    one, two = _forbids(rule), _forbids(other)
-    subject = _extract_subject(rule)
-    return one != two and bool(subject) and subject == _extract_subject(other)
-
-
-def _forbids(rule: str) -> bool:
-    return any(not _NEGATIONS.isdisjoint(classify_first(word)) for word in split_comparable(rule))
-
-
-def _extract_subject(rule: str) -> list[str]:
-    return [
-        word
-        for word in split_comparable(rule)
-        if word not in STOP_WORDS and _RULE_WORDS.isdisjoint(classify_first(word))
-    ]
-
-
 def _says(entry: Entry, value: str | None) -> bool:
     return value is not None and QueryTerms(value).compute_coverage(entry.content) == 1
 
 
 def _compute_shared_part(rule: str, sentence: str) -> float:
     """Return the share of a rule's subject that a sentence contains, in any inflected form."""
-    words = _extract_subject(rule)
+    words = extract_subject(rule)
     said = split_comparable(sentence)
     found = [word for word in words if any(other.startswith(word[: max(3, len(word) - 3)]) for other in said)]
     return len(found) / len(words) if words else 0.0

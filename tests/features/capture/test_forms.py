@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory.capture.capture import find_resuming_order, propose_statements
-from memory.capture.certainty import choose_kind, is_certain_order, is_certain_statement
-from memory.capture.values import differ_in_value, insert_value
+from bot.features.capture.certainty import choose_kind, is_certain_order, is_certain_statement
+from bot.features.capture.statements import find_resuming_order, propose_statements
 from memory.store.entry import Kind
 
 FORMS = [
@@ -80,28 +79,6 @@ def test_long_sentence_never_becomes_one_fact() -> None:
     assert (
         propose_statements("I live in Leeds and " + "I like the river and the old mill and " * 8 + "the bridge") == []
     )
-
-
-@pytest.mark.parametrize(
-    ("former", "correction", "text"),
-    [
-        ("My exam is on 12 March", "15 March", "My exam is on 15 March"),
-        ("My sister is called Anna", "she is called Hanna", "My sister is called Hanna"),
-        ("Meine Prüfung ist am 12. März", "am 15. März", "Meine Prüfung ist am 15. März"),
-        ("Мою сестру звати Анна", "її звати Ганна", "Мою сестру звати Ганна"),
-        ("My brother Ivan lives in Kyiv", "Lviv", None),
-        ("I like tea", "coffee", None),
-    ],
-)
-def test_corrected_value_replaces_the_only_one_of_its_kind(former: str, correction: str, text: str | None) -> None:
-    assert insert_value(former, correction) == text
-
-
-def test_rules_that_differ_in_a_value_contradict_each_other() -> None:
-    assert differ_in_value("Always answer in German", "always answer in English.")
-    assert differ_in_value("Use at most 3 sentences", "Use at most 5 sentences")
-    assert not differ_in_value("Always answer in German", "Always answer in one sentence")
-    assert not differ_in_value("Never use emojis", "Never use tables")
 
 
 @pytest.mark.parametrize(

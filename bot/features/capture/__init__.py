@@ -1,0 +1,1 @@
+"""Capture: learns from single typed messages, without waiting for the end of the conversation."""

@@ -1,1 +1,0 @@
-"""Detects statements worth remembering in typed messages, without calling a language model."""
