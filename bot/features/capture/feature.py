@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from functools import cache
+from typing import TYPE_CHECKING
 
 from bot.feature import MEMORY_OFF, Contributions, Feature
-from bot.features.capture.auto_capture import AutoCapture
-from bot.features.capture.corrections import Corrections
-from bot.features.capture.job import CaptureJudging
-from bot.features.capture.look import CaptureLook
-from bot.features.capture.review import CaptureReview
-from bot.features.capture.statements import capture_statements, find_candidates
 from bot.kernel import App, Kernel
-from config.process import loading_for_good
 from config.settings import Settings
-from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR
-from pipeline.models.memory_prompts import ModelConsolidator
 from pipeline.order import OnFailure, Phase, Step
+
+if TYPE_CHECKING:
+    from bot.features.capture.job import CaptureJudging
 
 CAPTURING = Step(15, "AutoCapture", OnFailure.CONTINUE, Phase.PREPARE)
 JUDGING = Step(45, "CaptureJudging", OnFailure.CONTINUE, Phase.AFTER)
 PURPOSE = "capture"
-# Loads the phrases of all languages in Latin letters. Phrases in other scripts are loaded on first use.
-_GREETING = "Hello."
 
 
 class CaptureFeature(Feature):
@@ -36,6 +27,15 @@ class CaptureFeature(Feature):
         return None if settings.memory_enabled else MEMORY_OFF
 
     async def open(self, kernel: Kernel) -> Contributions:
+        from bot.features.capture.auto_capture import AutoCapture
+        from bot.features.capture.corrections import Corrections
+        from bot.features.capture.job import CaptureJudging
+        from bot.features.capture.look import CaptureLook
+        from bot.features.capture.review import CaptureReview
+        from bot.features.capture.statements import find_candidates
+        from memory.consolidation.consolidation import BACKGROUND_TIMEOUT_FACTOR
+        from pipeline.models.memory_prompts import ModelConsolidator
+
         memory, setup = kernel.memory, kernel.setup
         corrections = Corrections(memory.database, memory.search)
         review = CaptureReview(
@@ -68,6 +68,8 @@ class CaptureFeature(Feature):
 
 @contextlib.asynccontextmanager
 async def _warming(app: App) -> AsyncIterator[None]:
+    from bot.features.capture.statements import warm_up
+
     async def warm() -> None:
         # A turn that needs the classifier would load it too, or block the whole event loop
         with app.runner.limiter.closed():
@@ -75,14 +77,3 @@ async def _warming(app: App) -> AsyncIterator[None]:
 
     app.tasks.start(warm(), "warming")
     yield
-
-
-async def warm_up() -> None:
-    """Load the classifier and its phrases in a thread, so that the event loop goes on."""
-    await asyncio.to_thread(_load_classifier)
-
-
-@cache
-def _load_classifier() -> None:
-    with loading_for_good():
-        capture_statements(_GREETING)

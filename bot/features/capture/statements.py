@@ -7,14 +7,17 @@ decides whether a sentence states something lasting. The capture is the sentence
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from bot.features.capture.classifier import CaptureKind, load_classifier
 from bot.features.capture.phrases import StatementPhrases, select_phrases
 from bot.features.capture.requests import ASKING, trim_requests
+from config.process import loading_for_good
 from memory.text.classes import classify, classify_words, split_pieces
 from memory.text.phrases import HAN, STRAIGHT, asks_for_reminder
 from memory.text.sentences import EDGES, ENDS_ASKING, classify_opening, find_end, find_start, split_sentences
@@ -348,3 +351,14 @@ def _extract_value(typed: str, match: re.Match[str], name: str) -> str | None:
     following = (at for at, word in enumerate(words) if at and next(classify([word]), frozenset()) & _AFTER_VALUE)
     words = words[: next(following, None)]
     return " ".join(words) if 0 < len(words) <= _MAX_VALUE_WORDS else None
+
+
+async def warm_up() -> None:
+    """Load the classifier and its phrases in a thread, so that the event loop goes on."""
+    await asyncio.to_thread(_load)
+
+
+@cache
+def _load() -> None:
+    with loading_for_good():
+        capture_statements("Hello.")  # Phrases in other than Latin letters are loaded on first use

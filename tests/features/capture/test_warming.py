@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from bot.features.capture.feature import warm_up
+from bot.features.capture.statements import warm_up
 from bot.kernel import App, serve_features
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
@@ -30,7 +30,7 @@ async def test_first_turn_waits_until_the_classifier_is_loaded(
     async def load() -> None:
         await loaded.wait()
 
-    monkeypatch.setattr("bot.features.capture.feature.warm_up", load)
+    monkeypatch.setattr("bot.features.capture.statements.warm_up", load)
     async with serve_features(app):
         answer = asyncio.create_task(person.says("hello"))
         while not person.channel.begun:
