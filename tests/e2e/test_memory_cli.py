@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -341,6 +342,29 @@ def test_file_as_data_directory_is_one_sentence(
 
 
 @needs_feature("imports")
+def test_memory_in_a_read_only_folder_can_be_read(shell: Shell, data: Path, tmp_path: Path) -> None:
+    # SQLite can't create its shared files, as in a read-only folder or on a full disk. Root may write everywhere.
+    (data / "mneme.db-shm").symlink_to("missing/mneme.db-shm")
+    assert "The lighthouse is red" in shell.run_successfully("recall", "lighthouse")
+    assert "lighthouse" in shell.run_successfully("memory", "list")
+    assert "The lighthouse is red" in shell.run_successfully("memory", "show", "lighthouse")
+    assert "1 memory" in shell.run_successfully("export", str(tmp_path / "elsewhere"))
+    assert "1 memory" in shell.run_successfully("backup", str(tmp_path / "backup.zip"))
+    status, _, err = shell.run("memory", "add", "boat", "Aurora")
+    assert status == 1
+    assert "can't be written: check the owner and permissions of its folder" in err
+
+
+@pytest.mark.parametrize("arguments", [("recall", "lighthouse"), ("memory", "list"), ("memory", "show", "lighthouse")])
+def test_memory_on_a_full_disk_can_be_read(shell: Shell, data: Path, arguments: tuple[str, ...]) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # No file may grow.
+    try:
+        assert "The lighthouse is red" in shell.run_successfully(*arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:
     file = str(exports.write_chatgpt(tmp_path, 20))
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
