@@ -47,7 +47,7 @@ Owner = Annotated[
     str | None,
     typer.Option(metavar="OWNER", help="The owner of the memory, such as telegram:12345.", callback=_check_owner),
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The entry's name, as in `mneme memory list`.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The entry's name or number, as in `mneme memory list`.")]
 Content = Annotated[str, typer.Argument(metavar="CONTENT", help="The text to remember.")]
 KINDS = ", ".join(Kind)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -149,7 +149,10 @@ def list_entries(
 
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {shorten_to_line(entry.content)}" for entry in entries]
+        lines = [
+            f"{entry.owner}  {entry.kind}  {entry.id}  {entry.name}  {shorten_to_line(entry.content)}"
+            for entry in entries
+        ]
         _print_all([entry_to_json(entry) for entry in entries], lines, "No results.", as_json=as_json)
 
     with_memory(work, for_reading=True)
@@ -242,7 +245,8 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list_unconfirmed(owner)
         lines = [
-            f"{entry.owner}  {entry.name}  {shorten_to_line(entry.content)}  ({entry.unconfirmed})" for entry in entries
+            f"{entry.owner}  {entry.id}  {entry.name}  {shorten_to_line(entry.content)}  ({entry.unconfirmed})"
+            for entry in entries
         ]
         _print_all([entry_to_json(entry) for entry in entries], lines, "There is nothing to confirm.", as_json=as_json)
 

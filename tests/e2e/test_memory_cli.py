@@ -118,7 +118,7 @@ def test_entry_is_printed_as_text_without_json(shell: Shell) -> None:
     assert shell.run_successfully("memory", "add", "key", "at Ann's").startswith(
         "**key**\n\nat Ann's\n\n_note, you wrote it, "
     )
-    assert shell.run_successfully("memory", "list") == f"{MINE}  note  key  at Ann's\n"
+    assert shell.run_successfully("memory", "list") == f"{MINE}  note  1  key  at Ann's\n"
     assert shell.run_successfully("memory", "undo") == "Undone: at Ann's\n"
 
 
@@ -342,6 +342,16 @@ def test_file_as_data_directory_is_one_sentence(
 
 
 @needs_feature("imports")
+def test_shell_takes_the_number_that_it_lists(shell: Shell, data: Path) -> None:
+    shell.run_successfully("memory", "add", "boat", "Aurora")
+    rows = [line.split() for line in shell.run_successfully("memory", "list").splitlines()]
+    numbers = {row[3]: row[2] for row in rows}
+    assert "Aurora" in shell.run_successfully("memory", "show", numbers["boat"])
+    assert "The lighthouse is red" in shell.run_successfully("memory", "show", numbers["lighthouse"])
+    shell.run_successfully("memory", "remove", numbers["boat"])
+    assert "boat" not in shell.run_successfully("memory", "list")
+
+
 def test_memory_in_a_read_only_folder_can_be_read(shell: Shell, data: Path, tmp_path: Path) -> None:
     # SQLite can't create its shared files, as in a read-only folder or on a full disk. Root may write everywhere.
     (data / "mneme.db-shm").symlink_to("missing/mneme.db-shm")
