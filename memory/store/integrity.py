@@ -19,7 +19,7 @@ from pathlib import Path
 import aiosqlite
 import structlog
 
-from memory.errors import StoreError, explain, explain_empty_file, is_environmental
+from memory.errors import StoreError, explain, explain_damage, explain_empty_file, is_environmental
 from memory.store.database import FUNCTIONS, Database
 from memory.store.index import DERIVED, is_derived, rebuild_derived, reindex, renew
 from memory.store.index_records import find_trouble
@@ -28,7 +28,6 @@ from memory.store.snapshots import connect_read_only
 
 log = structlog.get_logger(__name__)
 
-RESTORE = "restore a backup with `mneme restore`. I haven't changed the file."
 LOOSE = "pages that belong to no table"
 _LOOSE_PAGES = re.compile(
     r"(\*\*\* in database main \*\*\*\s*)?((Page \d+( is|:) never used|(Main f|F)reelist: .*)(\n|$))+$"
@@ -74,7 +73,7 @@ class IntegrityCheck:
         path = self._database.path
         damaged = await asyncio.to_thread(find_damaged_tables, path)
         if lost := [table for table in damaged if table != LOOSE and not is_derived(table)]:
-            raise StoreError(f"{path} is damaged ({', '.join(lost)}): {RESTORE}")
+            raise explain_damage(path, ", ".join(lost))
         # Stray pages belong to no table. A VACUUM removes them.
         if LOOSE in damaged:
             await self._database.vacuum()
@@ -122,8 +121,7 @@ def inspect_database(path: Path) -> DatabaseState:
             if verdict != "ok" and all(is_derived(table) for table in find_damaged_tables(path) or [""]):
                 return DatabaseState(True, schema, index_matches=False)
             if verdict != "ok":
-                damaged = f"{path} is damaged ({' '.join(verdict.split())})"
-                return DatabaseState(True, schema, StoreError(f"{damaged}: {RESTORE}"))
+                return DatabaseState(True, schema, explain_damage(path, " ".join(verdict.split())))
             in_step = _compare_index(connection) if schema == NEWEST_FORMAT else None
     except sqlite3.Error as error:
         return DatabaseState(exists=True, trouble=explain(error, path))

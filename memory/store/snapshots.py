@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memory.errors import StoreError, explained, get_result_code
+from memory.errors import StoreError, explain_damage, explained, get_result_code
 
 LOCK_TIMEOUT_SECONDS = 10
 
@@ -33,9 +33,7 @@ def require_sound(path: Path) -> None:
     with _opened(path) as connection:
         verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if verdict != "ok":
-        raise StoreError(
-            f"{path} is damaged ({verdict}): restore a backup with `mneme restore`. I haven't changed the file."
-        )
+        raise explain_damage(path, verdict)
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
