@@ -87,8 +87,7 @@ async def answer_zone_and_people(setup: Terminal, zone: str = "", people: str = 
 
 async def keep_answers(setup: Terminal) -> None:
     """Keep the token, the model, the time zone and the people."""
-    await setup.wait_for_text("Another token")
-    await setup.wait_until(lambda: setup.lines[-1].endswith("):"))
+    await setup.wait_for_question("@mneme_test_bot):")
     setup.type("\r")
     await setup.wait_for_text("Choose another model?")
     setup.type("\r\r\r")
