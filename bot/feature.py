@@ -179,9 +179,14 @@ class Feature:
 
 def check_settings(settings: Settings, features: Iterable[Feature]) -> None:
     """Raise ConfigurationError for settings that are valid alone but not together."""
-    check_together(settings)
-    for feature in features:
-        feature.check_settings(settings)
+    problems: list[str] = []
+    for check in (check_together, *(feature.check_settings for feature in features)):
+        try:
+            check(settings)
+        except ConfigurationError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigurationError(*problems)
 
 
 def find_importer(features: Iterable[Feature], memory: MemoryServices) -> FileImporter | None:

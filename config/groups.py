@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from config.errors import ConfigurationError
@@ -129,13 +130,16 @@ def list_setting_names() -> list[str]:
 
 
 def describe_invalid(error: ValidationError) -> ConfigurationError:
-    """Return one sentence about the first wrong value."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    text = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
-    if not first["loc"]:
-        return ConfigurationError(f"{text}.")
+    """Return one sentence about each wrong value."""
+    return ConfigurationError(*map(_describe, error.errors(include_url=False, include_input=False)))
+
+
+def _describe(wrong: ErrorDetails) -> str:
+    text = _ALLOWED.get(wrong["type"], str(wrong["msg"]).removeprefix("Value error, "))
+    if not wrong["loc"]:
+        return f"{text}."
     text = text.replace("Input should", "it should")
-    return ConfigurationError(f"{str(first['loc'][0]).upper()} is not valid: {text}.")
+    return f"{str(wrong['loc'][0]).upper()} is not valid: {text}."
 
 
 # Replacements for pydantic's messages, which are for programmers, by the type of error.

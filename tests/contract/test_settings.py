@@ -50,7 +50,7 @@ def read_refusal(*lines: str) -> str:
     with pytest.raises(ConfigurationError) as error:
         load_settings(write_env(*lines))
     sentence = str(error.value)
-    assert sentence.endswith(".")
+    assert sentence.endswith((".", "?"))
     assert "\n" not in sentence
     return sentence
 
@@ -262,6 +262,26 @@ def test_invalid_value_is_refused_with_the_allowed_values(
 ) -> None:
     monkeypatch.delenv(line.partition("=")[0], raising=False)
     assert read_refusal(line) == sentence
+
+
+def test_all_wrong_settings_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ("LLM_MODLE=m", "OPENAI_BASE_URL=http://localhost:1/v1", "MEMORY_WINDOW=many", "TIMEZONE=Mars", "nonsense")
+    monkeypatch.delenv("TIMEZONE")
+    with pytest.raises(ConfigurationError) as error:
+        load_settings(write_env(*lines, "MEMORY_TIDY_HOUR=24"))
+    assert error.value.problems == (
+        ".env contains the unknown setting LLM_MODLE: did you mean LLM_MODEL?",
+        "Line 5 of .env can't be read: write NAME=value.",
+        "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv.",
+        "MEMORY_WINDOW is not valid: use a whole number.",
+        "MEMORY_TIDY_HOUR is not valid: it should be less than or equal to 23.",
+    )
+
+
+def test_missing_model_is_not_reported_if_its_name_is_misspelt() -> None:
+    assert read_refusal("LLM_MODLE=m", "OPENAI_BASE_URL=http://localhost:1/v1") == (
+        ".env contains the unknown setting LLM_MODLE: did you mean LLM_MODEL?"
+    )
 
 
 @pytest.mark.parametrize("ids", ["12, x", "12 13", "@olena", "12;13", "1_2", "٣", "1.5", "+12", "-", "9" * 20])

@@ -479,6 +479,16 @@ async def test_wrong_setting_is_split_into_problem_and_remedy(line: str, found: 
     assert (finding.found, finding.remedy) == (found, remedy)
 
 
+async def test_each_wrong_setting_is_one_finding_and_nothing_follows_from_it() -> None:
+    Path(".env").write_text("LLM_MODLE=foo\nMEMORY_WINDOW=many\n")
+    findings = await examine(features=installed_features())
+    assert [finding.name for finding in findings] == ["settings", "settings", "other checks", "versions"]
+    assert [finding.found for finding in findings[:2]] == [
+        ".env contains the unknown setting LLM_MODLE",
+        "MEMORY_WINDOW is not valid",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
