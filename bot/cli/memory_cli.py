@@ -354,11 +354,15 @@ def import_memory(
     with_memory(lambda opened: import_own_export(opened, path))
 
 
-async def import_own_export(opened: OpenMemory, path: Path) -> None:
+async def import_own_export(opened: OpenMemory, path: Path, *, dry_run: bool = False) -> None:
     from memory.transfer.amounts import describe_amounts
 
-    done = await opened.memory.importer.run(path)
-    typer.echo(f"{describe_amounts(done.rows).capitalize()} and the Markdown files were imported from {path}.")
+    done = await opened.memory.importer.run(path, dry_run=dry_run)
+    what = f"{describe_amounts(done.rows).capitalize()} and the Markdown files"
+    if dry_run:
+        typer.echo(f"{what} would be imported from {path}. Nothing was written.")
+    else:
+        typer.echo(f"{what} were imported from {path}.")
     if done.left_out:
         typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
 

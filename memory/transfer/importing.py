@@ -46,12 +46,16 @@ class Importer:
         self._database = database
         self._root = root
 
-    async def run(self, path: Path) -> ImportResult:
-        """Import an export (a folder or zip file) completely or not at all. Raises StoreError."""
-        with open_archive(path, max_parts=MAX_PARTS, max_bytes=MAX_UNPACKED_BYTES) as source:
-            return await self._import(path, source)
+    async def run(self, path: Path, *, dry_run: bool = False) -> ImportResult:
+        """Import an export (a folder or zip file) completely or not at all. Raises StoreError.
 
-    async def _import(self, path: Path, source: Source) -> ImportResult:
+        Args:
+            dry_run: Do everything, and then take it back.
+        """
+        with open_archive(path, max_parts=MAX_PARTS, max_bytes=MAX_UNPACKED_BYTES) as source:
+            return await self._import(path, source, dry_run=dry_run)
+
+    async def _import(self, path: Path, source: Source, *, dry_run: bool) -> ImportResult:
         counts = await asyncio.to_thread(_read_contents, path, source)
         # Copied next to their final place first and renamed at the end.
         files = self._root.with_name(f".{self._root.name}.import")
@@ -70,7 +74,10 @@ class Importer:
                 folders = [make_folder_name(row["name"]) for row in owners]
                 strange = await asyncio.to_thread(_copy_files, source / FILES, files, folders)
                 await asyncio.to_thread(make_private, files)
-            await asyncio.to_thread(_move_tree, files, self._root)
+                if dry_run:
+                    await connection.rollback()
+            if not dry_run:
+                await asyncio.to_thread(_move_tree, files, self._root)
         except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
             raise StoreError(f"{path} is damaged ({error}): nothing was changed.") from error
         except OSError as error:

@@ -390,8 +390,25 @@ def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Pat
     assert shell.run_successfully("import", file).startswith("Imported from ChatGPT: nothing new.\nAlready there: 2.\n")
     shell.run_successfully("memory", "undo", "--owner", "console:local")
     assert "number7" not in shell.run("recall", "number7")[1]
-    refusal = re.sub(r"[│\s]+", " ", shell.run("import", _export_own(shell), "--dry-run")[2])
-    assert "leave out --dry-run" in refusal
+    refusal = re.sub(r"[│\s]+", " ", shell.run("import", _export_own(shell), "--learn")[2])
+    assert "leave out --learn" in refusal
+
+
+@needs_feature("imports")
+def test_own_export_is_previewed_without_writing(
+    shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = _export_own(shell)
+    assert "This installation is not empty" in shell.run("import", export, "--dry-run")[2]
+    monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))
+    said = shell.run_successfully("import", export, "--dry-run")
+    assert said.startswith("2 messages, 1 conversation, 1 memory and the Markdown files would be imported from ")
+    assert said.endswith(". Nothing was written.\n")
+    assert shell.json("memory", "list") == []
+    assert shell.run_successfully("import", export) == said.replace("would be", "were").replace(
+        " Nothing was written.", ""
+    )
+    assert shell.json("memory", "show", "lighthouse")["content"] == "The lighthouse is red"
 
 
 @needs_feature("imports")
