@@ -138,7 +138,7 @@ def _describe(wrong: ErrorDetails) -> str:
     text = _ALLOWED.get(wrong["type"], str(wrong["msg"]).removeprefix("Value error, "))
     if not wrong["loc"]:
         return f"{text}."
-    text = text.replace("Input should", "it should")
+    text = re.sub(r"(Input|String|Value) should", "it should", text)
     return f"{str(wrong['loc'][0]).upper()} is not valid: {text}."
 
 

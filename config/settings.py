@@ -36,6 +36,7 @@ from config.groups import (
 DATABASE_NAME = "mneme.db"
 
 _ID = re.compile(r"-?[0-9]{1,19}")
+_ONE_LINE = re.compile(r"[^\r\n]+")
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 _REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
@@ -113,7 +114,7 @@ class Settings(SettingsGroup):
 
     memory_enabled: bool = True
     memory_scope: Annotated[MemoryScope, AnyCase] = MemoryScope.CHAT
-    bot_name: str = Field(default="Mneme", min_length=1, max_length=40, pattern=r"^[^\r\n]+$")
+    bot_name: str = Field(default="Mneme", min_length=1, max_length=40)
     memory_recent_days: int = Field(default=7, ge=0, le=365)
     memory_max_size: int = Field(default=8192, ge=256, le=1_000_000)
     memory_window: int = Field(default=50, ge=2, le=100_000)
@@ -209,6 +210,13 @@ class Settings(SettingsGroup):
         if not all(0 < weight <= 100 for weight in weights.values()):
             raise ValueError("a weight must be above 0 and at most 100")
         return weights
+
+    @field_validator("bot_name")
+    @classmethod
+    def _check_bot_name(cls, value: str) -> str:
+        if not _ONE_LINE.fullmatch(value):
+            raise ValueError("use one line")
+        return value
 
     @field_validator("timezone")
     @classmethod

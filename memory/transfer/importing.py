@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 
@@ -169,7 +170,7 @@ def _read_rows(path: Source) -> Iterator[dict[str, object]]:
         # Only \n ends a row, since texts may contain other line breaks.
         with path.open("r", encoding="utf-8", newline="\n") as file:
             while line := file.readline(MAX_ROW_CHARS):
-                row = json.loads(line)
+                row = _parse_row(line)
                 if not _is_row(row):
                     raise ValueError("a line is no row")
                 yield row
@@ -177,6 +178,13 @@ def _read_rows(path: Source) -> Iterator[dict[str, object]]:
         raise StoreError(f"{path} is missing: nothing was changed.") from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is damaged ({error}): nothing was changed.") from error
+
+
+def _parse_row(line: str) -> Any:  # Any JSON value, which `_is_row` checks
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError("a line isn't valid JSON") from error
 
 
 def _is_row(value: object) -> bool:

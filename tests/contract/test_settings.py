@@ -197,6 +197,8 @@ def test_unknown_names_in_the_environment_are_ignored(monkeypatch: pytest.Monkey
         ("MEMORY_WINDOW=many", "MEMORY_WINDOW is not valid: use a whole number."),
         ("MEMORY_WINDOW=7.5", "MEMORY_WINDOW is not valid: use a whole number."),
         ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not valid: it should be greater than or equal to 2."),
+        (f"BOT_NAME={'a' * 41}", "BOT_NAME is not valid: it should have at most 40 characters."),
+        ('BOT_NAME="a\\nb"', "BOT_NAME is not valid: use one line."),
         ("LLM_TIMEOUT=soon", "LLM_TIMEOUT is not valid: use a number."),
         ("LLM_TIMEOUT=0", "LLM_TIMEOUT is not valid: it should be greater than 0."),
         ("LLM_TIMEOUT=inf", "LLM_TIMEOUT is not valid: it should be less than or equal to 3600."),

@@ -517,6 +517,21 @@ def test_unknown_kind_is_refused_with_the_known_ones(shell: Shell, command: tupl
     assert "preference" in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("recall", "x", "--limit", "many"), "Invalid value for '--limit': use a whole number."),
+        (("recall", "x", "--limit", "0"), "Invalid value for '--limit': it should be greater than or equal to 1"),
+        (("members", "revoke", "ann"), "Invalid value for 'ID': use a whole number."),
+        (("memory", "add", "a", "b", "--priority", "much"), "Invalid value for '--priority': 'much' is not one of"),
+    ],
+)
+def test_wrong_argument_is_explained_without_programming_terms(
+    shell: Shell, arguments: tuple[str, ...], said: str
+) -> None:
+    assert said in re.sub(r"[│\s]+", " ", shell.run(*arguments)[2])
+
+
 def test_empty_result_is_reported(shell: Shell) -> None:
     assert shell.run("recall", "anything") == (0, "", "No results.\n")
     assert shell.run("memory", "list") == (0, "", "No results.\n")
