@@ -272,6 +272,7 @@ def test_web_at_a_port_in_use_names_the_option(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         _status, _out, err = shell.run("web", "--port", str(port))
+    assert err.startswith("Starting the memory page")
     assert err.endswith(f"mneme: Port {port} is in use: choose another with --port.\n")
 
 
