@@ -271,8 +271,8 @@ def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.Mon
 def test_web_at_a_port_in_use_names_the_option(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        _status, _out, err = shell.run("web", "--port", str(port))
-    assert err.startswith("Starting the memory page")
+        _status, out, err = shell.run("web", "--port", str(port))
+    assert out == "Starting the memory page. This can take some seconds.\n"
     assert err.endswith(f"mneme: Port {port} is in use: choose another with --port.\n")
 
 
