@@ -72,7 +72,7 @@ async def test_undo_button_refuses_if_entry_changed_since(serve: Serve, telegram
         first = telegram.list_sent(ANN)[0]
         assert first.reply_markup is not None
         telegram.user_presses(first.reply_markup["inline_keyboard"][0][0]["callback_data"], first.message_id, ANN, ANN)
-        await wait_for_text(telegram, "That was changed again later: /undo starts with the newest change.")
+        await wait_for_text(telegram, "That was changed again later: undo the newest change first.")
         assert await app.database.value("SELECT count(*) FROM entries") == 2
 
 
