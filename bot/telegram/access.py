@@ -97,7 +97,7 @@ _GROUP_WAITS = N_(
 )
 _OWNER_ASKED = N_("This bot is private, so I've asked its owner whether you may use it. Please write again later.")
 _OWNER_BUSY = N_(
-    "This bot is private, and its owner was asked about too many people in the last hour. Please write again in an hour."
+    "This bot is private, and its owner was asked about too many people just now. Please write again in an hour."
 )
 _DECLINED = N_("This bot is private, and its owner has declined that you use it.")
 _OWNERLESS = N_("This bot is private. If it's yours, send /start followed by the code that `mneme setup` shows.")

@@ -432,6 +432,34 @@ async def test_owner_is_asked_about_each_stranger_once_and_few_hourly(
         assert len(set(await strangers(200))) == 2 * MAX_QUESTIONS_PER_HOUR
 
 
+async def test_failure_by_the_daily_limit_offers_no_other_attempt(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(chat_daily_tokens=1):
+        telegram.user_says("hello", chat_id=ANN)
+        await wait_for_text(telegram, "You said: hello")
+        telegram.user_says("hello again", chat_id=ANN)
+        await wait_for_text(telegram, "reached its daily limit")
+    assert list_labels(telegram) == []
+
+
+async def test_stranger_is_told_if_the_owner_was_asked_too_often(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.telegram.strangers.MAX_PER_MINUTE", 100)
+    telegram.register_chat(ANN)
+    last = STRANGER + MAX_QUESTIONS_PER_HOUR
+    async with serve():
+        for number in range(STRANGER, last + 1):
+            telegram.user_says("hello", chat_id=number, first_name=f"Guest {number}")
+            await telegram.wait_for(lambda number=number: telegram.list_sent(number))  # type: ignore[misc]
+        assert "I've asked its owner" in list_texts(telegram, last - 1)[0]
+        assert "Please write again in an hour." in list_texts(telegram, last)[0]
+        clock.forward(hours=1)
+        telegram.user_says("hello again", chat_id=last, first_name="Bob")
+        await telegram.wait_for(lambda: len(telegram.list_sent(last)) == 2)
+        assert "I've asked its owner" in list_texts(telegram, last)[1]
+        await wait_for_text(telegram, "Bob would like to use this bot.")
+
+
 async def test_access_request_goes_to_claiming_owner_not_to_members(serve: Serve, telegram: BotApiServer) -> None:
     async with serve(telegram_allowed_ids="") as app:
         access = AccessList(app.database, "telegram", app.clock)
