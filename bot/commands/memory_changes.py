@@ -69,7 +69,7 @@ class MemoryCommands:
                 _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")
             )
         content = attribute(call.argument, call.speaker)
-        existing = await self.services.learning.reinforce_known(call.session.owner, content)
+        existing = await self.services.learning.reinforce_known(call.session.owner, content, notes=True)
         if existing is not None:
             return _(
                 "I already know that as **{name}**: {content}",
