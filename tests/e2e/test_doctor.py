@@ -486,7 +486,7 @@ async def test_model_server_that_is_off_is_reported_at_once(installation: Instal
     assert found.found == "No server answers at http://127.0.0.1:9/v1"
 
 
-async def test_each_wrong_setting_is_one_finding_and_nothing_follows_from_it() -> None:
+async def test_each_wrong_setting_is_one_finding_without_consequences() -> None:
     Path(".env").write_text("LLM_MODLE=foo\nMEMORY_WINDOW=many\n")
     findings = await examine(features=installed_features())
     assert [finding.name for finding in findings] == ["settings", "settings", "other checks", "versions"]
