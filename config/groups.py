@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from importlib.metadata import EntryPoint, entry_points
@@ -131,15 +132,17 @@ def list_setting_names() -> list[str]:
 
 def describe_invalid(error: ValidationError) -> ConfigurationError:
     """Return one sentence about each wrong value."""
-    return ConfigurationError(*map(_describe, error.errors(include_url=False, include_input=False)))
+    problems = (_describe(wrong) for wrong in error.errors(include_url=False, include_input=False))
+    return ConfigurationError(*itertools.chain.from_iterable(problems))
 
 
-def _describe(wrong: ErrorDetails) -> str:
+def _describe(wrong: ErrorDetails) -> list[str]:
+    """Return one sentence for a setting, or one for each line of an error about several settings."""
     text = _ALLOWED.get(wrong["type"], str(wrong["msg"]).removeprefix("Value error, "))
     if not wrong["loc"]:
-        return f"{text}."
+        return [f"{line}." for line in text.split("\n")]
     text = re.sub(r"(Input|String|Value) should", "it should", text)
-    return f"{str(wrong['loc'][0]).upper()} is not valid: {text}."
+    return [f"{str(wrong['loc'][0]).upper()} is not valid: {text}."]
 
 
 # Replacements for pydantic's messages, which are for programmers, by the type of error.

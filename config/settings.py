@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -228,28 +229,25 @@ class Settings(SettingsGroup):
         return value
 
     @model_validator(mode="after")
-    def _check_model(self) -> Settings:
+    def _check_combinations(self) -> Settings:
+        problems = [*self._find_model_problems(), *self._find_webhook_problems()]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _find_model_problems(self) -> Iterator[str]:
         if self.has_endpoint and not self.llm_model:
-            raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use")
+            yield "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use"
         if self.has_endpoint and self.openai_api_key is None and self.openai_base_url is None:
             for name in (self.llm_fast_model, self.llm_fallback_model, *self.llm_models):
                 if name is not None and self.split_model(name)[0] is None:
-                    raise ValueError(
-                        f"{name} needs the name of an endpoint of LLM_ENDPOINTS in front, or OPENAI_API_KEY"
-                    )
-        return self
+                    yield f"{name} needs the name of an endpoint of LLM_ENDPOINTS in front, or OPENAI_API_KEY"
 
-    @model_validator(mode="after")
-    def _check_webhook(self) -> Settings:
+    def _find_webhook_problems(self) -> Iterator[str]:
         if self.telegram_webhook_url is not None and self.telegram_webhook_secret is None:
-            raise ValueError(
-                "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: create one with `openssl rand -hex 32`"
-            )
+            yield "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: create one with `openssl rand -hex 32`"
         if self.telegram_webhook_url is not None and self.metrics_port is None:
-            raise ValueError(
-                "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: set the port that the web server forwards to"
-            )
-        return self
+            yield "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: set the port that the web server forwards to"
 
     def __init__(self, **values: Any) -> None:  # pydantic's own signature
         super().__init__(**values)

@@ -280,6 +280,13 @@ def test_all_wrong_settings_are_reported_at_once(monkeypatch: pytest.MonkeyPatch
     )
 
 
+def test_settings_that_others_need_are_reported_at_once() -> None:
+    with pytest.raises(ConfigurationError) as error:
+        load_settings(write_env("OPENAI_API_KEY=sk-1", WEBHOOK[0]))
+    names = [problem.partition(" ")[0] for problem in error.value.problems]
+    assert names == ["LLM_MODEL", "TELEGRAM_WEBHOOK_SECRET", "METRICS_PORT"]
+
+
 def test_missing_model_is_not_reported_if_its_name_is_misspelt() -> None:
     assert read_refusal("LLM_MODLE=m", "OPENAI_BASE_URL=http://localhost:1/v1") == (
         ".env contains the unknown setting LLM_MODLE: did you mean LLM_MODEL?"
