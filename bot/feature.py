@@ -39,7 +39,7 @@ from memory.transfer.file_importer import FileImporter
 from memory.transfer.restore import RestoreSource
 from pipeline.answering import AnswerAid
 from pipeline.media.reading import ContentReader, FileReader
-from pipeline.order import Step
+from pipeline.order import ORDER, Step
 from pipeline.prompt.part import PromptPart
 from pipeline.tools.toolbox import Tool, ToolSource
 from pipeline.turn import System, Turn
@@ -175,9 +175,14 @@ class Feature:
 
 def check_settings(settings: Settings, features: Iterable[Feature]) -> None:
     """Raise ConfigurationError for settings that are valid alone but not together."""
-    check_together(settings)
-    for feature in features:
-        feature.check_settings(settings)
+    problems: list[str] = []
+    for check in (check_together, *(feature.check_settings for feature in features)):
+        try:
+            check(settings)
+        except ConfigurationError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigurationError(*problems)
 
 
 def find_importer(features: Iterable[Feature], memory: MemoryServices) -> FileImporter | None:
@@ -225,6 +230,17 @@ def find_clashes(defined: Iterable[tuple[Feature, str]]) -> Iterator[str]:
             yield f"The features {names} both define the command /{command}: uninstall one of them."
 
 
+def find_clashing_steps(steps: Iterable[tuple[Feature, Step]]) -> Iterator[str]:
+    """Yield a sentence about each step of the pipeline with the row or the name of another one."""
+    owners: dict[object, str] = {key: "The kernel" for step in ORDER for key in (step.order, step.system)}
+    for feature, step in steps:
+        name = f"{feature.name} ({type(feature).__module__})"
+        for key, what in ((step.order, f"the row {step.order}"), (step.system, f"the name {step.system}")):
+            if key in owners:
+                yield f"{owners[key]} and the feature {name} both have {what} in the pipeline: uninstall one feature."
+            owners.setdefault(key, f"The feature {name}")
+
+
 async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[list[Feature], Contributions]:
     """Open the features that are on and return them, and all their contributions.
 
@@ -247,7 +263,12 @@ async def open_features(features: Iterable[Feature], kernel: Kernel) -> tuple[li
         for group in contributions.commands
         for command in collect_commands(group)
     )
-    for clash in find_clashes(defined):
+    steps = (
+        (feature, step)
+        for feature, contributions in zip(opened, added, strict=True)
+        for step, _system in contributions.systems
+    )
+    for clash in (*find_clashes(defined), *find_clashing_steps(steps)):
         raise ConfigurationError(clash)
     merged = {
         field.name: tuple(itertools.chain.from_iterable(getattr(each, field.name) for each in added))

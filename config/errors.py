@@ -2,4 +2,8 @@
 
 
 class ConfigurationError(Exception):
-    """Raised if a setting is wrong. The text names the setting and says what is allowed."""
+    """Raised if settings are wrong. Each problem names the setting and says what is allowed, in one sentence."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from importlib.metadata import EntryPoint, entry_points
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from config.errors import ConfigurationError
@@ -129,13 +131,18 @@ def list_setting_names() -> list[str]:
 
 
 def describe_invalid(error: ValidationError) -> ConfigurationError:
-    """Return one sentence about the first wrong value."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    text = _ALLOWED.get(first["type"], str(first["msg"]).removeprefix("Value error, "))
-    if not first["loc"]:
-        return ConfigurationError(f"{text}.")
-    text = text.replace("Input should", "it should")
-    return ConfigurationError(f"{str(first['loc'][0]).upper()} is not valid: {text}.")
+    """Return one sentence about each wrong value."""
+    problems = (_describe(wrong) for wrong in error.errors(include_url=False, include_input=False))
+    return ConfigurationError(*itertools.chain.from_iterable(problems))
+
+
+def _describe(wrong: ErrorDetails) -> list[str]:
+    """Return one sentence for a setting, or one for each line of an error about several settings."""
+    text = _ALLOWED.get(wrong["type"], str(wrong["msg"]).removeprefix("Value error, "))
+    if not wrong["loc"]:
+        return [f"{line}." for line in text.split("\n")]
+    text = re.sub(r"(Input|String|Value) should", "it should", text)
+    return [f"{str(wrong['loc'][0]).upper()} is not valid: {text}."]
 
 
 # Replacements for pydantic's messages, which are for programmers, by the type of error.

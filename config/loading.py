@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
@@ -32,34 +33,54 @@ def load_settings(env_file: Path | None = None, *, check_names: bool = True) -> 
 
     The settings of the features that have been imported are checked too.
 
-    Raises ConfigurationError for wrong values, unknown names, and proxy or certificate variables that HTTP clients
+    Raises ConfigurationError for all wrong values, unknown names, and proxy or certificate variables that HTTP clients
     can't use.
 
     Args:
         check_names: whether to refuse unknown names.
     """
     env_file = env_file or find_settings_file()
-    check_environment()
-    _check_lines(env_file, check_names=check_names)
+    problems: list[str] = []
     try:
-        settings = Settings(_env_file=env_file)
-    except ValidationError as error:
-        raise describe_invalid(error) from error
-    for group in list_groups():
-        if group is not Settings:
-            settings.group(group)
+        check_environment()
+    except ConfigurationError as error:
+        problems += error.problems
+    problems += _find_wrong_lines(env_file, check_names=check_names)
+    settings = _read_groups(env_file, problems)
+    if problems or settings is None:
+        raise ConfigurationError(*problems)
     return settings
 
 
-def _check_lines(env_file: Path, *, check_names: bool) -> None:
+def _read_groups(env_file: Path, problems: list[str]) -> Settings | None:
+    """Read the settings of the kernel and of the features, and add what is wrong to `problems`."""
+    settings, source = None, {"_env_file": env_file}
+    try:
+        settings = Settings(**source)
+    except ValidationError as error:
+        # A setting that seems to be missing may be on a wrong line
+        if not problems or error.errors()[0]["loc"]:
+            problems += describe_invalid(error).problems
+    for group in list_groups():
+        if group is not Settings:
+            try:
+                _ = group(**source) if settings is None else settings.group(group)
+            except ValidationError as error:
+                problems += describe_invalid(error).problems
+            except ConfigurationError as error:
+                problems += error.problems
+    return settings
+
+
+def _find_wrong_lines(env_file: Path, *, check_names: bool) -> Iterator[str]:
     names = list_setting_names()
     for line in _read_lines(env_file):
         if line.error or (line.key is not None and line.value is None):
-            raise ConfigurationError(f"Line {line.original.line} of {env_file} can't be read: write NAME=value.")
-        if check_names and line.key is not None and line.key.upper() not in names:
+            yield f"Line {line.original.line} of {env_file} can't be read: write NAME=value."
+        elif check_names and line.key is not None and line.key.upper() not in names:
             near = difflib.get_close_matches(line.key.upper(), names, n=1)
             hint = f"did you mean {near[0]}?" if near else "see .env.example for all settings."
-            raise ConfigurationError(f"{env_file} contains the unknown setting {line.key}: {hint}")
+            yield f"{env_file} contains the unknown setting {line.key}: {hint}"
 
 
 def _read_lines(env_file: Path) -> list[Binding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -36,6 +37,7 @@ from config.groups import (
 DATABASE_NAME = "mneme.db"
 
 _ID = re.compile(r"-?[0-9]{1,19}")
+_ONE_LINE = re.compile(r"[^\r\n]+")
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 _REPLICA = re.compile(r"(s3://|sftp://[^/@:]+@|/)[^/]")
@@ -113,7 +115,7 @@ class Settings(SettingsGroup):
 
     memory_enabled: bool = True
     memory_scope: Annotated[MemoryScope, AnyCase] = MemoryScope.CHAT
-    bot_name: str = Field(default="Mneme", min_length=1, max_length=40, pattern=r"^[^\r\n]+$")
+    bot_name: str = Field(default="Mneme", min_length=1, max_length=40)
     memory_recent_days: int = Field(default=7, ge=0, le=365)
     memory_max_size: int = Field(default=8192, ge=256, le=1_000_000)
     memory_window: int = Field(default=50, ge=2, le=100_000)
@@ -210,6 +212,13 @@ class Settings(SettingsGroup):
             raise ValueError("a weight must be above 0 and at most 100")
         return weights
 
+    @field_validator("bot_name")
+    @classmethod
+    def _check_bot_name(cls, value: str) -> str:
+        if not _ONE_LINE.fullmatch(value):
+            raise ValueError("use one line")
+        return value
+
     @field_validator("timezone")
     @classmethod
     def _check_zone(cls, value: str) -> str:
@@ -220,28 +229,25 @@ class Settings(SettingsGroup):
         return value
 
     @model_validator(mode="after")
-    def _check_model(self) -> Settings:
+    def _check_combinations(self) -> Settings:
+        problems = [*self._find_model_problems(), *self._find_webhook_problems()]
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _find_model_problems(self) -> Iterator[str]:
         if self.has_endpoint and not self.llm_model:
-            raise ValueError("LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use")
+            yield "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use"
         if self.has_endpoint and self.openai_api_key is None and self.openai_base_url is None:
             for name in (self.llm_fast_model, self.llm_fallback_model, *self.llm_models):
                 if name is not None and self.split_model(name)[0] is None:
-                    raise ValueError(
-                        f"{name} needs the name of an endpoint of LLM_ENDPOINTS in front, or OPENAI_API_KEY"
-                    )
-        return self
+                    yield f"{name} needs the name of an endpoint of LLM_ENDPOINTS in front, or OPENAI_API_KEY"
 
-    @model_validator(mode="after")
-    def _check_webhook(self) -> Settings:
+    def _find_webhook_problems(self) -> Iterator[str]:
         if self.telegram_webhook_url is not None and self.telegram_webhook_secret is None:
-            raise ValueError(
-                "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: create one with `openssl rand -hex 32`"
-            )
+            yield "TELEGRAM_WEBHOOK_SECRET is needed with TELEGRAM_WEBHOOK_URL: create one with `openssl rand -hex 32`"
         if self.telegram_webhook_url is not None and self.metrics_port is None:
-            raise ValueError(
-                "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: set the port that the web server forwards to"
-            )
-        return self
+            yield "METRICS_PORT is needed with TELEGRAM_WEBHOOK_URL: set the port that the web server forwards to"
 
     def __init__(self, **values: Any) -> None:  # pydantic's own signature
         super().__init__(**values)

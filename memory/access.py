@@ -140,12 +140,18 @@ class AccessList:
 
         The owner is not asked about refused users, and at most MAX_QUESTIONS_PER_HOUR times an hour.
         """
-        now = self._clock()
-        refused = await self._has("refused WHERE channel = ? AND user_id = ?", user_id)
-        if refused or (len(self._asked) == MAX_QUESTIONS_PER_HOUR and now - self._asked[0] < _HOUR):
+        if not self.can_ask or await self.is_refused(user_id):
             return False
-        self._asked.append(now)
+        self._asked.append(self._clock())
         return True
+
+    @property
+    def can_ask(self) -> bool:
+        """Return True if the owner was asked about less than MAX_QUESTIONS_PER_HOUR strangers in the last hour."""
+        return len(self._asked) < MAX_QUESTIONS_PER_HOUR or self._clock() - self._asked[0] >= _HOUR
+
+    async def is_refused(self, user_id: int) -> bool:
+        return await self._has("refused WHERE channel = ? AND user_id = ?", user_id)
 
     async def let_in(self, user_id: int) -> bool:
         """Make a stranger a member, with a separate memory and without administration rights.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -90,6 +91,14 @@ class MemoryBrowser:
     async def read_entry(self, owner: str, entry_id: int) -> ListedEntry | None:
         row = await self._database.row(f"{_build_query()} WHERE {_OWNED} AND e.id = ?", (owner, entry_id))
         return None if row is None else _entry_from_row(row)
+
+    async def read_entries(self, owner: str, entry_ids: Sequence[int]) -> dict[int, ListedEntry]:
+        """Return those of the entries that belong to the owner, by their ids."""
+        rows = await self._database.rows(
+            f"{_build_query()} WHERE {_OWNED} AND e.id IN (SELECT value FROM json_each(?))",
+            (owner, json.dumps([*entry_ids])),
+        )
+        return {row["id"]: _entry_from_row(row) for row in rows}
 
     async def read_conversations(self, owner: str, before: int | None = None) -> list[ListedConversation]:
         """Return a page of conversations that have messages, newest first."""

@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from config.secrets import mask_in_log_line
 from config.texts import _, in_english
 
+RESTORE = (
+    "restore a backup with `mneme restore`. Without a backup, move the file away and start again, which keeps MEMORY.md"
+    " and the daily notes. I haven't changed the file."
+)
+
 
 class MnemeError(Exception):
     """Base class of the errors that are shown to the user: one sentence that says what is wrong and what to do.
@@ -81,6 +86,11 @@ def explain_empty_file(path: object) -> StoreError:
     )
 
 
+def explain_damage(path: object, damaged: str) -> StoreError:
+    """Return the error for a database of which the parts in `damaged` can't be read."""
+    return StoreError(f"{path} is damaged ({damaged}): {RESTORE}")
+
+
 def get_result_code(error: BaseException | None) -> int:
     """Return SQLite's primary result code of an error, or of the cause of a StoreError. 0 if it has none."""
     if isinstance(error, StoreError):
@@ -122,7 +132,11 @@ def explain(error: sqlite3.Error, path: object) -> StoreError:
         return StoreError(_("{path} can't be written: check the owner and permissions of its folder.", path=path))
     if code in _DAMAGED:
         return StoreError(
-            _("{path} is damaged: restore a backup with `mneme restore`. I haven't changed the file.", path=path)
+            _(
+                "{path} is damaged: restore a backup with `mneme restore`. Without a backup, move the file away and"
+                " start again, which keeps MEMORY.md and the daily notes. I haven't changed the file.",
+                path=path,
+            )
         )
     if code in _BUSY:
         return StoreError(_("{path} is in use by another program: stop that program, or try again.", path=path))

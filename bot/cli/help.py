@@ -1,4 +1,7 @@
-"""The layout of `--help`: flags without a value, arguments without braces, and paragraphs that are wrapped."""
+"""The layout of `--help`: flags without a value, arguments without braces, and paragraphs that are wrapped.
+
+Errors of arguments are in plain words.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,13 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 
 class PlainCommand(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = _describe_wrong(error.message)
+            raise
+
     def get_params(self, ctx: Any) -> list[Any]:  # The types of Typer's own copy of Click
         return _hide_types_of_flags(super().get_params(ctx))
 
@@ -40,6 +50,13 @@ def _hide_types_of_flags(parameters: list[Any]) -> list[Any]:
         if isinstance(parameter, TyperOption) and parameter.is_flag:
             parameter.metavar = ""
     return parameters
+
+
+def _describe_wrong(message: str) -> str:
+    """Replace pydantic's messages, which are for programmers."""
+    message = message.removeprefix("Value error, ")
+    message = re.sub(r"Input should be a valid integer.*", "use a whole number.", message, flags=re.DOTALL)
+    return message.replace("Input should", "it should")
 
 
 def _join_lines(text: str) -> str:

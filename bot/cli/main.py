@@ -103,7 +103,8 @@ def _describe_settings_file() -> str:
 
 
 def _fail(error: Exception, status: int) -> None:
-    print(f"mneme: {error}", file=sys.stderr)  # noqa: T201  # This is the command line's output
+    for line in str(error).splitlines() or [""]:
+        print(f"mneme: {line}", file=sys.stderr)  # noqa: T201  # This is the command line's output
     raise SystemExit(status) from error
 
 

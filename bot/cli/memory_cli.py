@@ -47,7 +47,7 @@ Owner = Annotated[
     str | None,
     typer.Option(metavar="OWNER", help="The owner of the memory, such as telegram:12345.", callback=_check_owner),
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The entry's name, as in `mneme memory list`.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The entry's name or number, as in `mneme memory list`.")]
 Content = Annotated[str, typer.Argument(metavar="CONTENT", help="The text to remember.")]
 KINDS = ", ".join(Kind)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -69,10 +69,11 @@ class OpenMemory:
 
 
 @contextlib.asynccontextmanager
-async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
+async def open_memory(*, by_meaning: bool = False, for_reading: bool = False) -> AsyncIterator[OpenMemory]:
     """Open the memory.
 
     Args:
+        for_reading: whether nothing is written, so that a full or read-only disk is no obstacle.
         by_meaning: whether features may extend the search, with EMBEDDING_MODEL. If one fails, a sentence says so.
     """
     # Slow imports that --help doesn't need
@@ -82,7 +83,8 @@ async def open_memory(*, by_meaning: bool = False) -> AsyncIterator[OpenMemory]:
 
     settings = load_settings_with_logging(quiet=True)
     async with contextlib.AsyncExitStack() as stack:
-        database = await Database.open(settings.database_file)
+        open_database = Database.open_for_reading if for_reading else Database.open
+        database = await open_database(settings.database_file)
         stack.push_async_callback(database.close)
         memory = MemoryServices(settings, database, TokenCounter(), system_clock)
         if by_meaning and settings.is_given("embedding_model"):  # Loading the features takes a tenth of a second
@@ -100,9 +102,11 @@ async def _extend_search(settings: Settings, memory: MemoryServices, stack: cont
             typer.echo(f"Searching only by words: {trouble}", err=True)
 
 
-def with_memory(work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False) -> None:
+def with_memory(
+    work: Callable[[OpenMemory], Awaitable[None]], *, by_meaning: bool = False, for_reading: bool = False
+) -> None:
     async def run() -> None:
-        async with open_memory(by_meaning=by_meaning) as opened:
+        async with open_memory(by_meaning=by_meaning, for_reading=for_reading) as opened:
             await work(opened)
 
     try:
@@ -145,10 +149,13 @@ def list_entries(
 
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list(owner, kind)
-        lines = [f"{entry.owner}  {entry.kind}  {entry.name}  {shorten_to_line(entry.content)}" for entry in entries]
+        lines = [
+            f"{entry.owner}  {entry.kind}  {entry.id}  {entry.name}  {shorten_to_line(entry.content)}"
+            for entry in entries
+        ]
         _print_all([entry_to_json(entry) for entry in entries], lines, "No results.", as_json=as_json)
 
-    with_memory(work)
+    with_memory(work, for_reading=True)
 
 
 @memory_cli.command()
@@ -163,7 +170,7 @@ def show(name: Name, owner: Owner = None, as_json: AsJson = False) -> None:
         )
         _print_entry(await lookup, as_json=as_json)
 
-    with_memory(work)
+    with_memory(work, for_reading=True)
 
 
 @memory_cli.command()
@@ -238,11 +245,12 @@ def unsure(owner: Owner = None, as_json: AsJson = False) -> None:
     async def work(opened: OpenMemory) -> None:
         entries = await opened.memory.entries.list_unconfirmed(owner)
         lines = [
-            f"{entry.owner}  {entry.name}  {shorten_to_line(entry.content)}  ({entry.unconfirmed})" for entry in entries
+            f"{entry.owner}  {entry.id}  {entry.name}  {shorten_to_line(entry.content)}  ({entry.unconfirmed})"
+            for entry in entries
         ]
         _print_all([entry_to_json(entry) for entry in entries], lines, "There is nothing to confirm.", as_json=as_json)
 
-    with_memory(work)
+    with_memory(work, for_reading=True)
 
 
 @memory_cli.command()
@@ -313,7 +321,7 @@ def recall(
                 ]
         _print_all([hit_to_json(hit) for hit in hits], lines, "No results.", as_json=as_json)
 
-    with_memory(work, by_meaning=not every)
+    with_memory(work, by_meaning=not every, for_reading=True)
 
 
 def _format_mention(hit: Hit) -> str:
@@ -336,7 +344,7 @@ def export_memory(
         rows = await opened.memory.portable.export(folder, owner, with_secrets=with_secrets)
         typer.echo(f"{describe_amounts(rows).capitalize()} and the Markdown files are in {folder}.")
 
-    with_memory(work)
+    with_memory(work, for_reading=True)
 
 
 def import_memory(
@@ -346,11 +354,15 @@ def import_memory(
     with_memory(lambda opened: import_own_export(opened, path))
 
 
-async def import_own_export(opened: OpenMemory, path: Path) -> None:
+async def import_own_export(opened: OpenMemory, path: Path, *, dry_run: bool = False) -> None:
     from memory.transfer.amounts import describe_amounts
 
-    done = await opened.memory.importer.run(path)
-    typer.echo(f"{describe_amounts(done.rows).capitalize()} and the Markdown files were imported from {path}.")
+    done = await opened.memory.importer.run(path, dry_run=dry_run)
+    what = f"{describe_amounts(done.rows).capitalize()} and the Markdown files"
+    if dry_run:
+        typer.echo(f"{what} would be imported from {path}. Nothing was written.")
+    else:
+        typer.echo(f"{what} were imported from {path}.")
     if done.left_out:
         typer.echo(f"Left out, because only memories and messages are imported: {', '.join(done.left_out)}.")
 

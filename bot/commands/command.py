@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -66,13 +67,22 @@ async def _no() -> bool:
     return False
 
 
+async def _every(commands: Iterable[Command]) -> list[Command]:
+    return list(commands)
+
+
 def _ignore(_text: str) -> None:
     pass
 
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """A call of a command. `show_progress` shows a text until the command answers, if the channel can do that."""
+    """A call of a command.
+
+    Attributes:
+        show_progress: Shows a text until the command answers, if the channel can do that.
+        select_usable: Returns those of the commands that the sender may use in this chat.
+    """
 
     session: Session
     name: str
@@ -82,6 +92,7 @@ class CommandCall:
     speaker: str | None = None  # The sender's name, in groups only
     can_choose_people: Callable[[], Awaitable[bool]] = _no
     show_progress: Callable[[str], None] = _ignore
+    select_usable: Callable[[Iterable[Command]], Awaitable[list[Command]]] = _every
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +197,10 @@ def tapped_number(call: CommandCall) -> int:
     return number
 
 
-def help_text(table: Mapping[str, Command]) -> str:
+def help_text(commands: Iterable[Command]) -> str:
     headings: dict[str, list[str]] = {heading: [] for heading in HELP_ORDER}
-    for command in table.values():
-        if command.listed and command.heading:
+    for command in commands:
+        if command.heading:
             argument = f" {command.argument}" if command.argument else ""
             line = f"- /{command.name}{argument} - {_(command.description)}"
             headings.setdefault(command.heading, []).append(line)
@@ -223,11 +234,11 @@ class Introduction:
 
     @command(HELP, N_("List all commands"), immediate=True)
     async def help(self, call: CommandCall) -> str:
+        listed = await call.select_usable(command for command in self._table.values() if command.listed)
         if call.name in self._table:
-            commands = help_text(self._table)
+            commands = help_text(listed)
             return f"{_(_EXAMPLES)}\n\n{commands}" if self._remembers else commands
-        listed = [command.name for command in self._table.values() if command.listed]
-        near = difflib.get_close_matches(call.name, listed, n=1)
+        near = difflib.get_close_matches(call.name, [command.name for command in listed], n=1)
         if near:
             return _("There is no command /{name}: did you mean /{near}?", name=call.name, near=near[0])
         return _("There is no command /{name}: /help lists all commands.", name=call.name)
@@ -291,6 +302,7 @@ class CommandRunner:
                         arrival.speaker,
                         can_choose,
                         show_progress,
+                        partial(_select_usable, arrival, is_private=session.private),
                     )
                     return await self._run_once(arrival, command, call)
             except MnemeError as error:
@@ -313,9 +325,22 @@ async def _refusal(arrival: Arrival, command: Command, *, is_private: bool) -> s
     """Return why the sender may not use a command, or None if they may."""
     if command.offered and arrival.pressed is not None:
         return None  # The channel has checked that it was offered to the one who pressed
-    required = {command.access, command.in_private} if is_private else {command.access}
+    required = _list_required(command, is_private=is_private)
     if Access.MANAGERS in required and not await arrival.channel.can_manage(arrival):
         return _("In a group, only administrators and the bot's owner can use /{name}.", name=command.name)
     if Access.OWNER in required and not await arrival.channel.is_owner(arrival):
         return _("Only the bot's owner can use /{name}.", name=command.name)
     return None
+
+
+async def _select_usable(arrival: Arrival, commands: Iterable[Command], *, is_private: bool) -> list[Command]:
+    """Return the commands that the sender may use. If it is unknown who manages the group, those for all members."""
+    granted = {Access.EVERYBODY}
+    with contextlib.suppress(MnemeError):
+        granted |= {Access.MANAGERS} if await arrival.channel.can_manage(arrival) else set()
+    granted |= {Access.OWNER} if await arrival.channel.is_owner(arrival) else set()
+    return [command for command in commands if _list_required(command, is_private=is_private) <= granted]
+
+
+def _list_required(command: Command, *, is_private: bool) -> set[Access]:
+    return {command.access, command.in_private} if is_private else {command.access}

@@ -69,7 +69,7 @@ class MemoryCommands:
                 _("This wasn't saved, because the conversation is private: end it with /new, then send this again.")
             )
         content = attribute(call.argument, call.speaker)
-        existing = await self.services.learning.reinforce_known(call.session.owner, content)
+        existing = await self.services.learning.reinforce_known(call.session.owner, content, notes=True)
         if existing is not None:
             return _(
                 "I already know that as **{name}**: {content}",
@@ -84,23 +84,35 @@ class MemoryCommands:
     @command("edit", N_("Edit a memory"), "NAME", access=Access.MANAGERS)
     async def edit(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            raise WrongArgument(_("/edit needs the name of a memory: see /memory."))
+            raise WrongArgument(_("/edit needs the name or number of a memory, such as /edit 12: see /memory."))
         owner = call.session.owner
-        with_text = _EDIT.fullmatch(call.argument)
-        if with_text is None:
-            name = await parse_quoted_name(self.services.entries, owner, call.argument) or call.argument
-            return _ask_for_text(await self.services.entries.get(owner, name))
-        name = with_text["number"] or with_text["name"]
+        name, content = await self._split_edit(owner, call.argument)
         former = await self.services.entries.get(owner, name)
-        entry = await self.services.entries.edit(owner, name, with_text["text"])
+        if content is None:
+            return _ask_for_text(former)
+        entry = await self.services.entries.edit(owner, name, content)
         text = _("**{name}** now says: {content}", name=entry.name, content=entry.content)
         before = _("Before: {content}", content=former.content)
         return await self._undoable(f"{text}\n\n{before}", entry)
 
+    async def _split_edit(self, owner: str, argument: str) -> tuple[str, str | None]:
+        """Return the name or number of an entry, and its new text if the argument has one."""
+        if (with_text := _EDIT.fullmatch(argument)) is not None:
+            return with_text["number"] or with_text["name"], with_text["text"]
+        entries = self.services.entries
+        if (quoted := await parse_quoted_name(entries, owner, argument)) is not None:
+            return quoted, None
+        first, *rest = argument.split(maxsplit=1)
+        if rest and await entries.find(owner, argument) is None and await entries.find(owner, first) is not None:
+            return first, rest[0]
+        return argument, None
+
     @command("confirm", N_("Confirm a memory that I wasn't sure about"), "NAME", access=Access.MANAGERS)
     async def confirm(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            raise WrongArgument(_("/confirm needs the name of a memory that I'm not sure about: see /memory unsure."))
+            raise WrongArgument(
+                _("/confirm needs the name or number of a memory that I'm not sure about: see /memory unsure.")
+            )
         owner = call.session.owner
         # Entries with the name "imported" take precedence
         if call.argument.lower() == IMPORTED and await self.services.entries.find(owner, IMPORTED) is None:
@@ -120,7 +132,7 @@ class MemoryCommands:
     @command("forget", N_("Delete an entry, or everything"), "NAME|all", access=Access.MANAGERS)
     async def forget(self, call: CommandCall) -> CommandResult:
         if not call.argument:
-            raise WrongArgument(_("/forget needs the name of a memory (see /memory), or: /forget all."))
+            raise WrongArgument(_("/forget needs the name or number of a memory (see /memory), or: /forget all."))
         owner, words = call.session.owner, call.argument.lower().split()
         # Any other text is the name of an entry
         if words not in ([ALL], [ALL, CONFIRMATION], [ALL, REFUSAL]):

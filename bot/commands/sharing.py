@@ -77,7 +77,7 @@ class SharingCommands:
     async def _parse_name(self, call: CommandCall) -> str:
         if not call.argument:
             raise WrongArgument(
-                _("/{name} needs the name of a memory, as shown by /memory.", name=call.name),
+                _("/{name} needs the name or number of a memory, as shown by /memory.", name=call.name),
             )
         return await parse_quoted_name(self.services.entries, call.session.owner, call.argument) or call.argument
 

@@ -64,8 +64,9 @@ async def examine(
         settings = load_settings(check_names=not broken)
         check_settings(settings, features)
     except ConfigurationError as error:
-        unseen = [create_note(subject, "Not checked, because the settings can't be read") for subject in [*checks][1:]]
-        return [create_failed_from_error("settings", error), *unlisted, *unseen, installation.report_versions()]
+        wrong = [create_failed_from_error("settings", ConfigurationError(problem)) for problem in error.problems]
+        rest = create_note("other checks", "They need correct settings, so they come next")
+        return [*wrong, *unlisted, rest, installation.report_versions()]
     database = settings.database_file
     state = await asyncio.to_thread(inspect_database, database)
     context = DoctorContext(settings, database, state, system_clock, backups)

@@ -14,7 +14,7 @@ import typer
 from bot.feature import Feature
 from bot.models import describe_uncounted_cost, find_endpoint_and_model
 from bot.setup.offers import ModelOffer
-from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, say, write_settings
+from bot.setup.questions import ask_number, ask_one_of, ask_secret, ask_url, can_change_answers, say, write_settings
 from config.loading import load_settings
 from config.models import load_catalogue
 from config.settings import Settings
@@ -62,9 +62,14 @@ def _choose_model(env_file: Path, features: Sequence[Feature], ports: Mapping[st
     settings = load_settings(env_file)
     if settings.has_endpoint:
         current = ChosenEndpoint(*find_endpoint_and_model(settings, settings.llm_model or ""))
-        if (checked := _check_model(current, settings)) is not None:
+        checked = _check_model(current, settings)
+        if checked is not None and not can_change_answers():
             return checked.calls_tools
-        if not typer.confirm("Choose another model?", default=True):
+        if not typer.confirm("Choose another model?", default=checked is None):
+            return checked is None or checked.calls_tools
+    elif settings.llm_model and can_change_answers():
+        say(f"The embedded model {settings.llm_model} is chosen.")
+        if not typer.confirm("Choose another model?", default=False):
             return True
     servers = [server for server in asyncio.run(find_local_servers(ports)) if server.models]
     while True:

@@ -24,6 +24,11 @@ def say(text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
+def can_change_answers() -> bool:
+    """Return whether to ask again for settings that are already set. A script's input has no answers for them."""
+    return sys.stdin.isatty()
+
+
 def ask_secret(question: str) -> str:
     """Ask for a secret without showing it. Without a terminal, read it like other input."""
     hidden = sys.stdin.isatty()
@@ -63,9 +68,9 @@ def _is_local(host: str) -> bool:
         return "." not in host or host.endswith((".local", ".lan", ".internal"))
 
 
-def ask_number(question: str, highest: int) -> int:
+def ask_number(question: str, highest: int, default: int = 1) -> int:
     while True:
-        number = parse_number(str(typer.prompt(question, default="1")).strip())
+        number = parse_number(str(typer.prompt(question, default=str(default))).strip())
         if number is not None and 1 <= number <= highest:
             return number
         say(f"Enter a number from 1 to {highest}.")

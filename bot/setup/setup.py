@@ -22,7 +22,7 @@ from bot.cli.start import load_settings_with_logging
 from bot.feature import Feature
 from bot.setup.model import set_up_model
 from bot.setup.program import find_program, find_server_bot
-from bot.setup.questions import ask_number, ask_secret, say, write_settings
+from bot.setup.questions import ask_number, ask_secret, can_change_answers, say, write_settings
 from config.loading import find_settings_file, load_settings
 from config.settings import MemoryScope, Settings, find_system_zone
 from memory.access import CODE_LIFETIME, AccessList
@@ -45,7 +45,10 @@ def run_setup(features: Sequence[Feature]) -> None:
     """Configure a bot interactively. Raises typer's Abort if the user leaves."""
     load_settings_with_logging(quiet=True)  # Keep the log out of the questions
     env_file = find_settings_file()
-    say(f"Each answer is tested before it is saved in {env_file}. Press Ctrl-C to quit; saved answers are kept.\n")
+    say(f"Each answer is tested before it is saved in {env_file}. Press Ctrl-C to quit; saved answers are kept.")
+    if env_file.exists() and can_change_answers():
+        say("Enter keeps the present answer.")
+    say("")
     bot = _set_up_telegram(env_file)
     calls_tools = set_up_model(env_file, features)
     set_up_time_zone(env_file)
@@ -80,17 +83,31 @@ def _set_up_telegram(env_file: Path) -> str | None:
         except NotReached as error:
             say(str(error))
             if not typer.confirm("Try again?", default=True):
-                if token != token_before and typer.confirm("Save the token without a test?", default=True):
-                    write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
+                if token != token_before:
+                    _offer_to_save(env_file, token)
                 return None
         except NotAccepted as error:
             say(str(error))
             token = ""
         else:
-            if token != token_before:
-                write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
             say(f"Telegram knows the bot as @{name}.")
-            return name
+            token = _accept_token(env_file, token, name, is_new=token != token_before)
+            if not token:
+                return name
+
+
+def _accept_token(env_file: Path, token: str, name: str, *, is_new: bool) -> str:
+    """Save a new token. Ask for another one in place of a present one, and return it."""
+    if is_new:
+        write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
+    elif can_change_answers():
+        return ask_secret(f"Another token (not shown; empty: keep @{name})")
+    return ""
+
+
+def _offer_to_save(env_file: Path, token: str) -> None:
+    if typer.confirm("Save the token without a test?", default=True):
+        write_settings(env_file, TELEGRAM_BOT_TOKEN=token)
 
 
 def _set_up_switches(env_file: Path) -> None:
@@ -159,13 +176,15 @@ MAX_NAMED_ZONES = 8
 
 
 def set_up_time_zone(env_file: Path) -> None:
-    """Ask for the time zone of reminders and dates. The default is the machine's."""
-    if "timezone" in load_settings(env_file).model_fields_set:
+    """Ask for the time zone of reminders and dates. The default is the present answer, or else the machine's."""
+    settings = load_settings(env_file)
+    is_set = "timezone" in settings.model_fields_set
+    if is_set and not can_change_answers():
         return
-    machine = find_system_zone() or "UTC"
+    default = settings.timezone if is_set else find_system_zone() or "UTC"
     while True:
-        answer = str(typer.prompt("Your time zone, or a city or country", default=machine)).strip()
-        zones = [machine] if answer == machine else _find_zones(answer)
+        answer = str(typer.prompt("Your time zone, or a city or country", default=default)).strip()
+        zones = [default] if answer == default else _find_zones(answer)
         if len(zones) == 1:
             break
         if zones:
@@ -185,13 +204,15 @@ def _find_zones(name: str) -> list[str]:
 
 def set_up_people(env_file: Path) -> None:
     """Ask whether one person or a family uses the bot."""
-    if "memory_scope" in load_settings(env_file).model_fields_set:
+    settings = load_settings(env_file)
+    scopes = (MemoryScope.CHAT, MemoryScope.FAMILY)
+    is_set = "memory_scope" in settings.model_fields_set
+    if is_set and (not can_change_answers() or settings.memory_scope not in scopes):
         return
     say("Who will use the bot?")
     say("  1  Only me.")
     say("  2  My family or a group of friends: everyone has their own memory, and can share single memories.")
-    scopes = (MemoryScope.CHAT, MemoryScope.FAMILY)
-    scope = scopes[ask_number("Number", len(scopes)) - 1]
+    scope = scopes[ask_number("Number", len(scopes), scopes.index(settings.memory_scope) + 1 if is_set else 1) - 1]
     write_settings(env_file, MEMORY_SCOPE=scope.value)
-    if scope is MemoryScope.FAMILY:
+    if scope is MemoryScope.FAMILY and settings.memory_scope is not scope:
         say("Claim the bot first. When the others write to it, it asks you whether to let them in.")

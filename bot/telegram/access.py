@@ -96,6 +96,10 @@ _GROUP_WAITS = N_(
     "{name} added me to the group “{group}”. To let me answer there, add {id} to TELEGRAM_ALLOWED_IDS and restart me."
 )
 _OWNER_ASKED = N_("This bot is private, so I've asked its owner whether you may use it. Please write again later.")
+_OWNER_BUSY = N_(
+    "This bot is private, and its owner was asked about too many people just now. Please write again in an hour."
+)
+_DECLINED = N_("This bot is private, and its owner has declined that you use it.")
 _OWNERLESS = N_("This bot is private. If it's yours, send /start followed by the code that `mneme setup` shows.")
 
 
@@ -124,6 +128,7 @@ class AccessControl:
     asks_for_role: bool = False
     _turned_away: Tally = field(default_factory=Tally, init=False)
     _troubles: dict[str, float] = field(default_factory=dict, init=False)
+    _unasked: Tally = field(default_factory=Tally, init=False)  # Strangers about whom the owner couldn't be asked
     _wrong_codes: Tally = field(default_factory=Tally, init=False)
 
     def __post_init__(self) -> None:
@@ -188,15 +193,24 @@ class AccessControl:
             log.info("not_let_in", chat=chat, user=user)
         if message.private and not code:
             owners = await self._list_owners()
-            # Once for these owners, since later ones haven't been asked
-            self.strangers.tell((user, *owners), lambda: self._greet(message, owners))
+            # Once for these owners, since later ones haven't been asked. Again if these couldn't be asked
+            rounds = self._unasked.get(user)
+            if not rounds or self.access.can_ask:
+                self.strangers.tell((user, rounds, *owners), lambda: self._greet(message, owners))
 
     async def _greet(self, message: IncomingMessage, owners: Sequence[int]) -> None:
         """Tell a stranger how to get access, and ask the owner. The stranger's message is neither shown nor stored."""
         user = message.user_id
-        await self._tell(message.arrival, _OWNER_ASKED if owners else _OWNERLESS)
-        if not owners or not await self.access.should_ask_about(user):
+        if not owners:
+            await self._tell(message.arrival, _OWNERLESS)
             return
+        if not await self.access.should_ask_about(user):
+            is_refused = await self.access.is_refused(user)
+            if not is_refused:
+                self._unasked.add(user)
+            await self._tell(message.arrival, _DECLINED if is_refused else _OWNER_BUSY)
+            return
+        await self._tell(message.arrival, _OWNER_ASKED)
         for contact in message.contacts:
             await self.access.contacts.store(contact.number, contact.name, contact.username)
         name = await self.access.contacts.describe(user)

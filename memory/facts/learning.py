@@ -6,7 +6,7 @@ These come from commands, tools and captures. Facts of a consolidation are writt
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from config.texts import _
@@ -86,9 +86,14 @@ class Learning:
         new = replace(new, kind=former.kind) if new.kind == Kind.FACT else new
         return LearnedMemory(await change.supersede(former, new), superseded=former)
 
-    async def reinforce_known(self, owner: str, content: str) -> Entry | None:
-        """Reinforce and return the memory with this wording, if it exists."""
-        entry = next(iter(await self._find_by_wording(owner, content)), None)
+    async def reinforce_known(self, owner: str, content: str, *, notes: bool = False) -> Entry | None:
+        """Reinforce and return the memory with this wording, if it exists.
+
+        Args:
+            notes: Also look for a note. A note can't stand for a fact or a rule with its wording.
+        """
+        kinds = (*TYPED_KINDS, Kind.NOTE) if notes else TYPED_KINDS
+        entry = next(iter(await self._find_by_wording(owner, content, kinds)), None)
         if entry is None:
             return None
         async with self._ledger.change(owner, Operation.LEARN, Author.USER) as change:
@@ -101,9 +106,11 @@ class Learning:
         saying = await self._find_by_wording(owner, new.content, current=False)
         return _find_same_kind_and_scope(new, [entry for entry in saying if entry.unconfirmed is not None])
 
-    async def _find_by_wording(self, owner: str, content: str, *, current: bool = True) -> list[Entry]:
-        """Return the typed memories with this wording, including archived ones. `current` excludes past ones."""
-        only = Filter(kinds=TYPED_KINDS, archived=None, current=current)
+    async def _find_by_wording(
+        self, owner: str, content: str, kinds: Collection[Kind] = TYPED_KINDS, *, current: bool = True
+    ) -> list[Entry]:
+        """Return the memories with this wording, including archived ones. `current` excludes past ones."""
+        only = Filter(kinds=kinds, archived=None, current=current)
         ids = await self._search.find_scores(content, owner, only, MAX_SIMILAR)
         if not ids:
             return []

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import aiosqlite
 
+from config.numbers import parse_reference
 from config.texts import _
 from memory.errors import MemoryRefused
 from memory.ledger.ledger import Ledger
 from memory.ledger.page import compute_line_digest, removing_line
 from memory.store.database import Database
 from memory.store.entry import Author, Details, Entry, Kind, NewEntry, Operation
-from memory.store.entry_rows import CURRENT, LIVE, find_entry, find_owner_id, get_entry, read_entries
+from memory.store.entry_rows import CURRENT, LIVE, find_mentioned_entry, find_owner_id, get_entry, read_entries
 from memory.store.forgotten import ForgottenWords, read_forgotten_words
 from memory.text.naming import make_name_key
 
@@ -130,11 +131,17 @@ class EntryStore:
         return await get_entry(self._database.rows, await find_owner_id(self._database.rows, owner), name)
 
     async def find(self, owner: str, name: str) -> Entry | None:
-        return await find_entry(self._database.rows, await find_owner_id(self._database.rows, owner), name)
+        """Return the entry with that name, alias or number, or None if there is none."""
+        return await find_mentioned_entry(self._database.rows, await find_owner_id(self._database.rows, owner), name)
 
     async def get_any(self, name: str, first: str) -> Entry:
-        """Return the entry of `first` with that name, or of the only other owner who has one. Raises MemoryRefused."""
+        """Return the entry of `first` with that name or number, or of the only other owner who has one.
+
+        Raises MemoryRefused.
+        """
         holding = await self._find_where("e.id IN (SELECT entry_id FROM names WHERE key = ?)", make_name_key(name))
+        if not holding and (number := parse_reference(name)) is not None:
+            holding = await self._find_where("e.id = ? AND e.deleted_at IS NULL", number)
         owners = sorted({entry.owner for entry in holding})
         if first in owners or not owners:
             return await self.get(first, name)

@@ -41,7 +41,7 @@ from memory.store.forgotten import mark_words, unmark
 States = Mapping[int, str | None]
 
 MEMORIES_PER_WRITE = 50
-BUILT_ON = N_("That was changed again later: /undo starts with the newest change.")
+BUILT_ON = N_("That was changed again later: undo the newest change first.")
 _HALF_UNDONE = (
     "SELECT o.name, c.batch FROM changes c JOIN owners o ON o.id = c.owner_id WHERE c.operation = 'import'"
     " AND c.entry_id <> 0 GROUP BY c.batch HAVING count(c.undone_at) BETWEEN 1 AND count(*) - 1"
@@ -215,7 +215,7 @@ class Undo:
                 except MemoryRefused as error:
                     refused = error
         if refused is not None and not states and slices is None:
-            raise MemoryRefused(_("{why} The next /undo continues with the change before it.", why=refused))
+            raise MemoryRefused(_("{why} The next undo continues with the change before it.", why=refused))
         operation, author = rows[0]["operation"], rows[0]["author"]
         if slices is not None:
             names, outcomes = [*slices.names, *names], [*slices.outcomes, *outcomes]

@@ -25,7 +25,7 @@ from memory.search.formatting import (
     split_sentences,
 )
 from memory.search.neighbourhood import Neighbourhood, read_neighbourhood
-from memory.search.query_splitting import asks, depends_on_context, find_questions, split_pieces
+from memory.search.query_splitting import asks, depends_on_context, find_questions, is_question, split_pieces
 from memory.search.ranking import Ranker, RankingRequest, rank_by_features
 from memory.search.recall_results import (
     RecallResult,
@@ -217,7 +217,9 @@ class Recall:
         unseen = _create_unseen_filter(visible)
 
         def wanted(hit: Hit) -> bool:
-            return unseen(hit) and (own is None or bool(own.count_terms(hit.content)))
+            if _is_unanswered_question(hit) or not unseen(hit):
+                return False
+            return own is None or bool(own.count_terms(hit.content))
 
         only = Filter(kinds=PASSAGE_KINDS, archived=False, current=True)
         candidates = [*itertools.islice(filter(wanted, found.passages), MIN_CANDIDATES)]
@@ -296,7 +298,9 @@ class Recall:
         words = make_wording_key(query)
 
         def wanted(hit: Hit) -> bool:
-            return hit.id not in names if hit.turn_id is None else make_wording_key(hit.content) != words
+            if hit.turn_id is None:
+                return hit.id not in names
+            return make_wording_key(hit.content) != words and not _is_unanswered_question(hit)
 
         best = await self._ranker.rank(RankingRequest(query, owner, only, wanted), [*filter(wanted, hits)])
         # Entries with this name come first.
@@ -344,6 +348,11 @@ class Recall:
                 rows = [row for row in around.get_turn(hit.turn_id) if whole_exchanges or row["role"] == Role.USER]
                 messages = formatter.quote_rows(rows, query_terms)
                 yield format_exchange(hit, messages, formatter, numbered=numbered)
+
+
+def _is_unanswered_question(hit: Hit) -> bool:
+    """Return True for a question that only matches because it was asked, such as while no model was available."""
+    return hit.of_failed_turn and is_question(hit.content)
 
 
 def _find_previous_exchange(visible: Transcript) -> list[str]:

@@ -90,7 +90,8 @@ SELECT b.*, o.name AS owner, n.name,
     coalesce(m.provenance, CASE WHEN NOT e.trusted THEN 'foreign' END, 'typed') AS provenance,
     m.conversation_id, m.turn_id, e.outcome, e.shared_by, e.superseded_by, e.valid_from, e.valid_until, e.unconfirmed,
     (SELECT s.valid_from FROM entries s WHERE s.id = e.superseded_by AND s.id <> e.id) AS superseded_at,
-    (SELECT c.title FROM conversations c WHERE c.id = m.conversation_id) AS title
+    (SELECT c.title FROM conversations c WHERE c.id = m.conversation_id) AS title,
+    (SELECT t.outcome = 'failed' FROM turns t WHERE t.id = m.turn_id) AS of_failed_turn
 FROM best b JOIN owners o ON o.id = b.owner_id
 LEFT JOIN entries e ON b.row % 2 = 0 AND e.id = b.row / 2
 LEFT JOIN names n ON n.entry_id = e.id AND NOT n.is_alias
@@ -328,4 +329,5 @@ def _hit_from_row(row: Row, asker: str | None) -> Hit:
         outcome=row["outcome"],
         shared_by=row["shared_by"] if asker is not None and row["owner"] != asker else None,
         title=row["title"],
+        of_failed_turn=bool(row["of_failed_turn"]),
     )

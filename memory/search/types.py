@@ -52,6 +52,7 @@ class Hit:
         outcome: Only episodes have one.
         shared_by: The family member who shared it, or None if it belongs to the owner who searches.
         title: The title of a message's conversation, if it has one.
+        of_failed_turn: Whether a message got no answer, as without a working model.
     """
 
     id: int
@@ -75,6 +76,7 @@ class Hit:
     outcome: str | None
     shared_by: str | None = None
     title: str | None = None
+    of_failed_turn: bool = False
 
 
 def make_hit_key(hit: Hit) -> int:

@@ -17,13 +17,21 @@ import aiosqlite
 
 from config.texts import _
 from memory.clock import Clock, now_text, system_clock
-from memory.errors import StoreError, explain, explain_empty_file, explained
+from memory.errors import StoreError, explain, explain_empty_file, explained, is_environmental
 from memory.store.decay import compute_strength
 from memory.store.private import PrivateTalks
 from memory.store.private_files import make_private_folder
-from memory.store.schema import FIRST_FORMAT, INDEXES, MIGRATIONS, Migration, explain_unreadable, read_schema
+from memory.store.schema import (
+    FIRST_FORMAT,
+    INDEXES,
+    MIGRATIONS,
+    NEWEST_FORMAT,
+    Migration,
+    explain_unreadable,
+    read_schema,
+)
 from memory.store.scope import has_tags, scope_matches
-from memory.store.snapshots import copy_database, get_litestream_folder
+from memory.store.snapshots import connect_read_only, copy_database, get_litestream_folder
 from memory.text.words import format_date_words, prepare_for_index
 from memory.turnstile import Turnstile
 
@@ -81,6 +89,7 @@ class Database:
         self._reader = reader
         self._turnstile = Turnstile(1)
         self._turnstile.hurry(URGENT)
+        self._is_read_only = False
         self.private = PrivateTalks(self)
 
     async def in_memory(self) -> Database:
@@ -123,6 +132,28 @@ class Database:
                 raise StoreError(f"{path.parent} can't be used: {error.strerror or error}.") from error
             raise
         return database
+
+    @classmethod
+    async def open_for_reading(cls, path: Path, clock: Clock = system_clock) -> Database:
+        """Open the database at `path` even if its disk is full or read-only. Writes raise StoreError then.
+
+        Raises StoreError like `open`.
+        """
+        try:
+            return await cls.open(path, clock=clock)
+        except StoreError as error:
+            if not is_environmental(error):
+                raise
+            try:
+                connection = await _connect(path, clock, read_only=True)
+            except sqlite3.Error:
+                raise error from None
+            database = cls(path, connection, connection, clock)
+            if await _read_version(connection) != NEWEST_FORMAT:
+                await database.close()
+                raise
+            database._is_read_only = True
+            return database
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
         newest = FIRST_FORMAT + len(migrations)
@@ -229,7 +260,7 @@ class Database:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[aiosqlite.Connection]:
         """Open a connection that always sees the same commit, for long reads during writes."""
-        connection = await _connect(self.path, self._clock)
+        connection = await _connect(self.path, self._clock, read_only=self._is_read_only)
         try:
             with explained(self.path.name):
                 await connection.execute("BEGIN")
@@ -310,14 +341,24 @@ async def _opening_alone(path: Path) -> AsyncIterator[None]:
 
 
 async def _connect(
-    path: Path | str, clock: Clock, busy_timeout: float = BUSY_TIMEOUT_SECONDS, cache_kib: int = READ_CACHE_KIB
+    path: Path | str,
+    clock: Clock,
+    busy_timeout: float = BUSY_TIMEOUT_SECONDS,
+    cache_kib: int = READ_CACHE_KIB,
+    *,
+    read_only: bool = False,
 ) -> aiosqlite.Connection:
     failed: list[Exception] = []
 
     def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
+        if read_only:
+            connection = connect_read_only(Path(path))
+        else:
+            connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None)
         try:
-            _prepare(connection, path, clock, cache_kib)
+            _prepare(connection, clock)
+            if not read_only:
+                _configure(connection, path, cache_kib)
         except Exception as error:  # noqa: BLE001  # Raised below
             failed.append(error)
         return connection
@@ -331,12 +372,15 @@ async def _connect(
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path | str, clock: Clock, cache_kib: int) -> None:
+def _prepare(connection: sqlite3.Connection, clock: Clock) -> None:
     connection.row_factory = sqlite3.Row
     for name, arguments, function in FUNCTIONS:
         connection.create_function(name, arguments, function, deterministic=True)
     # Not declared deterministic: SQLite may cache the result of a deterministic function.
     connection.create_function("present", 0, lambda: now_text(clock))
+
+
+def _configure(connection: sqlite3.Connection, path: Path | str, cache_kib: int) -> None:
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",  # A power cut loses no commit.

@@ -11,7 +11,7 @@ from sqlite3 import Row
 
 import aiosqlite
 
-from config.numbers import NUMBER
+from config.numbers import NUMBER, parse_number
 from config.secrets import find_secret, mask_secrets
 from config.texts import _, format_number
 from memory.clock import from_text, to_text
@@ -97,9 +97,17 @@ async def find_entry(read: Read, owner_id: int | None, name: str) -> Entry | Non
     return next(iter(await read_entries(read, key, (owner_id, make_name_key(name)))), None)
 
 
+async def find_mentioned_entry(read: Read, owner_id: int | None, reference: str) -> Entry | None:
+    """Return the entry that a person refers to: like `find_entry`, and by its number without `#` if no name matches."""
+    entry = await find_entry(read, owner_id, reference)
+    if entry is None and parse_number(reference.strip()) is not None:
+        return await find_entry(read, owner_id, f"#{reference.strip()}")
+    return entry
+
+
 async def get_entry(read: Read, owner_id: int | None, name: str) -> Entry:
     """Return the entry with that name, alias or number. Raise MemoryRefused with similar names if nothing is found."""
-    entry = await find_entry(read, owner_id, name)
+    entry = await find_mentioned_entry(read, owner_id, name)
     if entry is not None:
         return entry
     near = await _find_nearest_names(read, owner_id, name)

@@ -19,16 +19,15 @@ from pathlib import Path
 import aiosqlite
 import structlog
 
-from memory.errors import StoreError, explain, explain_empty_file, is_environmental
+from memory.errors import StoreError, explain, explain_damage, explain_empty_file, is_environmental
 from memory.store.database import FUNCTIONS, Database
 from memory.store.index import DERIVED, is_derived, rebuild_derived, reindex, renew
 from memory.store.index_records import find_trouble
 from memory.store.schema import INDEXES, NEWEST_FORMAT, explain_unreadable
+from memory.store.snapshots import connect_read_only
 
 log = structlog.get_logger(__name__)
 
-LOCK_TIMEOUT_SECONDS = 10
-RESTORE = "restore a backup with `mneme restore`. I haven't changed the file."
 LOOSE = "pages that belong to no table"
 _LOOSE_PAGES = re.compile(
     r"(\*\*\* in database main \*\*\*\s*)?((Page \d+( is|:) never used|(Main f|F)reelist: .*)(\n|$))+$"
@@ -74,7 +73,7 @@ class IntegrityCheck:
         path = self._database.path
         damaged = await asyncio.to_thread(find_damaged_tables, path)
         if lost := [table for table in damaged if table != LOOSE and not is_derived(table)]:
-            raise StoreError(f"{path} is damaged ({', '.join(lost)}): {RESTORE}")
+            raise explain_damage(path, ", ".join(lost))
         # Stray pages belong to no table. A VACUUM removes them.
         if LOOSE in damaged:
             await self._database.vacuum()
@@ -122,8 +121,7 @@ def inspect_database(path: Path) -> DatabaseState:
             if verdict != "ok" and all(is_derived(table) for table in find_damaged_tables(path) or [""]):
                 return DatabaseState(True, schema, index_matches=False)
             if verdict != "ok":
-                damaged = f"{path} is damaged ({' '.join(verdict.split())})"
-                return DatabaseState(True, schema, StoreError(f"{damaged}: {RESTORE}"))
+                return DatabaseState(True, schema, explain_damage(path, " ".join(verdict.split())))
             in_step = _compare_index(connection) if schema == NEWEST_FORMAT else None
     except sqlite3.Error as error:
         return DatabaseState(exists=True, trouble=explain(error, path))
@@ -203,28 +201,8 @@ def _find_index_trouble(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    try:
-        connection = _connect(path, "mode=ro")
-    except sqlite3.OperationalError:
-        log = path.with_name(f"{path.name}-wal")
-        if log.exists() and log.stat().st_size:
-            raise
-        # In a read-only folder SQLite can't create the files that readers share. There are no writers either.
-        connection = _connect(path, "immutable=1")
-    with contextlib.closing(connection):
+    with contextlib.closing(connect_read_only(path)) as connection:
         yield connection
-
-
-def _connect(path: Path, how: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=LOCK_TIMEOUT_SECONDS
-    )
-    try:
-        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 async def _renew_all(tables: Sequence[str], connection: aiosqlite.Connection, abandon: bool) -> None:

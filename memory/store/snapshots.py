@@ -8,14 +8,16 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from memory.errors import StoreError, explained, get_result_code
+from memory.errors import StoreError, explain_damage, explained, get_result_code
+
+LOCK_TIMEOUT_SECONDS = 10
 
 
 def copy_database(source: Path, target: Path) -> None:
     """Copy the last commit of a database into a new file that only its owner can read. Raises StoreError."""
     try:
         target.touch(mode=0o600, exist_ok=False)
-        with _opened(target) as there, _opened(source) as here:
+        with _opened(target) as there, _opened(source, for_reading=True) as here:
             here.backup(there)  # All pages in one step, so that no commit comes in between.
             there.execute("PRAGMA journal_mode = DELETE")
         sync_to_disk(target)
@@ -31,9 +33,31 @@ def require_sound(path: Path) -> None:
     with _opened(path) as connection:
         verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if verdict != "ok":
-        raise StoreError(
-            f"{path} is damaged ({verdict}): restore a backup with `mneme restore`. I haven't changed the file."
-        )
+        raise explain_damage(path, verdict)
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open a database without changing any file, even in a read-only folder or on a full disk. Raises sqlite3.Error."""
+    try:
+        return _connect_to(path, "mode=ro")
+    except sqlite3.OperationalError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        # SQLite can't create the files that readers share. So no process can be writing either.
+        return _connect_to(path, "immutable=1")
+
+
+def _connect_to(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=LOCK_TIMEOUT_SECONDS
+    )
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def get_litestream_folder(database: Path) -> Path:
@@ -82,10 +106,13 @@ def sync_to_disk(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    uri = f"{path.absolute().as_uri()}?mode=rw"
-    with (
-        explained(path),
-        contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as connection,
-    ):
-        yield connection
+def _opened(path: Path, *, for_reading: bool = False) -> Iterator[sqlite3.Connection]:
+    with explained(path):
+        try:
+            connection = _connect_to(path, "mode=rw")
+        except sqlite3.OperationalError:
+            if not for_reading:
+                raise
+            connection = connect_read_only(path)
+        with contextlib.closing(connection):
+            yield connection

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 
@@ -46,12 +47,16 @@ class Importer:
         self._database = database
         self._root = root
 
-    async def run(self, path: Path) -> ImportResult:
-        """Import an export (a folder or zip file) completely or not at all. Raises StoreError."""
-        with open_archive(path, max_parts=MAX_PARTS, max_bytes=MAX_UNPACKED_BYTES) as source:
-            return await self._import(path, source)
+    async def run(self, path: Path, *, dry_run: bool = False) -> ImportResult:
+        """Import an export (a folder or zip file) completely or not at all. Raises StoreError.
 
-    async def _import(self, path: Path, source: Source) -> ImportResult:
+        Args:
+            dry_run: Do everything, and then take it back.
+        """
+        with open_archive(path, max_parts=MAX_PARTS, max_bytes=MAX_UNPACKED_BYTES) as source:
+            return await self._import(path, source, dry_run=dry_run)
+
+    async def _import(self, path: Path, source: Source, *, dry_run: bool) -> ImportResult:
         counts = await asyncio.to_thread(_read_contents, path, source)
         # Copied next to their final place first and renamed at the end.
         files = self._root.with_name(f".{self._root.name}.import")
@@ -70,7 +75,10 @@ class Importer:
                 folders = [make_folder_name(row["name"]) for row in owners]
                 strange = await asyncio.to_thread(_copy_files, source / FILES, files, folders)
                 await asyncio.to_thread(make_private, files)
-            await asyncio.to_thread(_move_tree, files, self._root)
+                if dry_run:
+                    await connection.rollback()
+            if not dry_run:
+                await asyncio.to_thread(_move_tree, files, self._root)
         except (sqlite3.IntegrityError, ValueError, OverflowError) as error:
             raise StoreError(f"{path} is damaged ({error}): nothing was changed.") from error
         except OSError as error:
@@ -162,7 +170,7 @@ def _read_rows(path: Source) -> Iterator[dict[str, object]]:
         # Only \n ends a row, since texts may contain other line breaks.
         with path.open("r", encoding="utf-8", newline="\n") as file:
             while line := file.readline(MAX_ROW_CHARS):
-                row = json.loads(line)
+                row = _parse_row(line)
                 if not _is_row(row):
                     raise ValueError("a line is no row")
                 yield row
@@ -170,6 +178,13 @@ def _read_rows(path: Source) -> Iterator[dict[str, object]]:
         raise StoreError(f"{path} is missing: nothing was changed.") from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is damaged ({error}): nothing was changed.") from error
+
+
+def _parse_row(line: str) -> Any:  # Any JSON value, which `_is_row` checks
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError("a line isn't valid JSON") from error
 
 
 def _is_row(value: object) -> bool:

@@ -63,6 +63,7 @@ class ModelRequest:
         seconds: Time limit for the answer, shared by all models that are asked. None means no limit.
         silence: Maximum time without data from the server, in seconds. None means the model's own limit.
         loading_seconds: How long to wait for a server that is starting or loading its model. None means `silence`.
+        waits_for_start: Whether to wait at all if nothing listens at the address.
         purpose: The name of the call in the usage log.
         on_wait: Excluded from comparisons.
     """
@@ -82,6 +83,7 @@ class ModelRequest:
     seconds: float | None = None
     silence: float | None = None
     loading_seconds: float | None = None
+    waits_for_start: bool = True
     purpose: str = "turn"
     session_id: str | None = None
     on_wait: OnWait | None = field(default=None, compare=False, repr=False)

@@ -228,11 +228,11 @@ class OpenAIModel:
                 answer = await sender.send(known)
             except Loading as loading:
                 remaining = patience - (time.monotonic() - started)
-                if remaining <= 0 or endpoint.explain_loss is not None:
+                is_down = is_refused_connection(loading.cause)
+                if remaining <= 0 or endpoint.explain_loss is not None or (is_down and not request.waits_for_start):
                     raise
                 keep_alive()
                 if request.on_wait is not None:
-                    is_down = is_refused_connection(loading.cause)
                     what = _("waiting for the model server to start") if is_down else _("waiting for the model to load")
                     await request.on_wait(what)
                 await asyncio.sleep(min(get_loading_pause(attempt), remaining, silence / 2))

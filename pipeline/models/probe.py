@@ -194,7 +194,14 @@ def _create_conversation() -> ModelRequest:
     )
     now = system_clock()
     messages = [Message(role, text, now) for role, text in conversation]
-    return ModelRequest(messages, (NOTE_TOOL,), max_output_tokens=PROBE_TOKENS, steady=True, purpose="probe")
+    return ModelRequest(
+        messages,
+        (NOTE_TOOL,),
+        max_output_tokens=PROBE_TOKENS,
+        waits_for_start=False,  # The report is about the present
+        steady=True,
+        purpose="probe",
+    )
 
 
 def _create_json_request() -> ModelRequest:

@@ -128,7 +128,8 @@ def _lines(notices: Iterable[Notice]) -> str:
 
 def _keyboard(turn: Turn) -> Keyboard:
     rows = collect_rows(turn.notices)
-    if turn.outcome is not Outcome.FAILED or turn.given_up or not (turn.can_retry and turn.user_messages):
+    can_retry = turn.can_retry and bool(turn.user_messages) and not (turn.given_up or turn.is_over_limit)
+    if turn.outcome is not Outcome.FAILED or not can_retry:
         return rows
     return ((Button(_("Try again"), f"/retry_{THIS_TURN}", in_place=not rows),), *rows)
 

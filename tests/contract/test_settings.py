@@ -50,7 +50,7 @@ def read_refusal(*lines: str) -> str:
     with pytest.raises(ConfigurationError) as error:
         load_settings(write_env(*lines))
     sentence = str(error.value)
-    assert sentence.endswith(".")
+    assert sentence.endswith((".", "?"))
     assert "\n" not in sentence
     return sentence
 
@@ -197,6 +197,8 @@ def test_unknown_names_in_the_environment_are_ignored(monkeypatch: pytest.Monkey
         ("MEMORY_WINDOW=many", "MEMORY_WINDOW is not valid: use a whole number."),
         ("MEMORY_WINDOW=7.5", "MEMORY_WINDOW is not valid: use a whole number."),
         ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not valid: it should be greater than or equal to 2."),
+        (f"BOT_NAME={'a' * 41}", "BOT_NAME is not valid: it should have at most 40 characters."),
+        ('BOT_NAME="a\\nb"', "BOT_NAME is not valid: use one line."),
         ("LLM_TIMEOUT=soon", "LLM_TIMEOUT is not valid: use a number."),
         ("LLM_TIMEOUT=0", "LLM_TIMEOUT is not valid: it should be greater than 0."),
         ("LLM_TIMEOUT=inf", "LLM_TIMEOUT is not valid: it should be less than or equal to 3600."),
@@ -262,6 +264,33 @@ def test_invalid_value_is_refused_with_the_allowed_values(
 ) -> None:
     monkeypatch.delenv(line.partition("=")[0], raising=False)
     assert read_refusal(line) == sentence
+
+
+def test_all_wrong_settings_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ("LLM_MODLE=m", "OPENAI_BASE_URL=http://localhost:1/v1", "MEMORY_WINDOW=many", "TIMEZONE=Mars", "nonsense")
+    monkeypatch.delenv("TIMEZONE")
+    with pytest.raises(ConfigurationError) as error:
+        load_settings(write_env(*lines, "MEMORY_TIDY_HOUR=24"))
+    assert error.value.problems == (
+        ".env contains the unknown setting LLM_MODLE: did you mean LLM_MODEL?",
+        "Line 5 of .env can't be read: write NAME=value.",
+        "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv.",
+        "MEMORY_WINDOW is not valid: use a whole number.",
+        "MEMORY_TIDY_HOUR is not valid: it should be less than or equal to 23.",
+    )
+
+
+def test_settings_that_others_need_are_reported_at_once() -> None:
+    with pytest.raises(ConfigurationError) as error:
+        load_settings(write_env("OPENAI_API_KEY=sk-1", WEBHOOK[0]))
+    names = [problem.partition(" ")[0] for problem in error.value.problems]
+    assert names == ["LLM_MODEL", "TELEGRAM_WEBHOOK_SECRET", "METRICS_PORT"]
+
+
+def test_missing_model_is_not_reported_if_its_name_is_misspelt() -> None:
+    assert read_refusal("LLM_MODLE=m", "OPENAI_BASE_URL=http://localhost:1/v1") == (
+        ".env contains the unknown setting LLM_MODLE: did you mean LLM_MODEL?"
+    )
 
 
 @pytest.mark.parametrize("ids", ["12, x", "12 13", "@olena", "12;13", "1_2", "٣", "1.5", "+12", "-", "9" * 20])

@@ -68,7 +68,7 @@ async def test_undo_button_refuses_if_entry_changed_since(serve: Serve, telegram
         first = telegram.list_sent(ANN)[0]
         assert first.reply_markup is not None
         telegram.user_presses(first.reply_markup["inline_keyboard"][0][0]["callback_data"], first.message_id, ANN, ANN)
-        await wait_for_text(telegram, "That was changed again later: /undo starts with the newest change.")
+        await wait_for_text(telegram, "That was changed again later: undo the newest change first.")
         assert await app.database.value("SELECT content FROM entries") == "I prefer coffee in the morning."
 
 
@@ -429,6 +429,34 @@ async def test_owner_is_asked_about_each_stranger_once_and_few_hourly(
         assert len(await strangers(100)) == MAX_QUESTIONS_PER_HOUR
         clock.forward(hours=1)
         assert len(set(await strangers(200))) == 2 * MAX_QUESTIONS_PER_HOUR
+
+
+async def test_failure_by_the_daily_limit_offers_no_other_attempt(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(chat_daily_tokens=1):
+        telegram.user_says("hello", chat_id=ANN)
+        await wait_for_text(telegram, "You said: hello")
+        telegram.user_says("hello again", chat_id=ANN)
+        await wait_for_text(telegram, "reached its daily limit")
+    assert list_labels(telegram) == []
+
+
+async def test_stranger_is_told_if_the_owner_was_asked_too_often(
+    serve: Serve, telegram: BotApiServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.telegram.strangers.MAX_PER_MINUTE", 100)
+    telegram.register_chat(ANN)
+    last = STRANGER + MAX_QUESTIONS_PER_HOUR
+    async with serve():
+        for number in range(STRANGER, last + 1):
+            telegram.user_says("hello", chat_id=number, first_name=f"Guest {number}")
+            await telegram.wait_for(lambda number=number: telegram.list_sent(number))  # type: ignore[misc]
+        assert "I've asked its owner" in list_texts(telegram, last - 1)[0]
+        assert "Please write again in an hour." in list_texts(telegram, last)[0]
+        clock.forward(hours=1)
+        telegram.user_says("hello again", chat_id=last, first_name="Bob")
+        await telegram.wait_for(lambda: len(telegram.list_sent(last)) == 2)
+        assert "I've asked its owner" in list_texts(telegram, last)[1]
+        await wait_for_text(telegram, "Bob would like to use this bot.")
 
 
 async def test_access_request_goes_to_claiming_owner_not_to_members(serve: Serve, telegram: BotApiServer) -> None:

@@ -479,6 +479,23 @@ async def test_wrong_setting_is_split_into_problem_and_remedy(line: str, found: 
     assert (finding.found, finding.remedy) == (found, remedy)
 
 
+async def test_model_server_that_is_off_is_reported_at_once(installation: Installation) -> None:
+    installation.environment |= {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "LLM_TIMEOUT": "60"}
+    async with asyncio.timeout(30):
+        found = (await installation.findings())["model"]
+    assert found.found == "No server answers at http://127.0.0.1:9/v1"
+
+
+async def test_each_wrong_setting_is_one_finding_without_consequences() -> None:
+    Path(".env").write_text("LLM_MODLE=foo\nMEMORY_WINDOW=many\n")
+    findings = await examine(features=installed_features())
+    assert [finding.name for finding in findings] == ["settings", "settings", "other checks", "versions"]
+    assert [finding.found for finding in findings[:2]] == [
+        ".env contains the unknown setting LLM_MODLE",
+        "MEMORY_WINDOW is not valid",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

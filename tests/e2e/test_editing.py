@@ -165,7 +165,7 @@ async def test_edit_command_accepts_number_or_quoted_name(
         telegram.user_says("/edit nothing", chat_id=ANN)
         await telegram.wait_for(lambda: "nothing" in list_texts(telegram)[-1])
         telegram.user_says("/edit", chat_id=ANN)
-        await wait_for_text(telegram, "/edit needs the name of a memory")
+        await wait_for_text(telegram, "/edit needs the name or number of a memory")
 
 
 @pytest.mark.parametrize("words", ["boat", "boat 7"])

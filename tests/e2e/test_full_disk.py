@@ -76,6 +76,7 @@ async def test_f34_messages_and_commands_are_answered_and_stored_later(
                 ("/help", "/remember"),
                 ("/remember the boat is called Aurora", "can't be written"),
                 ("/recall before", "before"),
+                ("/memory", "remember anything yet"),
             ):
                 before = len(telegram.list_sent(ANN))
                 telegram.user_says(command, chat_id=ANN)

@@ -58,3 +58,16 @@ async def test_introduction_that_failed_is_sent_later(serve: Serve, telegram: Bo
         telegram.adds_bot(GROUP, ANN)
         await telegram.wait_for(lambda: telegram.list_sent(GROUP))
     assert len(telegram.list_sent(GROUP)) == 1
+
+
+async def test_help_lists_only_commands_that_the_sender_may_use(serve: Serve, telegram: BotApiServer) -> None:
+    async with serve(telegram_allowed_ids=BOTH):
+        telegram.user_says("/help@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=ANN)
+        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 1)
+        telegram.user_says("/help@mneme_test_bot", chat_id=GROUP, chat_type="supergroup", user_id=STRANGER)
+        await telegram.wait_for(lambda: len(telegram.list_sent(GROUP)) == 2)
+    for_owner, for_member = list_texts(telegram, GROUP)
+    for name in ("forget", "usage", "letin"):
+        assert f"/{name}" in for_owner
+        assert f"/{name}" not in for_member
+    assert "/remember TEXT" in for_member

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_entry_is_printed_as_text_without_json(shell: Shell) -> None:
     assert shell.run_successfully("memory", "add", "key", "at Ann's").startswith(
         "**key**\n\nat Ann's\n\n_note, you wrote it, "
     )
-    assert shell.run_successfully("memory", "list") == f"{MINE}  note  key  at Ann's\n"
+    assert shell.run_successfully("memory", "list") == f"{MINE}  note  1  key  at Ann's\n"
     assert shell.run_successfully("memory", "undo") == "Undone: at Ann's\n"
 
 
@@ -270,7 +271,8 @@ def test_run_without_a_token_exits_at_once(shell: Shell, monkeypatch: pytest.Mon
 def test_web_at_a_port_in_use_names_the_option(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        _status, _out, err = shell.run("web", "--port", str(port))
+        _status, out, err = shell.run("web", "--port", str(port))
+    assert out == "Starting the memory page. This can take some seconds.\n"
     assert err.endswith(f"mneme: Port {port} is in use: choose another with --port.\n")
 
 
@@ -341,6 +343,39 @@ def test_file_as_data_directory_is_one_sentence(
 
 
 @needs_feature("imports")
+def test_shell_takes_the_number_that_it_lists(shell: Shell, data: Path) -> None:
+    shell.run_successfully("memory", "add", "boat", "Aurora")
+    rows = [line.split() for line in shell.run_successfully("memory", "list").splitlines()]
+    numbers = {row[3]: row[2] for row in rows}
+    assert "Aurora" in shell.run_successfully("memory", "show", numbers["boat"])
+    assert "The lighthouse is red" in shell.run_successfully("memory", "show", numbers["lighthouse"])
+    shell.run_successfully("memory", "remove", numbers["boat"])
+    assert "boat" not in shell.run_successfully("memory", "list")
+
+
+def test_memory_in_a_read_only_folder_can_be_read(shell: Shell, data: Path, tmp_path: Path) -> None:
+    # SQLite can't create its shared files, as in a read-only folder or on a full disk. Root may write everywhere.
+    (data / "mneme.db-shm").symlink_to("missing/mneme.db-shm")
+    assert "The lighthouse is red" in shell.run_successfully("recall", "lighthouse")
+    assert "lighthouse" in shell.run_successfully("memory", "list")
+    assert "The lighthouse is red" in shell.run_successfully("memory", "show", "lighthouse")
+    assert "1 memory" in shell.run_successfully("export", str(tmp_path / "elsewhere"))
+    assert "1 memory" in shell.run_successfully("backup", str(tmp_path / "backup.zip"))
+    status, _, err = shell.run("memory", "add", "boat", "Aurora")
+    assert status == 1
+    assert "can't be written: check the owner and permissions of its folder" in err
+
+
+@pytest.mark.parametrize("arguments", [("recall", "lighthouse"), ("memory", "list"), ("memory", "show", "lighthouse")])
+def test_memory_on_a_full_disk_can_be_read(shell: Shell, data: Path, arguments: tuple[str, ...]) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # No file may grow.
+    try:
+        assert "The lighthouse is red" in shell.run_successfully(*arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:
     file = str(exports.write_chatgpt(tmp_path, 20))
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."
@@ -356,8 +391,25 @@ def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Pat
     assert shell.run_successfully("import", file).startswith("Imported from ChatGPT: nothing new.\nAlready there: 2.\n")
     shell.run_successfully("memory", "undo", "--owner", "console:local")
     assert "number7" not in shell.run("recall", "number7")[1]
-    refusal = re.sub(r"[│\s]+", " ", shell.run("import", _export_own(shell), "--dry-run")[2])
-    assert "leave out --dry-run" in refusal
+    refusal = re.sub(r"[│\s]+", " ", shell.run("import", _export_own(shell), "--learn")[2])
+    assert "leave out --learn" in refusal
+
+
+@needs_feature("imports")
+def test_own_export_is_previewed_without_writing(
+    shell: Shell, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = _export_own(shell)
+    assert "This installation is not empty" in shell.run("import", export, "--dry-run")[2]
+    monkeypatch.setenv("MNEME_DATA_DIR", str(tmp_path / "new"))
+    said = shell.run_successfully("import", export, "--dry-run")
+    assert said.startswith("2 messages, 1 conversation, 1 memory and the Markdown files would be imported from ")
+    assert said.endswith(". Nothing was written.\n")
+    assert shell.json("memory", "list") == []
+    assert shell.run_successfully("import", export) == said.replace("would be", "were").replace(
+        " Nothing was written.", ""
+    )
+    assert shell.json("memory", "show", "lighthouse")["content"] == "The lighthouse is red"
 
 
 @needs_feature("imports")
@@ -464,6 +516,21 @@ def test_unknown_kind_is_refused_with_the_known_ones(shell: Shell, command: tupl
     assert (status, out) == (2, "")
     assert "bogus" in err
     assert "preference" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("recall", "x", "--limit", "many"), "Invalid value for '--limit': use a whole number."),
+        (("recall", "x", "--limit", "0"), "Invalid value for '--limit': it should be greater than or equal to 1"),
+        (("members", "revoke", "ann"), "Invalid value for 'ID': use a whole number."),
+        (("memory", "add", "a", "b", "--priority", "much"), "Invalid value for '--priority': 'much' is not one of"),
+    ],
+)
+def test_wrong_argument_is_explained_without_programming_terms(
+    shell: Shell, arguments: tuple[str, ...], said: str
+) -> None:
+    assert said in re.sub(r"[│\s]+", " ", shell.run(*arguments)[2])
 
 
 def test_empty_result_is_reported(shell: Shell) -> None:

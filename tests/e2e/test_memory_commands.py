@@ -32,6 +32,20 @@ async def test_remember_stores_a_note_and_returns_its_name(person: Person) -> No
     )
 
 
+async def test_note_that_is_known_is_not_stored_again(app: App, person: Person) -> None:
+    await remember(person, "The gate code is green")
+    assert await person.says("/remember the gate code is green.") == (
+        "I already know that as **gate-code-green**: The gate code is green"
+    )
+    assert "Noted: the bins go out on Tuesday" in await person.says("Remember that the bins go out on Tuesday")
+    await person.says("/new")
+    for text in ("Remember that the bins go out on Tuesday", "remember that the bins go out on tuesday."):
+        assert "I already know that: the bins go out on Tuesday" in await person.says(text)
+    assert "I already know that as" in await person.says("/remember the bins go out on Tuesday")
+    assert len(await app.memory.entries.list()) == 2
+    assert await app.memory.long_term.read(OWNER) == "- the bins go out on Tuesday (noted 2026-02-07)\n"
+
+
 async def test_remember_keeps_line_breaks(person: Person) -> None:
     await remember(person, "shopping list:\n- flour\n- eggs")
     assert "shopping list:\n- flour\n- eggs\n" in await person.says("/memory shopping-list-flour")
@@ -49,7 +63,7 @@ async def test_remember_keeps_line_breaks(person: Person) -> None:
         ("/recall", "/recall needs words to search for"),
         ("/recall nothing at all", "I didn't find anything about that."),
         ("/recall \"' OR *", "I didn't find anything about that."),
-        ("/forget", "/forget needs the name of a memory"),
+        ("/forget", "/forget needs the name or number of a memory"),
         ("/forget nobody", "I don't remember anything called 'nobody': /memory shows what I remember."),
         ("/undo", "There is nothing to undo."),
         ("/memory", "I don't remember anything yet: tell me something"),
@@ -62,6 +76,27 @@ async def test_remember_keeps_line_breaks(person: Person) -> None:
 )
 async def test_impossible_command_is_answered_in_one_sentence(person: Person, command: str, answer: str) -> None:
     assert (await person.says(command)).startswith(answer)
+
+
+async def test_commands_take_the_name_or_the_number_of_a_memory(person: Person) -> None:
+    await remember(person, "The boat is called Aurora")
+    line = (await person.says("/memory")).splitlines()[1]
+    number = line.rpartition("_")[2]
+    for reference in (number, f"#{number}", "boat-called-aurora"):
+        assert "**boat-called-aurora**" in await person.says(f"/memory {reference}")
+        assert "**boat-called-aurora** now says: The boat is called Aurora" in await person.says(f"/edit {reference}")
+        edited = await person.says(f"/edit {reference} The boat is blue, says {reference}")
+        assert edited.startswith(f"**boat-called-aurora** now says: The boat is blue, says {reference}")
+        await person.says("/undo")
+        assert (await person.says(f"/forget {reference}")).startswith("Forgotten: The boat is called Aurora")
+        await person.says("/undo")
+
+
+async def test_name_of_digits_precedes_the_number(app: App, person: Person) -> None:
+    await app.memory.entries.add(OWNER, NewEntry("The boat is called Aurora"))
+    await app.memory.entries.add(OWNER, NewEntry("The bus to the harbour", name="1"))
+    assert "The bus to the harbour" in await person.says("/memory 1")
+    assert "The boat is called Aurora" in await person.says("/memory #1")
 
 
 async def test_recall_finds_exchanges_notes_and_archives(person: Person, model: ModelServer) -> None:

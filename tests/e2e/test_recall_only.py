@@ -63,6 +63,21 @@ async def test_unreachable_endpoint_leaves_recall(start: OpenApp, model: ModelSe
     assert "My cat is called Murka" in lines
 
 
+async def test_questions_without_an_answer_are_not_recalled_later(start: OpenApp, model: ModelServer) -> None:
+    async with start() as app:
+        person = Person(app)
+        model.script(*[Fails(500)] * 24)
+        await person.says("Where does the boat Aurora lie?")
+        await person.says("The boat Aurora lies in Odesa")
+        await person.says("/new")
+        recalled = await person.says("/recall boat")
+        assert recalled == "- [2026-02-07 12:15, conversation] User: The boat Aurora lies in Odesa"
+        await person.says("What do you know about the boat Aurora?")
+    request = str(model.requests[-1].body)
+    assert "lies in Odesa" in request
+    assert "does the boat" not in request
+
+
 @needs_feature("local_model")
 async def test_answer_includes_conversations_and_notes(person: Person) -> None:
     await person.says("My cat is called Murka")

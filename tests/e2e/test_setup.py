@@ -85,6 +85,45 @@ async def answer_zone_and_people(setup: Terminal, zone: str = "", people: str = 
     setup.type(f"{people}\r")
 
 
+async def keep_answers(setup: Terminal) -> None:
+    """Keep the token, the model, the time zone and the people."""
+    await setup.wait_for_question("@mneme_test_bot):")
+    setup.type("\r")
+    await setup.wait_for_text("Choose another model?")
+    setup.type("\r\r\r")
+
+
+async def test_setup_shows_present_answers_and_changes_them(
+    environment: dict[str, str], telegram: BotApiServer, model: ModelServer
+) -> None:
+    write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
+    write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="family")
+    before = ENV.read_text()
+    async with on_terminal("setup", environment=environment, columns=100, rows=60) as setup:
+        await setup.wait_for_question("Another token (not shown; empty: keep @mneme_test_bot):")
+        setup.type("\r")
+        await setup.wait_for_question("Choose another model? [y/N]:")
+        setup.type("\r")
+        await setup.wait_for_question("Your time zone, or a city or country [Europe/Kyiv]:")
+        setup.type("\r")
+        await setup.wait_for_question("Number [2]:")
+        setup.type("\r")
+        assert await setup.wait_for_end() == 0
+    assert ENV.read_text() == before
+    async with on_terminal("setup", environment=environment, columns=100, rows=60) as setup:
+        await setup.wait_for_question("Another token (not shown; empty: keep @mneme_test_bot):")
+        setup.type("\r")
+        await setup.wait_for_question("Choose another model? [y/N]:")
+        setup.type("\r")
+        await setup.wait_for_question("Your time zone, or a city or country [Europe/Kyiv]:")
+        setup.type("Tokyo\r")
+        await setup.wait_for_question("Number [2]:")
+        setup.type("1\r")
+        assert await setup.wait_for_end() == 0
+    settings = load_settings(ENV)
+    assert (settings.timezone, settings.memory_scope) == ("Asia/Tokyo", MemoryScope.CHAT)
+
+
 @needs_feature("mcp_tools", "web_tools")
 async def test_setup_ends_with_a_link_to_claim_the_bot(setup: Terminal, model: ModelServer, tmp_path: Path) -> None:
     from bot.features.web_tools.settings import WebToolsSettings
@@ -334,6 +373,7 @@ async def test_setup_in_a_narrow_window_shows_no_qr_code(environment: dict[str, 
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
     async with on_terminal("setup", environment=environment, columns=36, rows=60) as setup:
+        await keep_answers(setup)
         assert await setup.wait_for_end() == 0
         assert "https://t.me/mneme_test_bot?start=" in setup.text.replace("\n", "")
         assert "█" not in setup.text
@@ -351,6 +391,7 @@ async def test_setup_switches_on_the_settings_at_telegram(
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
     async with on_terminal("setup", environment=environment, columns=100, rows=60) as setup:
+        await keep_answers(setup)
         await setup.wait_for_question("Switch them on? [Y/n]:")
         setup.type(f"{answer}\r")
         does = supported and not answer
@@ -370,6 +411,7 @@ async def test_setup_mentions_only_what_is_off_at_telegram(
     write_settings(ENV, TELEGRAM_BOT_TOKEN=TOKEN, OPENAI_BASE_URL=model.url, LLM_MODEL="scripted")
     write_settings(ENV, TIMEZONE="Europe/Kyiv", MEMORY_SCOPE="chat")
     async with on_terminal("setup", environment=environment, columns=100, rows=60) as setup:
+        await keep_answers(setup)
         await setup.wait_for_question("Switch them on? [Y/n]:")
         assert "Threaded Mode" in setup.text
         assert "Guest Mode" not in setup.text

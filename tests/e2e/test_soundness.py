@@ -172,6 +172,21 @@ async def test_start_with_damaged_entries_recommends_restore(start: OpenApp, tmp
             pass
 
 
+async def test_damaged_database_without_a_backup_can_be_moved_away(start: OpenApp, tmp_path: Path) -> None:
+    path = await create_database(start, tmp_path)
+    async with start() as app:
+        page = app.memory.files.long_term_path("console:local")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("- The boat is called Aurora\n")
+    spoil(path, "entries")
+    with pytest.raises(StoreError, match="Without a backup, move the file away and start again"):
+        async with start():
+            pass
+    path.rename(tmp_path / "damaged.db")
+    async with start() as app:
+        assert "MEMORY.md: 1" in await Person(app).says("/memory")
+
+
 @pytest.mark.parametrize(
     ("at", "with_"),
     [

@@ -22,6 +22,8 @@ from config.errors import ConfigurationError
 from config.groups import find_entry_points
 from config.settings import Settings
 from memory.mail.inbox import put_scheduled
+from pipeline.order import OnFailure, Phase, Step
+from pipeline.turn import Turn
 from tests.conftest import OpenApp
 from tests.support.bot_api.files import create_photo
 from tests.support.bot_api.server import BotApiServer
@@ -38,7 +40,7 @@ METADATA = "Metadata-Version: 2.1\nName: mneme-moon\nVersion: 1.0\n"
 @pytest.fixture
 def moon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Install the example of docs/features.md as a package, and return its folder."""
-    code, project = re.findall(r"```(?:python|toml)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    code, project, _settings = re.findall(r"```(?:python|toml)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     entry = re.search(r"^moon = \"(.+)\"$", project, re.MULTILINE)
     assert entry is not None
     folder = tmp_path / "packages"
@@ -88,23 +90,19 @@ def test_feature_of_another_package_is_listed(moon: Path, tmp_path: Path) -> Non
 
 
 def test_feature_of_another_package_has_settings_of_its_own(moon: Path, tmp_path: Path) -> None:
-    source = (moon / "mneme_moon.py").read_text()
-    group = "\nfrom config.groups import SettingsGroup\nclass MoonSettings(SettingsGroup):\n    moon_days: int = 29\n"
-    (moon / "mneme_moon.py").write_text(source + group)
-    environment = {"PYTHONPATH": str(moon), "MNEME_DATA_DIR": str(tmp_path / "data"), "PATH": "/usr/bin"}
-    environment["MNEME_ENV_FILE"] = str(tmp_path / ".env")
+    *_, addition = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    code, entries = moon / "mneme_moon.py", moon / "mneme_moon-1.0.dist-info" / "entry_points.txt"
+    code.write_text(f"{code.read_text()}\n\n{addition}")
+    entries.write_text(entries.read_text().replace(":MoonFeature", ":SwitchableMoonFeature"))
 
     def start(line: str) -> str:
         (tmp_path / ".env").write_text(line)
-        command = [sys.executable, "-m", "bot", "features"]
-        done = subprocess.run(  # noqa: S603  # our own words
-            command, env=environment, cwd=DOCUMENT.parents[1], capture_output=True, text=True, check=False
-        )
-        return done.stdout + done.stderr
+        return run_shell(moon, tmp_path, "features")[1]
 
-    assert "moon" in start("MOON_DAYS=30")
-    assert "MOON_DAYS is not valid: use a whole number" in start("MOON_DAYS=many")
-    assert "the unknown setting MOON_DAY: did you mean MOON_DAYS?" in start("MOON_DAY=30")
+    assert re.search(r"^moon +on$", start("MOON_AGE=true"), re.MULTILINE)
+    assert re.search(r"^moon +off: MOON_AGE is false$", start("MOON_AGE=false"), re.MULTILINE)
+    assert "MOON_AGE is not valid: use true or false" in start("MOON_AGE=many")
+    assert "the unknown setting MOON_AG: did you mean MOON_AGE?" in start("MOON_AG=true")
 
 
 def test_package_that_cant_be_loaded_is_named(moon: Path) -> None:
@@ -172,6 +170,34 @@ async def test_command_of_feature_and_kernel_is_one_sentence(tmp_path: Path, clo
     values = {"mneme_data_dir": tmp_path, "openai_base_url": "http://127.0.0.1:9/v1", "llm_model": "scripted"}
     with pytest.raises(ConfigurationError, match=r"tests\.features\.test_features both define the command /undo: "):
         async with open_app(Settings.model_validate(values), clock, features=[Undoing()]):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ((60, 60), r"The feature first \(.*\) and the feature second \(.*\) both have the row 60 in the pipeline"),
+        ((60, 30), r"The kernel and the feature second \(.*\) both have the row 30 in the pipeline"),
+    ],
+)
+async def test_features_with_the_same_row_of_the_pipeline_are_named(
+    tmp_path: Path, clock: FakeClock, rows: tuple[int, int], said: str
+) -> None:
+    class Waiting(Feature):
+        def __init__(self, name: str, row: int) -> None:
+            self.name = name  # type: ignore[misc]  # Two of one class
+            self.row = row
+
+        async def open(self, kernel: Kernel) -> Contributions:
+            return Contributions(systems=[(Step(self.row, self.name, OnFailure.CONTINUE, Phase.AFTER), self)])
+
+        async def process(self, turn: Turn) -> None:
+            pass
+
+    features = [Waiting("first", rows[0]), Waiting("second", rows[1])]
+    values = {"mneme_data_dir": tmp_path, "openai_base_url": "http://127.0.0.1:9/v1", "llm_model": "scripted"}
+    with pytest.raises(ConfigurationError, match=said):
+        async with open_app(Settings.model_validate(values), clock, features=features):
             pass
 
 

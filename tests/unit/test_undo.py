@@ -129,7 +129,7 @@ async def test_user_edit_is_never_undone_and_does_not_block_undo(
     path = files.get_folder(OWNER) / "MEMORY.md"
     path.write_text("likes coffee\n")
     with pytest.raises(
-        MemoryRefused, match=r"edited after that change.* The next /undo continues with the change before"
+        MemoryRefused, match=r"edited after that change.* The next undo continues with the change before"
     ):
         await undo.undo(OWNER)
     assert path.read_text() == "likes coffee\n"

@@ -19,7 +19,7 @@ from bot.telegram.undo_hints import remove_undo_hints
         ("已记下：茶（原为：咖啡；/undo 可撤销）", "已记下：茶（原为：咖啡）"),
         ("MEMORY.md was updated (/undo takes it back).", "MEMORY.md was updated."),
         ("Changed (/undo_12 takes it back)", None),
-        ("/undo starts with the newest change.", None),
+        ("/undo reverts the newest change.", None),
         ("Noted: a (/undo takes it back)\n\nNoted: b (/undo takes it back)", None),
     ],
 )

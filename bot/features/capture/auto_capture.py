@@ -59,6 +59,7 @@ MAX_CORRECTABLE_MESSAGES = 3
 class _CaptureResult:
     note: str | None = None
     note_entry: Entry | None = None
+    known_note: str | None = None  # The user asked to remember what MEMORY.md says already
     shared: bool = False
     note_refused: str | None = None
     learned: list[LearnedMemory] = field(default_factory=list)
@@ -259,8 +260,12 @@ class AutoCapture:
 
     async def _prepare_note(self, owner: str, what: str, result: _CaptureResult) -> str | None:
         """Return the text to note, or None if MEMORY.md already has it. Reinforce the memory that says the same."""
-        result.note_entry = await self.learning.reinforce_known(owner, what)
-        return None if await self.lookup.is_in_file(what, owner) else what
+        known = result.note_entry = await self.learning.reinforce_known(owner, what, notes=True)
+        text = what if known is None else known.content
+        if not await self.lookup.is_in_file(text, owner):
+            return what
+        result.known_note = text
+        return None
 
     async def _retry_note(self, owner: str, line: str, result: _CaptureResult) -> None:
         """Append the note again after a person's edit of the file was saved first."""
@@ -374,7 +379,8 @@ def _create_notices(
     elif news:
         text, about, written = format_noted(news[0]), news[0].entry.content, news[0].entry
     else:
-        return lines
+        known = result.known_note
+        return lines if known is None else [Notice(_("I already know that: {content}", content=known)), *lines]
     if of_family and written is not None and written.shared_at is None:
         edits = [*edits, create_share_button(written.id, about)]
     row = ((create_undo_button(result.change, about), *edits),) if result.change is not None else ()

@@ -44,15 +44,14 @@ def import_memory(
     if not path.exists():
         raise typer.BadParameter(f"{path} doesn't exist.")
     is_own = _is_own_export(path)
-    if is_own and (dry_run or learn or owner is not None or me is not None):
+    if is_own and (learn or owner is not None or me is not None):
         raise typer.BadParameter(
-            f"{path} is an export of Mneme, which is always imported as a whole: leave out --dry-run, --learn, --me and"
-            " --owner."
+            f"{path} is an export of Mneme, which is always imported as a whole: leave out --learn, --me and --owner."
         )
 
     async def work(opened: OpenMemory) -> None:
         if is_own:
-            await import_own_export(opened, path)
+            await import_own_export(opened, path, dry_run=dry_run)
         else:
             await _import_foreign(opened, path, owner, dry_run=dry_run, learn=learn, me=me)
 

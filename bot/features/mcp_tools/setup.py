@@ -21,7 +21,10 @@ def offer_tools(env_file: Path) -> None:
     settings = load_settings(env_file)
     path = find_mcp_file(settings)
     # An embedded model can handle only the tools of the memory
-    if not settings.has_endpoint or not sys.stdin.isatty() or not read_config(path).is_empty:
+    if not settings.has_endpoint or not sys.stdin.isatty():
+        return
+    if not read_config(path).is_empty:
+        say(f"The tools in {path} are kept: `mneme mcp` changes them.")
         return
     say("The model can use tools: " + ", ".join(f"{name} to {PRESETS[name].wish}" for name in OFFERED_PRESETS) + ".")
     while True:

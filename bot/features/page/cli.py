@@ -26,6 +26,7 @@ def web(
     ] = PORT,
 ) -> None:
     """View and edit the memory in a browser. Prints a link that works once, and runs until Ctrl-C."""
+    typer.echo("Starting the memory page. This can take some seconds.")
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(owner, port))
 

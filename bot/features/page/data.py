@@ -5,6 +5,7 @@ Each function works on the memory of the page's owner.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,9 @@ class PageData:
         if not words.strip():
             return {"found": []}
         results = await self.memory.recall.recall(words, self.owner, Filter(), MAX_RESULTS, forgotten_too=True)
-        return {"found": [await self._result_to_json(result) for result in results]}
+        ids = [result.hit.id for result in results if result.said is None]
+        listed = await self.memory.browser.read_entries(self.owner, ids)
+        return {"found": [self._result_to_json(result, listed) for result in results]}
 
     async def conversations(self, before: int | None) -> Json:
         return {"conversations": await self.memory.browser.read_conversations(self.owner, before)}
@@ -172,13 +175,17 @@ class PageData:
         importing = self.importer.preview_file if look else self.importer.import_file
         return asdict(await importing(path, self.session))
 
-    async def _result_to_json(self, result: RecallResult) -> Json:
-        """Return an exchange with its place, an entry as in the timeline, or the text of another's shared entry."""
+    def _result_to_json(self, result: RecallResult, own: Mapping[int, ListedEntry]) -> Json:
+        """Return an exchange with its place, an entry as in the timeline, or the text of another's shared entry.
+
+        Args:
+            own: The owner's entries among the results, by their ids.
+        """
         hit = result.hit
         if result.said is not None:
             lines = [{"who": message.source, "text": message.text} for message in result.messages]
             return {"at": hit.created_at, "lines": lines, "conversation": hit.conversation_id, "message": hit.id}
-        listed = await self.memory.browser.read_entry(self.owner, hit.id)
+        listed = own.get(hit.id)
         if listed is not None and listed.entry.name is not None:
             return {"entry": self._entry_to_json(listed)}
         return {"at": hit.created_at, "lines": [{"who": None, "text": hit.content}], "shared_by": hit.shared_by}

@@ -88,7 +88,7 @@ class PlainReminders:
             wish = await self.read(session, message, model)
         except ValidationError as error:
             log.info("reminder_not_read", error=type(error).__name__)
-            return _explain_unclear()
+            return explain_unreadable()
         if wish is None:
             return None
         return await self.offer(session, wish, language)
@@ -161,6 +161,10 @@ class PlainReminders:
 
 def could_ask_for_reminder(message: str) -> bool:
     return len(message) <= MAX_MESSAGE_CHARS and asks_for_reminder(message)
+
+
+def explain_unreadable() -> str:
+    return _("I couldn't read the model's answer about the reminder, so no reminder is set: send your message again.")
 
 
 def _explain_unclear() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from bot.features.reminders.plain import PlainReminders, ReminderWish, could_ask_for_reminder
+from bot.features.reminders.plain import PlainReminders, could_ask_for_reminder, explain_unreadable
 from config.texts import _, get_language
 from memory.buttons import Notice
 from memory.clock import Clock
@@ -58,8 +58,12 @@ class ReminderCheck:
             return Review.FINAL
         try:
             wish = await self._reminders.read(turn.session, typed, turn.chat_model)
-        except (ModelError, LimitReached, ValidationError):
-            wish = ReminderWish(typed, None)
+        except ValidationError:
+            turn.notices.append(Notice(explain_unreadable()))
+            return Review.FINAL
+        except (ModelError, LimitReached):
+            turn.notices.append(Notice(_("The model didn't say when to remind you, so no reminder is set: try again.")))
+            return Review.FINAL
         if wish is not None and wish.when is None:
             unset = _("No reminder is set yet: tell me the day and time, such as “tomorrow at 9”.")
             turn.notices.append(Notice(unset))

@@ -17,9 +17,12 @@ from config.loading import load_settings
 def offer_web(env_file: Path) -> None:
     settings = load_settings(env_file)
     # An embedded model can handle only the tools of the memory
-    if not settings.has_endpoint or not sys.stdin.isatty() or settings.group(WebToolsSettings).web_search:
+    if not settings.has_endpoint or not sys.stdin.isatty():
         return
-    if not typer.confirm("Should the bot search the web and read pages?", default=False):
+    searches = settings.group(WebToolsSettings).web_search
+    if not typer.confirm("Should the bot search the web and read pages?", default=searches):
+        if searches:
+            write_settings(env_file, WEB_SEARCH="false")
         return
     write_settings(env_file, WEB_SEARCH="true")
     try:

@@ -130,6 +130,26 @@ async def test_found_texts_are_for_people(app: App, person: Person) -> None:
         )
 
 
+async def test_search_reads_all_found_memories_with_one_query(app: App, person: Person) -> None:
+    statements: list[str] = []
+    reader = app.database._reader  # noqa: SLF001  # Counts the queries of a request.
+    counts = []
+    for keys in (1, 10):
+        for number in range(keys):
+            await app.memory.entries.add(person.address.owner, NewEntry(f"Spare key number {keys}{number}"))
+        await person.says("Hello")
+        async with open_client(app, person) as client:
+            await client.get("/api/search", params={"q": "spare key"})
+            await reader.set_trace_callback(statements.append)
+            statements.clear()
+            found = (await client.get("/api/search", params={"q": "spare key"})).json()["found"]
+            # SQLite marks the statements of its search index with dashes
+            counts.append((len(found), sum(not statement.startswith("--") for statement in statements)))
+            await reader.set_trace_callback(lambda _statement: None)
+    assert [hits for hits, _ in counts] == [1, 11]
+    assert counts[0][1] == counts[1][1]
+
+
 async def test_found_memory_of_another_names_who_shared_it(serve: Serve) -> None:
     async with serve(memory_scope="family", telegram_allowed_ids=f"{ANN},{STRANGER}") as app:
         await app.memory.entries.add(f"telegram:{ANN}", NewEntry("The spare key is at Olga's.", name="key"))

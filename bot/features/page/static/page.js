@@ -132,7 +132,8 @@ function memory(entry, words = "") {
     ...(entry.valid_until ? [element("dt", {}, texts.holds_until), element("dd", {}, day(entry.valid_until))] : []),
     element("dt", {}, texts.strength), element("dd", {}, String(entry.strength)),
     element("dt", {}, texts.fades), element("dd", {}, day(entry.fades)));
-  const origin = [entry.where, day(entry.at), entry.unconfirmed ? null : entry.foreign, entry.archived ? texts.archived : null].filter(Boolean).join(" · ");
+  const tags = entry.tags.map((tag) => `#${tag}`).join(" ");
+  const origin = [entry.where, day(entry.at), entry.name, tags, entry.unconfirmed ? null : entry.foreign, entry.archived ? texts.archived : null].filter(Boolean).join(" · ");
   card.append(
     element("p", {}, ...marked(entry.content, words)),
     ...entry.steps.map((step, number) => element("p", {}, `${number + 1}. ${step}`)),

@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Browser
 
 from bot.kernel import App
+from memory.store.entry import NewEntry
 from tests.features.page.browser.browsing import (
     DESKTOP,
     PHONE,
@@ -47,6 +48,16 @@ async def test_search_has_the_focus_marks_hits_and_is_kept(browser: Browser, app
         assert await page.get_by_role("searchbox").input_value() == "boat house key"
         await page.get_by_role("searchbox").fill("")
         await page.locator("#tabs [data-tab=timeline][aria-current]").wait_for()
+
+
+async def test_memory_shows_its_name_and_tags(browser: Browser, app: App, person: Person) -> None:
+    await app.memory.entries.add(
+        person.address.owner, NewEntry("The spare key is at Ann's", name="key", tags=("home", "garden"))
+    )
+    async with served(app, person) as (_, link), browsing(browser, link) as page:
+        summary = page.locator("article summary")
+        await summary.wait_for()
+        assert (await summary.inner_text()).endswith(" · key · #home #garden")
 
 
 async def test_views_name_each_change_and_why_a_memory_was_used(
