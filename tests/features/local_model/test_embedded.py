@@ -203,7 +203,7 @@ def create_conversation(times: int) -> list[ChatCompletionMessageParam]:
 
 
 async def test_tool_call_is_recognised_whole_and_streamed(server: EmbeddedServer) -> None:
-    asked = create_conversation(3)
+    asked = create_conversation(2)
     async with create_client(server, await server.start()) as model:
         whole = await model.chat.completions.create(
             model="any", messages=asked, tools=[CLOCK], temperature=0, max_tokens=60

@@ -35,6 +35,7 @@ from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
+from tests.support.blank import write_blank
 from tests.support.bot_api.server import BotApiServer
 from tests.support.memory_clients import (
     TOKEN,
@@ -195,7 +196,7 @@ def test_any_text_is_answered_or_refused_in_a_sentence(
 
     async def ask_all(folder: Path) -> None:
         chosen = Settings.model_validate({"mneme_data_dir": folder})
-        database = await Database.open(folder / "mneme.db")
+        database = await Database.open(write_blank(folder / "mneme.db"))
         memory = MemoryServices(chosen, database, TokenCounter(), system_clock)
         await memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         async with Client(
