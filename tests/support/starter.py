@@ -203,6 +203,8 @@ def _become(request: dict[str, object], standard: list[int]) -> None:
         os.environ.clear()
         os.environ.update(request["environment"])  # type: ignore[call-overload]  # as run_mneme has written it
         os.chdir(str(request["folder"]))
+        if added := os.environ.get("PYTHONPATH"):
+            sys.path[:0] = added.split(os.pathsep)
         if request["own_session"]:
             os.setsid()
         # ignored where the tests run in the background of a shell
