@@ -23,6 +23,7 @@ from bot.telegram.service import run_telegram
 from config.settings import Settings
 from memory.store.entry import Kind, NewEntry
 from tests.support.attacks import KNOWN
+from tests.support.blank import write_blank
 from tests.support.bot_api.params import JsonObject
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
@@ -242,6 +243,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
             "telegram_api_url": telegram.url,
             "telegram_allowed_ids": ",".join(map(str, WORDS)),
         }
+        write_blank(folder / "data" / "mneme.db")
         async with open_app(Settings.model_validate(values), clock) as app:
             with mock.patch.object(Menu, "publish"):  # Some dozen calls at each start, which contain no foreign text.
                 service = asyncio.create_task(run_telegram(app))

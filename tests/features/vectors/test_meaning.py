@@ -26,7 +26,7 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 from pipeline.models.endpoint import Endpoint
 from tests.conftest import OpenApp
-from tests.support.fakes import Person
+from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_embedding
 from tests.support.figures import parse_figures
 from tests.support.servers.embedder import Fault
@@ -49,7 +49,7 @@ OTHERS = [
 
 async def hold_conversation(person: Person, said: str = SAID) -> None:
     """Hold a conversation with many unrelated messages and end it. Most are only logged, which is faster."""
-    store = Store.create(person.app.database, person.app.clock)
+    store = Store.create(person.app.database, FakeClock())
     session = await person.app.sessions.get_or_create(person.address)
     for text in OTHERS:
         await store.commit_exchange(session, text, f"You said: {text}")
