@@ -29,30 +29,31 @@ echo "$*" >> "$MNEME_PREFIX/systemctl.log"
 name=${unit#mneme@}
 name=${name%.service}
 kept=$MNEME_PREFIX/$name.pid
+lock=$MNEME_PREFIX/$name.lock
 
-is_alive() {
-    [ -e "$kept" ] && stat=$(cat "/proc/$(cat "$kept")/stat" 2> /dev/null) || return 1
-    case ${stat##*)} in " Z"*) return 1 ;; esac
-}
+# the program inherits the lock and holds it until its end
+is_active() { ! flock --nonblock "$lock" true; }
 
 case $command in
 is-active)
     state=inactive status=3
-    if is_alive; then state=active status=0; fi
+    if is_active; then state=active status=0; fi
     [ "$2" = --quiet ] || echo $state
     exit $status
     ;;
 start)
     program=$(sed -n 's/^ExecStart=\\(.\\)/\\1/p' "$MNEME_PREFIX/etc/systemd/system/$unit.d/cell.conf" | tail -n 1)
     export MNEME_DATA_DIR="$MNEME_PREFIX/var/lib/mneme-$name" MNEME_ENV_FILE="$MNEME_PREFIX/etc/mneme/$name.env"
+    exec 9> "$lock"
+    flock 9
     # shellcheck disable=SC2086
     setsid $program >> "$MNEME_PREFIX/$name.log" 2>&1 < /dev/null &
     printf %s $! > "$kept"
     ;;
 stop | disable)
-    if is_alive; then
+    if is_active; then
         kill "$(cat "$kept")"
-        while is_alive; do sleep 0.05; done
+        flock "$lock" true
     fi
     ;;
 esac

@@ -12,6 +12,7 @@ import atexit
 import functools
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import signal
