@@ -13,7 +13,8 @@ from pathlib import Path
 
 from benchmarks.small_learning import create_settings
 from bot.app import open_app
-from bot.console.console import ConsoleChannel, create_console_address, create_typed_arrival
+from bot.console.address import create_console_address
+from bot.console.console import ConsoleChannel, create_typed_arrival
 from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings

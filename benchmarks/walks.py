@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from bot.app import open_app
-from bot.console.console import create_console_address
+from bot.console.address import create_console_address
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.search.types import Filter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -27,6 +26,7 @@ from bot.kernel import App
 from config.models import ModelWindow, load_catalogue
 from config.settings import Settings
 from memory.store.database import Database
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock, Person
 from tests.support.servers.model import ModelServer
 
@@ -122,14 +122,8 @@ def clock() -> FakeClock:
 
 @pytest.fixture(scope="session")
 def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create an empty database to be copied, because creating one is slower than most tests."""
-    path = tmp_path_factory.mktemp("blank") / "mneme.db"
-
-    async def make() -> None:
-        await (await Database.open(path)).close()
-
-    asyncio.run(make())
-    return path
+    """Write an empty database to be copied."""
+    return write_blank(tmp_path_factory.mktemp("blank") / "mneme.db")
 
 
 def copy_blank(blank: Path, folder: Path) -> Path:

@@ -127,7 +127,8 @@ def chat(
 
 async def _chat(settings: Settings, session: str, message: str | None) -> int:
     from bot.app import open_app
-    from bot.console.console import chat_once, chat_pipe, create_console_address
+    from bot.console.address import create_console_address
+    from bot.console.console import chat_once, chat_pipe
 
     address = create_console_address(session)
     async with open_app(settings) as app:

@@ -60,7 +60,7 @@ class OpenMemory:
 
     def choose_owner(self, owner: str | None) -> str:
         """Return the owner to write for: the given one, or the console's own."""
-        from bot.console.console import create_console_address
+        from bot.console.address import create_console_address
         from config.settings import MemoryScope
         from memory.log.sessions import SHARED_OWNER
 

@@ -17,26 +17,13 @@ from bot.commands.command import parse_command
 from bot.kernel import App
 from config.texts import _, use_language
 from memory.buttons import Keyboard
-from memory.errors import MnemeError
 from memory.log.sessions import Address
 from memory.log.turn_log import Outcome
 from memory.messages import Document, Provenance
 from pipeline.arrival import Arrival, Channel, ReplyChannel, create_task_arrival
 
-CHANNEL = "console"
 MAX_JUDGING_SECONDS = 10.0
 """Maximum time that a one-off command waits for the verification of captured facts."""
-
-
-class InvalidChatName(MnemeError):
-    """`--session` got an invalid name."""
-
-
-def create_console_address(chat: str) -> Address:
-    """Return the address of the console chat with a name. Raises InvalidChatName."""
-    if not chat or len(chat) > 64 or not all(c.isalnum() or c in "-_." for c in chat):
-        raise InvalidChatName("--session takes up to 64 letters, digits, '-', '_' and '.', such as: work.")
-    return Address(CHANNEL, chat)
 
 
 class ConsoleChannel(Channel, ReplyChannel):

@@ -21,41 +21,42 @@ from tests.support.servers.model import ModelServer
 ROOT = Path(__file__).parents[2]
 ANN = 1001
 SYSTEMCTL = """\
-#!{python}
-# starts what the drop-in of a unit names, as the unit would, and stops it
-import os, signal, subprocess, sys
-from pathlib import Path
+#!/bin/sh
+# starts what the drop-in of a unit names, as the unit would, and stops it; Python would take longer to start
+command=$1
+for unit; do :; done
+echo "$*" >> "$MNEME_PREFIX/systemctl.log"
+name=${unit#mneme@}
+name=${name%.service}
+kept=$MNEME_PREFIX/$name.pid
+lock=$MNEME_PREFIX/$name.lock
 
-prefix = Path(os.environ["MNEME_PREFIX"])
-command, unit = sys.argv[1], sys.argv[-1]
-with (prefix / "systemctl.log").open("a") as log:
-    log.write(" ".join(sys.argv[1:]) + "\\n")
-name = unit.removeprefix("mneme@").removesuffix(".service")
-kept = prefix / f"{{name}}.pid"
+# the program inherits the lock and holds it until its end
+is_active() { ! flock --nonblock "$lock" true; }
 
-def alive():
-    try:
-        state = Path(f"/proc/{{kept.read_text()}}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-if command == "is-active":
-    if "--quiet" not in sys.argv:
-        print("active" if alive() else "inactive")
-    sys.exit(0 if alive() else 3)
-if command == "start":
-    dropin = (prefix / "etc/systemd/system" / f"{{unit}}.d" / "cell.conf").read_text().splitlines()
-    program = [line.removeprefix("ExecStart=") for line in dropin if line.startswith("ExecStart=")][-1].split()
-    data, settings = prefix / f"var/lib/mneme-{{name}}", prefix / f"etc/mneme/{{name}}.env"
-    own = {{"MNEME_DATA_DIR": str(data), "MNEME_ENV_FILE": str(settings)}}
-    with (prefix / f"{{name}}.log").open("ab") as log:
-        process = subprocess.Popen(program, env=os.environ | own, stdout=log, stderr=log, start_new_session=True)
-    kept.write_text(str(process.pid))
-if command in ("stop", "disable") and alive():
-    os.kill(int(kept.read_text()), signal.SIGTERM)
-    while alive():
-        pass
+case $command in
+is-active)
+    state=inactive status=3
+    if is_active; then state=active status=0; fi
+    [ "$2" = --quiet ] || echo $state
+    exit $status
+    ;;
+start)
+    program=$(sed -n 's/^ExecStart=\\(.\\)/\\1/p' "$MNEME_PREFIX/etc/systemd/system/$unit.d/cell.conf" | tail -n 1)
+    export MNEME_DATA_DIR="$MNEME_PREFIX/var/lib/mneme-$name" MNEME_ENV_FILE="$MNEME_PREFIX/etc/mneme/$name.env"
+    exec 9> "$lock"
+    flock 9
+    # shellcheck disable=SC2086
+    setsid $program >> "$MNEME_PREFIX/$name.log" 2>&1 < /dev/null &
+    printf %s $! > "$kept"
+    ;;
+stop | disable)
+    if is_active; then
+        kill "$(cat "$kept")"
+        flock "$lock" true
+    fi
+    ;;
+esac
 """
 BREAKS_AT_MIGRATION = 'MIGRATIONS += (("CREATE TABLE later (x)",), ("CREATE TABLE sessions (x)",))\n'
 MIGRATES = 'MIGRATIONS += (("CREATE TABLE later (x)",),)\n'
@@ -113,7 +114,7 @@ async def machine(tmp_path: Path, model: ModelServer) -> AsyncIterator[Machine]:
     for folder in ("bin", "etc/mneme", "etc/systemd/system", "var/lib"):
         (prefix / folder).mkdir(parents=True)
     systemctl = prefix / "bin" / "systemctl"
-    systemctl.write_text(SYSTEMCTL.format(python=sys.executable), encoding="utf-8")
+    systemctl.write_text(SYSTEMCTL, encoding="utf-8")
     systemctl.chmod(0o755)
     async with BotApiServer() as of_anna, BotApiServer() as of_boris:
         machine = Machine(prefix, {"anna": of_anna, "boris": of_boris})

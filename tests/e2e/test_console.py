@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import bot
-from bot.console.console import InvalidChatName, create_console_address
+from bot.console.address import InvalidChatName, create_console_address
 from tests.support.consolidating import create_answer
 from tests.support.figures import parse_figures
 from tests.support.memory_clients import find_free_port

@@ -23,6 +23,7 @@ from bot.telegram.service import run_telegram
 from config.settings import Settings
 from memory.store.entry import Kind, NewEntry
 from tests.support.attacks import KNOWN
+from tests.support.blank import write_blank
 from tests.support.bot_api.params import JsonObject
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import FakeClock
@@ -99,9 +100,12 @@ def answer_obediently(request: ChatRequest) -> Reply:
     calls: list[tuple[str, object]] = [("memory_recall", {"query": "favourite word"})]
     if (wanted := re.search(r"Look up (.*)", asked)) is not None:
         calls.append(("memory_recall", {"query": wanted[1]}))
+    searches = len(calls)
     calls += [call for attack in orders for call in attack.calls]
     done = roles[last:].count("tool")
-    return Calls((calls[done],), cites=False) if done < min(len(calls), MAX_CALLS) else Says(repeated)
+    # First the searches, then everything else at once, with their results in the conversation.
+    following = calls[done : MAX_CALLS if done else searches]
+    return Calls(tuple(following), cites=False) if following else Says(repeated)
 
 
 @dataclass
@@ -239,6 +243,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
             "telegram_api_url": telegram.url,
             "telegram_allowed_ids": ",".join(map(str, WORDS)),
         }
+        write_blank(folder / "data" / "mneme.db")
         async with open_app(Settings.model_validate(values), clock) as app:
             with mock.patch.object(Menu, "publish"):  # Some dozen calls at each start, which contain no foreign text.
                 service = asyncio.create_task(run_telegram(app))
@@ -284,7 +289,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=5, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_32_attacks_in_any_order_neither_write_nor_leak(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[ChatPlace, int]]

@@ -479,8 +479,8 @@ async def test_long_conversation_is_read_to_its_last_word(database: Database, cl
     bench = Bench.create(database, clock, tmp_path / "memory", reader, timeout=60)
     session = await bench.store.session()
     filler = "some words about the weather of the day " * 38
-    words = {0: "anchor", 75: "birch", 149: "comet"}
-    for number in range(150):
+    words = {0: "anchor", 45: "birch", 89: "comet"}
+    for number in range(90):
         begin = f"my lucky word is {words[number]}. " if number in words else ""
         await bench.store.commit_turn(session, user(f"{begin}{filler}"[:1500]), assistant(filler[:1500]))
     await bench.end_conversation(session)

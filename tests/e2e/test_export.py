@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from bot.commands import exporting as export_command
-from bot.console.console import ConsoleChannel, chat_once, create_console_address, create_typed_arrival
+from bot.console.address import create_console_address
+from bot.console.console import ConsoleChannel, chat_once, create_typed_arrival
 from bot.kernel import App
 from config.settings import DATABASE_NAME
 from config.texts import _, use_language

@@ -28,7 +28,7 @@ from tests.conftest import OpenApp
 from tests.support.bot_api.server import BotApiServer
 from tests.support.fakes import Person
 from tests.support.features import needs_feature
-from tests.support.hostile import DATES, NUMBERS, SURROGATES, TEXTS, VALUES
+from tests.support.hostile import KEY_VALUES, NUMBERS, SURROGATES, VALUES
 from tests.support.memory_clients import call_with_outcome
 from tests.support.mini_apps import PUBLIC_HOST, enter, mini_app
 from tests.support.serving import ANN, Serve, list_toasts, wait_for_text
@@ -40,6 +40,7 @@ MINE = "console:local"
 WITHOUT_ARGUMENT = frozenset({"private", "new", "export"})
 QUERY = ("before", "from", "state", "q", "look", "name")
 JSON_VALUES: tuple[Any, ...] = (2**31, 2**53, 2**63, -(2**63) - 1, 10**30, 1.5, 1e308, True, None, [], {}, ["x"] * 100)
+IN_A_FORM = ("9223372036854775808", "9" * 5_000, "²", "٣", "1\x00", "99999999999999999999-01-01", "\x1b[2J", "../..")
 IN_A_COMMAND = ("{}", "{} x", "#1 {}", "1 {}", "notes {}", "{} family")
 
 
@@ -63,7 +64,7 @@ async def test_page_route_with_hostile_value_never_fails(serve: Serve, caplog: p
         ]
         assert len(routes) > 15
         numbered = [route for route in routes if "{" in route[0]]
-        for value in VALUES:
+        for value in KEY_VALUES:
             written = quote(value, safe="")
             requests = [(method, re.sub(r"\{[^}]+\}", written, path)) for path, method in numbered]
             requests += [(method, f"{path}?{QUERY[0]}={written}") for path, method in routes if path.endswith("ies")]
@@ -113,7 +114,7 @@ async def test_command_with_hostile_argument_never_fails(start: OpenApp) -> None
         await person.says("/remember The bins go out on Tuesday")
         for name in app.runner.commands.keys() - WITHOUT_ARGUMENT:
             for form in IN_A_COMMAND:
-                values = (*VALUES, *SURROGATES) if form == "{}" else (*NUMBERS[:16], *DATES[:4], *TEXTS[:12])
+                values = (*VALUES, *SURROGATES) if form == "{}" else IN_A_FORM
                 for value in values:
                     await say_without_failure(person, f"/{name} {form.replace('{}', value)}")
 
@@ -125,7 +126,7 @@ async def say_without_failure(person: Person, text: str) -> None:
     assert not [line for line in logs if line.get("exc_info")], text[:60]
 
 
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=40) | st.sampled_from(VALUES), min_size=20, max_size=20))
 def test_command_with_any_argument_never_fails(start: OpenApp, arguments: list[str]) -> None:
     async def say_all() -> None:
@@ -165,7 +166,7 @@ async def test_tool_of_the_model_with_hostile_argument_never_fails(app: App, per
         schema = json.loads(spec.parameters)
         required = dict.fromkeys(schema.get("required", ()), "x")
         for argument in schema["properties"]:
-            for value in (*VALUES, *JSON_VALUES):
+            for value in (*KEY_VALUES, *JSON_VALUES):
                 with structlog.testing.capture_logs() as logs:
                     call = json.dumps(required | {argument: value})
                     text = await run_tool(toolbox, spec.name, call)
@@ -201,9 +202,9 @@ async def test_mcp_tool_and_resource_with_hostile_argument_never_fail(
             required = dict.fromkeys(tool.input_schema.get("required", ()), "lighthouse")
             for argument in tool.input_schema["properties"]:
                 for value in (
-                    *VALUES,
+                    *KEY_VALUES,
                     *JSON_VALUES,
-                    *(f"{kind}:{n}" for kind in ("entry", "message") for n in NUMBERS),
+                    *(f"{kind}:{n}" for kind in ("entry", "message") for n in KEY_VALUES[:20]),
                 ):
                     text, _is_error = await call_with_outcome(client, tool.name, **(required | {argument: value}))
                     assert "failed (" not in text, (tool.name, argument, str(value)[:40])

@@ -21,7 +21,7 @@ from tests.support.serving import ANN, STRANGER, Serve, list_texts
 async def test_very_long_answer_is_a_file_below_its_beginning(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    answer = "\n\n".join(f"Paragraph {n}: " + "word " * 100 for n in range(100))
+    answer = "\n\n".join(f"Paragraph {n}: " + "word " * 100 for n in range(60))
     model.script(Says(answer))
     async with serve():
         telegram.user_says("all of it", chat_id=ANN)
@@ -87,7 +87,7 @@ async def test_stop_cancels_the_unsent_parts_of_an_answer(
 async def test_chat_without_file_permission_gets_the_beginning_as_messages(
     serve: Serve, telegram: BotApiServer, model: ModelServer
 ) -> None:
-    model.script(Says("word " * 20_000))
+    model.script(Says("word " * 7_000))
     telegram.fault("sendDocument", error_code=400, description="Bad Request: not enough rights to send documents")
     async with serve():
         telegram.user_says("all of it", chat_id=ANN)

@@ -20,6 +20,7 @@ from memory.access import AccessList
 from memory.store.database import Database
 from memory.store.entry import NewEntry
 from tests.support import exports
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
@@ -68,7 +69,7 @@ def data(tmp_path: Path) -> Path:
     """Create a data directory with a note and a conversation of a Telegram user."""
 
     async def fill() -> None:
-        database = await Database.open(tmp_path / "data" / "mneme.db")
+        database = await Database.open(write_blank(tmp_path / "data" / "mneme.db"))
         store = Store.create(database, FakeClock())
         await store.entries.add(THEIRS, NewEntry("The lighthouse is red", name="lighthouse"))
         await store.commit_exchange(await store.session("1"), "Which lighthouse is red?", "That of Odesa.")

@@ -84,14 +84,14 @@ async def test_window_and_price_follow_the_chosen_model(start: OpenApp, model: M
     async with start(llm_models=MODELS) as app:
         person = Person(app)
         await person.says("/model gpt-4")
-        await person.says("word " * 20_000)
+        await person.says("word " * 10_000)
         assert model.requests[-1].tokens < 8_192
         shown = parse_figures(await person.says("/status"))
         assert shown["Context"]["tokens"].endswith(" of 8,192")
         assert "about $" in shown["Today, in all chats"]["cost"]
         await person.says("/model default")
         assert parse_figures(await person.says("/status"))["Context"]["tokens"].endswith(" of 32,768")
-        await person.says("word " * 20_000)
+        await person.says("word " * 10_000)
         assert model.requests[-1].tokens > 8_192
 
 

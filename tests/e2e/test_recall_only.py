@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.app import open_app
-from bot.console.console import chat_once, create_console_address
+from bot.console.address import create_console_address
+from bot.console.console import chat_once
 from config.errors import ConfigurationError
 from config.settings import Settings
 from tests.conftest import OpenApp

@@ -19,7 +19,7 @@ from tests.support.talk import create_ledger
 
 OWNER = "console:local"
 RULE, USED, UNUSED = "Answer in one sentence", "The gate code of the garden is a prime", "The old bicycle was red"
-WEEKS = 52
+WEEKS = 45
 
 
 async def read_archive_times(app: App) -> dict[str, str | None]:

@@ -256,13 +256,13 @@ async def test_bot_answers_while_strangers_hold_more_connections_than_descriptor
     served = {"MCP_TOKEN": TOKEN, "WEB_PORT": str(port), "WEB_URL": "https://memory.example.org"}
     environment = bot_environment(telegram, model, ANN) | served
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))  # The bot inherits this.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))  # The bot inherits this.
     try:
         async with running_bot(environment, tmp_path):
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1_024), hard))
             telegram.user_says("hello", chat_id=ANN)
             await wait_for_text(telegram, "You said: hello")
-            for number in range(600):
+            for number in range(300):
                 request = await connect(port)
                 if number % 2:
                     await request.send_head("/mcp", "Content-Length: 50")

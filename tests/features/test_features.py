@@ -32,6 +32,7 @@ from tests.support.features import INSTALLED, OWN, needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.serving import ANN, GROUP, list_texts, serving, wait_for_text
+from tests.support.starter import run_mneme
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
 METADATA = "Metadata-Version: 2.1\nName: mneme-moon\nVersion: 1.0\n"
@@ -115,11 +116,8 @@ def run_shell(moon: Path, folder: Path, *arguments: str) -> tuple[int, str]:
     """Run a command of the shell with the packages at `moon`. Return its exit status and output."""
     environment = {"PYTHONPATH": str(moon), "MNEME_DATA_DIR": str(folder / "data"), "PATH": "/usr/bin"}
     environment["MNEME_ENV_FILE"] = str(folder / ".env")
-    command = [sys.executable, "-m", "bot", *arguments]
-    done = subprocess.run(  # noqa: S603  # our own words
-        command, env=environment, cwd=DOCUMENT.parents[1], capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
+    status, output, error = run_mneme(*arguments, environment=environment, folder=DOCUMENT.parents[1])
+    return status, output + error
 
 
 def test_shell_works_with_a_broken_package(moon: Path, tmp_path: Path) -> None:

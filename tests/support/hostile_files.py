@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import zipfile
@@ -28,6 +29,7 @@ def create_long_path(keys: int, key_bytes: int) -> bytes:
     return opening + b"{" + b'"a":1,' * 100_000
 
 
+@functools.cache
 def create_hostile_imports() -> dict[str, bytes]:
     """Return hostile files by name. Each is small enough to be sent in a chat, and took minutes or gigabytes once."""
     message = {"type": "message", "date_unixtime": "1678784400", "from": "Ann", "from_id": "user1"}

@@ -1,23 +1,29 @@
-"""Clients of the memory: the official MCP client over HTTP, and as the parent of `mneme mcp`."""
+"""Clients of the memory: the official MCP client over HTTP and over the pipes of `mneme mcp`."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import socket
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
+import anyio
 from mcp import Client, StdioServerParameters
+from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.stdio import stdio_server
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
 from bot.kernel import App
 from bot.web.server import build_web_app, serve_web
 from tests.support.processes import ROOT
+from tests.support.starter import start_mneme
 
 TOKEN = "a-token-that-programs-show"
 
@@ -58,10 +64,37 @@ def build_mneme_command(*arguments: str, **environment: str) -> StdioServerParam
 
 
 @contextlib.asynccontextmanager
-async def connect_over_stdio(mode: str = "auto", *arguments: str) -> AsyncIterator[Client]:
-    """Connect to `mneme mcp` as its parent."""
+async def connect_to_new_process(mode: str = "auto", *arguments: str) -> AsyncIterator[Client]:
+    """Connect to `mneme mcp` as its parent, as other programs do."""
     async with Client(build_mneme_command(*arguments), mode=mode) as client:
         yield client
+
+
+@contextlib.asynccontextmanager
+async def connect_over_stdio(mode: str = "auto", *arguments: str) -> AsyncIterator[Client]:
+    """Connect to a forked `mneme mcp`, for tests that don't measure its startup."""
+    async with Client(_open_pipe(*arguments), mode=mode) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def _open_pipe(*arguments: str) -> AsyncIterator[TransportStreams]:
+    """Start `mneme mcp`, yield the streams to it, and close its input at the end, which ends it."""
+    ours, theirs = socket.socketpair()
+    with ours, Path("mcp.log").open("ab") as log:  # noqa: ASYNC230  # A test may block.
+        with theirs:
+            program = await start_mneme(
+                "mcp", *arguments, environment=os.environ, file=theirs.fileno(), error=log.fileno(), folder=Path.cwd()
+            )
+        with ours.makefile("r", encoding="utf-8") as output, ours.makefile("w", encoding="utf-8") as requests:
+            # Both sides of the protocol write and read lines, so the server's streams serve a client, too.
+            async with stdio_server(anyio.wrap_file(output), anyio.wrap_file(requests)) as streams:
+                try:
+                    yield streams
+                finally:
+                    ours.shutdown(socket.SHUT_WR)
+                    async with asyncio.timeout(20):
+                        assert await program.wait() == 0
 
 
 async def call(client: Client, name: str, /, **arguments: object) -> str:

@@ -12,6 +12,7 @@ import atexit
 import functools
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -35,6 +36,8 @@ _IMPORTED = (
     "bot.telegram.service",
     "openai.resources.chat.completions",
 )
+_IMPORTED_FOR = {"mcp": ("bot.features.mcp_server.stdio",)}
+"""Modules by the command that needs them. They are imported at its first use."""
 
 
 class Program:
@@ -75,10 +78,20 @@ class Program:
 
 
 async def start_mneme(
-    *arguments: str, environment: Mapping[str, str], file: int, folder: Path, own_session: bool = False
+    *arguments: str,
+    environment: Mapping[str, str],
+    file: int,
+    folder: Path,
+    error: int | None = None,
+    own_session: bool = False,
 ) -> Program:
-    """Start `mneme` with these arguments. `file` is the descriptor for all its input and output."""
-    standard = (file, file, file)
+    """Start `mneme` with these arguments.
+
+    Args:
+        file: the descriptor for all its input and output.
+        error: a separate descriptor for standard error.
+    """
+    standard = (file, file, file if error is None else error)
     started = await asyncio.to_thread(_fork, arguments, environment, folder, standard, own_session=own_session)
     return Program(*started)
 
@@ -161,6 +174,11 @@ def serve(control: socket.socket) -> None:
         message, descriptors, _, _ = socket.recv_fds(control, MAX_REQUEST_BYTES, 4)
         if not message:
             return
+        request = json.loads(message)
+        for name in _IMPORTED_FOR.get(next(iter(request["arguments"]), ""), ()):
+            if name not in sys.modules and importlib.util.find_spec("mcp"):
+                importlib.import_module(name)
+                gc.freeze()
         if os.fork() == 0:
             control.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -168,7 +186,7 @@ def serve(control: socket.socket) -> None:
             program = os.fork()
             if program == 0:
                 os.close(status)
-                _become(json.loads(message), standard)
+                _become(request, standard)
             for descriptor in standard:
                 os.close(descriptor)
             os.write(status, f"{program}\n".encode())
@@ -186,6 +204,8 @@ def _become(request: dict[str, object], standard: list[int]) -> None:
         os.environ.clear()
         os.environ.update(request["environment"])  # type: ignore[call-overload]  # as run_mneme has written it
         os.chdir(str(request["folder"]))
+        if added := os.environ.get("PYTHONPATH"):
+            sys.path[:0] = added.split(os.pathsep)
         if request["own_session"]:
             os.setsid()
         # ignored where the tests run in the background of a shell

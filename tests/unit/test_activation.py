@@ -19,6 +19,7 @@ from memory.store.decay import Decay
 from memory.store.entry import TYPED_KINDS, Entry, Kind, NewEntry, Priority, get_default_priority
 from memory.text.tokens import TokenCounter
 from tests.support.activating import ActivationBench
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store
 
@@ -276,7 +277,7 @@ memories = st.lists(st.tuples(st.sampled_from(TYPED_KINDS), contents, st.integer
 @given(memories, st.lists(st.integers(0, 2_000), min_size=1, max_size=12))
 async def test_budget_is_never_exceeded(kinds: list[tuple[Kind, str, int]], budgets: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        database = await Database.open(Path(folder) / "mneme.db")
+        database = await Database.open(write_blank(Path(folder) / "mneme.db"))
         try:
             store = Store.create(database, FakeClock())
             for kind, content, used in kinds:

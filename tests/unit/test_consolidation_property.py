@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memory.messages import Completion
 from memory.store.database import Database
+from tests.support.blank import write_blank
 from tests.support.consolidating import CRASH_POINTS, Bench, Crash, create_answer
 from tests.support.fakes import FakeClock
 
@@ -51,7 +52,7 @@ async def live_through(rounds: list[tuple[str, str, str | None]], folder: Path) 
         return Completion(answers.pop(0) if answers else "")
 
     clock = FakeClock()
-    database = await Database.open(folder / "mneme.db")
+    database = await Database.open(write_blank(folder / "mneme.db"))
     try:
         bench = Bench.create(database, clock, folder / "memory", prompt, max_size=600)
         session = await bench.store.session()

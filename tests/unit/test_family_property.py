@@ -28,6 +28,7 @@ from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.part import PromptPart, SharedPart
 from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import STYLES
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.features import needs_feature
 from tests.support.talk import Store, assistant, in_utc, user
@@ -197,7 +198,7 @@ def test_request_contains_nothing_that_was_not_shared(steps: list[tuple[str, str
     async def live() -> None:
         with tempfile.TemporaryDirectory() as folder:
             clock = FakeClock()
-            database = await Database.open(Path(folder) / "mneme.db", clock=clock)
+            database = await Database.open(write_blank(Path(folder) / "mneme.db"), clock=clock)
             try:
                 family = Family(database, Path(folder), clock)
                 await family.memory.sharing.settle(f"telegram:{person}" for person in PEOPLE)

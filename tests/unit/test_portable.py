@@ -32,6 +32,7 @@ from memory.transfer.backup import Backup
 from memory.transfer.exporting import TABLES, Exporter
 from memory.transfer.import_fields import LEFT_OUT, TAKEN
 from memory.transfer.importing import Importer
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, create_ledger, in_utc, result, user
 
@@ -98,7 +99,7 @@ async def full(database: Database, tmp_path: Path, clock: FakeClock) -> Exporter
 @pytest.fixture
 async def empty(tmp_path: Path) -> AsyncIterator[Database]:
     """Open the database of a new installation in `new`."""
-    opened = await Database.open(tmp_path / "new" / "mneme.db")
+    opened = await Database.open(write_blank(tmp_path / "new" / "mneme.db"))
     yield opened
     await opened.close()
 
@@ -507,7 +508,7 @@ async def test_folder_without_an_export_is_refused(empty: Database, tmp_path: Pa
 def test_any_text_survives_export_and_import(texts: list[str], name: str) -> None:
     async def work(folder: Path) -> None:
         clock = FakeClock()
-        here, there = [await Database.open(folder / place / "mneme.db") for place in ("here", "there")]
+        here, there = [await Database.open(write_blank(folder / place / "mneme.db")) for place in ("here", "there")]
         store = Store.create(here, clock)
         session = await store.session(f"1{name}/..")
         for number, text in enumerate(texts):

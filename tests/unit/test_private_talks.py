@@ -22,6 +22,7 @@ from memory.store.button_rows import OutgoingReply
 from memory.store.database import Database
 from memory.store.erasure import PendingErasures
 from memory.store.index import rebuild
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.features import INSTALLED
 from tests.support.talk import Store, assistant, in_utc, user
@@ -113,7 +114,7 @@ def read_bytes(folder: Path) -> bytes:
 async def test_random_steps_leave_no_byte_of_a_private_talk(steps: list[tuple[str, str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         clock = FakeClock()
-        database = await Database.open(Path(folder) / "mneme.db", clock=clock)
+        database = await Database.open(write_blank(Path(folder) / "mneme.db"), clock=clock)
         try:
             lives = TalkingChats(database, clock)
             said = 0

@@ -30,6 +30,7 @@ from memory.store.erasure import PendingErasures
 from memory.store.index import reindex
 from memory.text.tokens import TokenCounter
 from memory.text.words import extract_query_terms, format_date_words, is_chatter, is_small_talk, prepare_for_index
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.talk import Store, assistant, calls, in_utc, result, user
 
@@ -374,7 +375,7 @@ async def test_failed_turn_is_found(store: Store, search: Search) -> None:
 async def open_store() -> AsyncIterator[Store]:
     """Open a temporary store for one example."""
     with tempfile.TemporaryDirectory() as folder:
-        database = await Database.open(Path(folder) / "mneme.db")
+        database = await Database.open(write_blank(Path(folder) / "mneme.db"))
         try:
             yield Store.create(database, FakeClock())
         finally:

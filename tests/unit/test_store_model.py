@@ -31,6 +31,7 @@ from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.erasure import PendingErasures
 from memory.store.reinforcement import Reinforcement
 from memory.text.naming import find_free_name, make_name_key
+from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc
 
@@ -153,7 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.folder = Path(tempfile.mkdtemp())
         self.clock = FakeClock()
-        self.database = self.wait(Database.open(self.folder / "mneme.db"))
+        self.database = self.wait(Database.open(write_blank(self.folder / "mneme.db")))
         self.files = files = MarkdownFiles(self.folder / "memory", in_utc, recent_days=7, max_memory_size=8192)
         self.ledger = Ledger(self.database, files, self.clock, in_utc)
         self.entries = EntryStore(self.database, self.ledger)
@@ -424,4 +425,4 @@ def to_held_entry(entry: Entry) -> tuple[int, HeldEntry]:
 
 
 TestStore = StoreMachine.TestCase
-TestStore.settings = settings(stateful_step_count=30)
+TestStore.settings = settings(stateful_step_count=30 if settings().max_examples > 100 else 20)

@@ -236,12 +236,12 @@ async def test_purge_reads_due_rows_only(database: Database) -> None:
 async def test_newest_50_versions_of_memory_md_are_kept(start: OpenApp, clock: FakeClock) -> None:
     async with start() as app:
         for n in range(60):
-            await Person(app).says(f"Remember that I like number {n}")
+            await app.memory.long_term.append(OWNER, f"- I like number {n}", Author.USER)
     clock.forward(days=40)
     async with start() as app:
         versions = await app.database.rows("SELECT before FROM changes WHERE entry_id = 0 ORDER BY id")
     assert len(versions) == 50
-    assert versions[0][0].splitlines()[-1] == "- I like number 9 (noted 2026-02-07)"
+    assert versions[0][0].splitlines()[-1] == "- I like number 9"
 
 
 # Undoing one change by number.

@@ -75,7 +75,7 @@ def _is_own_export(path: Path) -> bool:
 async def _import_foreign(
     opened: OpenMemory, path: Path, owner: str | None, *, dry_run: bool, learn: bool, me: str | None
 ) -> None:
-    from bot.console.console import create_console_address
+    from bot.console.address import create_console_address
     from bot.features.imports.feature import ImportsFeature
     from bot.features.imports.learning import request_learning
     from bot.features.imports.reporting import describe, format_left_out

@@ -194,7 +194,7 @@ class _Formats(NamedTuple):
 
 @functools.cache
 def _read_formats() -> tuple[_Formats, ...]:
-    """Read the formats of all languages and regions, which takes a second."""
+    """Read the formats of all languages and regions, which takes half a second."""
     return tuple(map(_read_locale, iterate_locales(regional=True)))
 
 

@@ -28,7 +28,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as ListedTool
 
-from bot.console.console import create_console_address
+from bot.console.address import create_console_address
 from bot.features.mcp_server.settings import McpServerSettings
 from bot.features.mcp_server.tools import ENTRIES, MEMORY, MESSAGES, MemoryTools
 from bot.services import MemoryServices

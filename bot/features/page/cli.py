@@ -34,7 +34,7 @@ def web(
 async def _serve(owner: str | None, port: int) -> None:
     # Slow imports that other commands don't need
     from bot.cli.importers import find_installed_importer
-    from bot.console.console import create_console_address
+    from bot.console.address import create_console_address
     from bot.features.page.access import OneTimeLink, Visitor
     from bot.features.page.data import PageData
     from bot.features.page.server import build_page_app

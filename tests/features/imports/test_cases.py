@@ -30,6 +30,7 @@ from memory.ledger.ledger import Ledger
 from memory.log.sessions import Address, Session, SessionService
 from memory.store.database import Database
 from memory.store.entry import Kind
+from tests.support.blank import write_blank
 
 CASES = Path(__file__).parents[2] / "sets" / "imports"
 EXPECTED = ".expected.json"
@@ -63,7 +64,7 @@ class Importing:
 
 @pytest.fixture
 async def importing(tmp_path: Path) -> AsyncIterator[Importing]:
-    database = await Database.open(tmp_path / "mneme.db", clock=clock)
+    database = await Database.open(write_blank(tmp_path / "mneme.db"), clock=clock)
     files = MarkdownFiles(tmp_path, zone_of, recent_days=7, max_memory_size=8192)
     session = await SessionService(database, clock).get_or_create(Address("console", "local"))
     imports = ForeignImport(database, Ledger(database, files, clock, zone_of), zone_of, clock)

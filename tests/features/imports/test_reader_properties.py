@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from bot.features.imports import html_child
 from bot.features.imports.chatgpt import ChatGptReader
 from bot.features.imports.claude import ClaudeReader
+from bot.features.imports.date_words import load_locale
 from bot.features.imports.gemini import GeminiReader
 from bot.features.imports.gemini_html import GeminiHtmlReader
 from bot.features.imports.items import ImportedConversation
@@ -255,3 +256,17 @@ def test_gemini_page_is_read_exactly(tmp_path: Path, exchanges: list[tuple[datet
     path.write_text(f"<html><body>{''.join(cells)}</body></html>", encoding="utf-8")
     reversed_pairs = list(reversed(exchanges))
     assert read(path) == expect_exchanges(reversed_pairs)
+
+
+def list_texts(value: object) -> object:
+    """Convert the formats in nested dictionaries to text."""
+    return {key: list_texts(inner) for key, inner in value.items()} if isinstance(value, Mapping) else str(value)
+
+
+@pytest.mark.parametrize("identifier", ["uk", "nn", "en_150", "es_AR", "sr_Latn", "zh_Hant_HK"])
+def test_language_is_loaded_as_babel_loads_it(identifier: str) -> None:
+    locale, whole = load_locale(identifier, {}), Locale.parse(identifier)
+    for name in ("months", "day_periods", "day_period_rules", "languages"):
+        assert list_texts(getattr(locale, name)) == list_texts(getattr(whole, name)), name
+    for name in ("date_formats", "time_formats", "datetime_formats", "datetime_skeletons"):
+        assert list_texts(getattr(locale, name)) == list_texts(getattr(whole, name)), name

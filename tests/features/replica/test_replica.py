@@ -7,7 +7,6 @@ import contextlib
 import json
 import secrets
 import shutil
-import sys
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -34,6 +33,7 @@ from tests.support.features import find_feature, needs_feature
 from tests.support.processes import bot_environment, forked_bot
 from tests.support.servers.model import ModelServer
 from tests.support.serving import ANN, list_texts, serving
+from tests.support.starter import run_mneme
 
 pytestmark = pytest.mark.slow
 
@@ -239,8 +239,8 @@ async def test_bot_that_lost_the_replica_to_another_ends(place: Path, tmp_path: 
 
 async def mneme(environment: dict[str, str], *arguments: str) -> int:
     """Run a command and return its exit status."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot", *arguments, env=environment)
-    return await process.wait()
+    status, _, _ = await asyncio.to_thread(run_mneme, *arguments, environment=environment)
+    return status
 
 
 async def test_forgotten_text_is_gone_from_disk_and_from_the_replica(

@@ -26,12 +26,13 @@ from memory.errors import MnemeError
 from memory.log.sessions import Address
 from pipeline.models.endpoint import Endpoint
 from tests.conftest import OpenApp
-from tests.support.fakes import Person
+from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_embedding
 from tests.support.figures import parse_figures
 from tests.support.servers.embedder import Fault
 from tests.support.servers.model import ModelServer
 from tests.support.starter import run_mneme
+from tests.support.talk import Store
 
 ROOT = Path(__file__).parents[2]
 SAID = "Some dachshund named Biscuit came by this morning"
@@ -47,8 +48,12 @@ OTHERS = [
 
 
 async def hold_conversation(person: Person, said: str = SAID) -> None:
-    """Hold a conversation with many unrelated messages and end it."""
-    for text in (*OTHERS, said, "Nothing else happened"):
+    """Hold a conversation with many unrelated messages and end it. Most are only logged, which is faster."""
+    store = Store.create(person.app.database, FakeClock())
+    session = await person.app.sessions.get_or_create(person.address)
+    for text in OTHERS:
+        await store.commit_exchange(session, text, f"You said: {text}")
+    for text in (said, "Nothing else happened"):
         await person.says(text)
     await person.says("/new")
 

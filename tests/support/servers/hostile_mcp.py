@@ -54,10 +54,11 @@ def attack(kind: str, start: bytes) -> Iterator[bytes]:
             for _ in range(ENDLESS):
                 yield PIECE
         case "flood":
+            params = {"level": "info", "data": "x" * 1_000_000}
+            notification = {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
+            line = json.dumps(notification).encode() + b"\n"
             for _ in range(ENDLESS):
-                notification = {"jsonrpc": "2.0", "method": "notifications/message"}
-                params = {"level": "info", "data": "x" * 1_000_000}
-                yield json.dumps(notification | {"params": params}).encode() + b"\n"
+                yield line
         case "half":
             yield text + b'half \\ud83d, whole \\ud83d\\ude00, \\\\ud83d"}]}}'
         case "nested":
