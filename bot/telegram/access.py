@@ -95,11 +95,11 @@ _NOT_LET_IN = N_("I'm private, and this group isn't allowed to use me yet. I've 
 _GROUP_WAITS = N_(
     "{name} added me to the group “{group}”. To let me answer there, add {id} to TELEGRAM_ALLOWED_IDS and restart me."
 )
+PRIVATE = N_("This bot is private.")
 _OWNER_ASKED = N_("This bot is private, so I've asked its owner whether you may use it. Please write again later.")
 _OWNER_BUSY = N_(
     "This bot is private, and its owner was asked about too many people just now. Please write again in an hour."
 )
-_DECLINED = N_("This bot is private, and its owner has declined that you use it.")
 _OWNERLESS = N_("This bot is private. If it's yours, send /start followed by the code that `mneme setup` shows.")
 
 
@@ -208,7 +208,7 @@ class AccessControl:
             is_refused = await self.access.is_refused(user)
             if not is_refused:
                 self._unasked.add(user)
-            await self._tell(message.arrival, _DECLINED if is_refused else _OWNER_BUSY)
+            await self._tell(message.arrival, PRIVATE if is_refused else _OWNER_BUSY)
             return
         await self._tell(message.arrival, _OWNER_ASKED)
         for contact in message.contacts:

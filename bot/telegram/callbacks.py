@@ -14,7 +14,7 @@ from telegram.error import TelegramError
 from bot.commands.command import Access, parse_command
 from bot.sessions import SessionRunner
 from bot.tasks import BackgroundTasks
-from bot.telegram.access import AccessControl, GroupUnknown
+from bot.telegram.access import PRIVATE, AccessControl, GroupUnknown
 from bot.telegram.calls import build_markup, edit_chunk, edit_markup, get_chat_id
 from bot.telegram.failures import SendFailed
 from bot.telegram.rendering import Chunk
@@ -39,7 +39,6 @@ _GONE = N_("This button has expired: send the command instead, /help lists them.
 _TOO_LATE = N_("This button has expired: ask again.")
 _BEFORE = N_("That's already done.")
 _NOT_YOURS = N_("In a group, only administrators and the person who asked can use this button.")
-_NOT_LET_IN = N_("This bot is private.")
 _UNREAD = N_("That button didn't work: send the command instead, /help lists them.")
 
 
@@ -85,7 +84,7 @@ class CallbackHandler:
 
     def reject(self, message: IncomingMessage) -> None:
         """Answer the press of a stranger without storing anything."""
-        self._access.strangers.tell(message.user_id, lambda: self._answer_in_their_language(message, _NOT_LET_IN))
+        self._access.strangers.tell(message.user_id, lambda: self._answer_in_their_language(message, PRIVATE))
 
     def refuse_unread(self, message: IncomingMessage, *, admitted: bool) -> None:
         """Answer a press that can't be read, without storing it. Otherwise the button would show a spinner for long."""
