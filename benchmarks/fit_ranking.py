@@ -29,9 +29,8 @@ from benchmarks.locomo_data import Dialogue, Form, read_dialogues, store_dialogu
 from benchmarks.paraphrases import FITTING, find_translations, open_chats, read_paraphrases
 from bot.features.vectors.embedders import NAME, LocalEmbedder
 from bot.features.vectors.store import Embedder
-from memory.search.features import Question
 from memory.search.neighbourhood import read_neighbourhood
-from memory.search.ranking import compute_word_share
+from memory.search.ranking import Question, compute_word_share
 from memory.search.recall import MIN_CANDIDATES
 from memory.search.search import Search
 from memory.search.types import MESSAGE_KIND, NOT_COMPARED, Features, Filter, SimilaritySource
@@ -180,7 +179,7 @@ def render_module(constants: Mapping[str, Weights], origins: Mapping[str, str]) 
     """Return the source of the module with the weights."""
     parts = [
         '"""What each feature counts in the ranking. Written by `python -m benchmarks.fit_ranking PATH --write`."""\n',
-        "from memory.search.features import Features\n",
+        "from memory.search.ranking import Features\n",
     ]
     for name, weights in constants.items():
         lines = [f"    {field.name}={weight:.2f}," for field, weight in zip(fields(Features), weights, strict=True)]

@@ -62,8 +62,8 @@ from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
-from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import NOW_HEADER, RELEVANT_HEADER, STYLES
+from pipeline.systems.context_building import PromptBuilder
 from tests.support.talk import create_ledger
 
 if TYPE_CHECKING:

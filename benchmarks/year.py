@@ -30,7 +30,7 @@ from bot.kernel import App
 from config.logs import configure_logging
 from config.settings import Settings
 from memory.log.sessions import Address
-from memory.text.naming import make_name_key
+from memory.text.wording import make_name_key
 from tests.support.agreement import confirm_claims
 from tests.support.fakes import FakeClock, Person
 from tests.support.features import find_tidying

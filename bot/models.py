@@ -20,8 +20,7 @@ from memory.consolidation.extractor import ModelAbilities
 from memory.runtime.endpoints import EndpointStore
 from memory.runtime.usage import PriceOf
 from pipeline.models.capabilities import EndpointCapabilities, Part
-from pipeline.models.client import is_on_this_machine
-from pipeline.models.endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint, is_on_this_machine
 from pipeline.models.model import ChatModel
 from pipeline.models.openai_model import ModelDefaults, OpenAIModel
 from pipeline.models.routing import ModelRouter, Models, YieldingModel

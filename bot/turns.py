@@ -14,10 +14,9 @@ from pipeline.order import ORDER
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.part import HintsPart, PartOrder, PromptPart, QuotedPart, SharedPart, SummaryPart
-from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import with_name, without_memory
 from pipeline.runner import Pipeline
-from pipeline.systems.context_building import AutoCompaction, ContextBuilding
+from pipeline.systems.context_building import AutoCompaction, ContextBuilding, PromptBuilder
 from pipeline.systems.input_sanitizing import InputSanitizing
 from pipeline.systems.reply_delivery import MemoryPersist, ReplyDelivery
 from pipeline.systems.tool_loop import ToolLoop

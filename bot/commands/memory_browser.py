@@ -37,7 +37,7 @@ from memory.search.named_memories import NamedMemory
 from memory.search.paging import NoSuchPage, ResultPage
 from memory.search.types import Filter, Hit
 from memory.store.entry import TYPED_KINDS, Author, Entry, Kind
-from memory.text.same_words import has_same_words
+from memory.text.wording import has_same_words
 
 PAGE_SIZE = 10
 MAX_RESULTS = 100

@@ -20,7 +20,7 @@ from memory.runtime.usage import Quota, UsageLog, UsageTotal
 from memory.search.activation_candidates import Layer
 from memory.store.entry import Kind
 from pipeline.models.routing import ModelChoice
-from pipeline.prompt.prompt_builder import PromptBuilder
+from pipeline.systems.context_building import PromptBuilder
 
 MIN_SHOWN_COST = 0.01
 MAX_RULE_CHARS = 80

@@ -36,7 +36,7 @@ from memory.mail.mailbox import Mailbox
 from memory.messages import Provenance
 from memory.runtime.jobs import MAX_ATTEMPTS
 from pipeline.arrival import Arrival, collect_inbox_ids, create_task_arrival, explain_given_up
-from pipeline.models.client import load_sdk
+from pipeline.models.endpoint import load_sdk
 
 log = structlog.get_logger(__name__)
 

@@ -40,7 +40,7 @@ from memory.errors import StoreError
 from memory.log.speakers import Speakers
 from memory.mail.mailbox import Mailbox
 from memory.runtime.menu_cache import MenuCache
-from pipeline.models.client import get_tls_context, is_on_this_machine
+from pipeline.models.endpoint import get_tls_context, is_on_this_machine
 
 if TYPE_CHECKING:
     import httpx

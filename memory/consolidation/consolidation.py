@@ -33,7 +33,7 @@ from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import read_entries
 from memory.store.erasure import IS_KEPT
 from memory.store.forgotten import read_forgotten_words
-from memory.text.same_words import has_same_words
+from memory.text.wording import has_same_words
 from memory.text.words import is_small_talk
 
 log = structlog.get_logger(__name__)

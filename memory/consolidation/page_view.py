@@ -16,7 +16,7 @@ from memory.ledger.page import appending, format_line
 from memory.store.decay import Decay
 from memory.store.entry import Entry, Kind, Nature
 from memory.store.entry_rows import CURRENT, read_entries, sql_list
-from memory.text.same_words import has_same_words
+from memory.text.wording import has_same_words
 
 log = structlog.get_logger(__name__)
 

@@ -26,8 +26,8 @@ from memory.facts.fact import (
 )
 from memory.facts.second_look import Claim, Judgement, SecondLook, Verdict
 from memory.messages import Message, Role
-from memory.text.same_words import has_same_words
 from memory.text.sentences import split_sentences
+from memory.text.wording import has_same_words
 
 MAX_QUOTE_CHARS = 300
 """Characters of a message that are stored as the quote of a fact."""

@@ -13,7 +13,7 @@ from config.secrets import mask_secrets
 from config.texts import N_
 from memory.messages import Message, Provenance, Role
 from memory.store.entry import Entry, Kind, Nature
-from memory.text.same_words import is_quoted_from, is_unspaced, split_comparable
+from memory.text.wording import is_quoted_from, is_unspaced, split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_FOREIGN_WORDS = 1

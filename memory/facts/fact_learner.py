@@ -24,8 +24,7 @@ from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Author, Details, Entry, Kind, Nature, NewEntry, Proposal
 from memory.store.entry_rows import CURRENT, read_entries, validate_content, validate_name
 from memory.store.forgotten import ForgottenWords, read_forgotten_words_by_id
-from memory.text.naming import make_name_key
-from memory.text.same_words import has_same_words
+from memory.text.wording import has_same_words, make_name_key
 
 log = structlog.get_logger(__name__)
 

@@ -32,7 +32,7 @@ from memory.store.entry import (
 )
 from memory.store.entry_rows import read_entries, validate_content
 from memory.store.scope import validate_scope
-from memory.text.naming import make_wording_key
+from memory.text.wording import make_wording_key
 
 MAX_SIMILAR = 10
 """Memories that are compared with the wording of a new one."""

@@ -6,8 +6,8 @@ from memory.store.database import Database
 from memory.store.entry import Entry, Kind, Priority
 from memory.store.entry_rows import CURRENT, read_entries
 from memory.text.classes import classify_first
-from memory.text.same_words import split_comparable
 from memory.text.values import differ_in_value
+from memory.text.wording import split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_RULES = 60

@@ -47,7 +47,7 @@ from memory.store.entry_rows import (
 )
 from memory.store.reinforcement import reinforce
 from memory.store.scope import validate_scope
-from memory.text.naming import make_name_key
+from memory.text.wording import make_name_key
 
 
 class Change(ChangeReads):

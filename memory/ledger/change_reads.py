@@ -19,7 +19,7 @@ from memory.store.entry_rows import (
     get_entry,
     read_entries,
 )
-from memory.text.naming import make_name_key
+from memory.text.wording import make_name_key
 
 
 class ChangeReads:

@@ -15,7 +15,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, Details, Entry, Kind, NewEntry, Operation
 from memory.store.entry_rows import CURRENT, LIVE, find_mentioned_entry, find_owner_id, get_entry, read_entries
 from memory.store.forgotten import ForgottenWords, read_forgotten_words
-from memory.text.naming import make_name_key
+from memory.text.wording import make_name_key
 
 Also = Callable[[aiosqlite.Connection, Entry], Awaitable[None]]
 

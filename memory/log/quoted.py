@@ -8,7 +8,7 @@ from memory.messages import Message, Provenance
 from memory.search.search import Search
 from memory.search.types import MESSAGE_KIND, Filter
 from memory.store.database import Database
-from memory.text.same_words import is_quoted_from
+from memory.text.wording import is_quoted_from
 
 MESSAGES_BEFORE, MESSAGES_AFTER = 10, 30
 """Number of messages to read around the source of a fact."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from memory.search.formatting import AlreadyInPrompt
 from memory.store.entry import PRIORITY_RANK
-from memory.text.naming import make_wording_key
+from memory.text.wording import make_wording_key
 
 MAX_WORKFLOWS = 3
 MIN_WORKFLOW_RELEVANCE = 0.4

@@ -15,11 +15,10 @@ from memory.ledger.page import format_line
 from memory.messages import Message, Passage, Provenance, Role
 from memory.search.types import Hit
 from memory.store.database import Row
-from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
-from memory.text.same_words import is_quoted_from
 from memory.text.sentences import remove_remember_request
 from memory.text.tokens import TokenCounter
+from memory.text.wording import is_quoted_from, make_wording_key
 
 MAX_EXCERPT_CHARS = 300
 """Characters of each message or entry. Twice as many brought nothing on LoCoMo, half as many cost 10 points."""

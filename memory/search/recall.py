@@ -40,9 +40,9 @@ from memory.search.types import PASSAGE_KINDS, Filter, Hit, MessageHits
 from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS
 from memory.store.forgotten import read_forgotten_words
-from memory.text.naming import make_wording_key
 from memory.text.query_terms import QueryTerms
 from memory.text.tokens import TokenCounter
+from memory.text.wording import make_wording_key
 from memory.text.words import asks_for_nothing, has_telling_words, is_chatter, is_small_talk
 
 MIN_SCORE_SHARE = 0.3

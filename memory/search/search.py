@@ -17,7 +17,7 @@ from memory.store.database import Database, Row
 from memory.store.entry import TYPED_KINDS, Kind
 from memory.store.entry_rows import CURRENT, LIVE, parse_kind
 from memory.store.index import IN_FAMILY_PART, IN_PART, ROW, get_part_parameters, split_row
-from memory.text.naming import make_name_key
+from memory.text.wording import make_name_key
 from memory.text.words import build_match_expression
 
 Limits = Sequence[tuple[Collection[str] | None, int | None]]

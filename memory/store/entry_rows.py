@@ -18,7 +18,7 @@ from memory.clock import from_text, to_text
 from memory.errors import MemoryRefused, SecretRefused, UnknownName
 from memory.messages import make_storable
 from memory.store.entry import Entry, Kind, NewEntry, get_default_priority
-from memory.text.naming import clean_name, find_free_name, find_telling_words, make_name_key
+from memory.text.wording import clean_name, find_free_name, find_telling_words, make_name_key
 
 MAX_NAME_CHARS = 120
 MAX_CONTENT_CHARS = 20_000

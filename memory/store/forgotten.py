@@ -22,7 +22,7 @@ from memory.store.database import Row
 from memory.store.entry import Entry, Kind
 from memory.store.entry_rows import Read
 from memory.text.query_terms import MAX_CACHED_QUERIES, QueryTerms, get_query_terms
-from memory.text.same_words import is_quoted_from
+from memory.text.wording import is_quoted_from
 
 MASK = "[…]"
 """Replaces forgotten words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memory.text.classes import classify_first
-from memory.text.same_words import split_comparable
+from memory.text.wording import split_comparable
 
 _VALUES = ("0", "MONTH", "DAY", "LANG", "name")
 """Word classes of values: numbers, months, days of the week, languages, and capitalised words."""

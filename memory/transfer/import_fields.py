@@ -23,7 +23,7 @@ from memory.messages import Provenance
 from memory.store.entry import Author, Nature, Operation, Priority, Proposal
 from memory.store.erasure import ERASED
 from memory.store.private import FIRST_ID
-from memory.text.naming import make_name_key
+from memory.text.wording import make_name_key
 
 Row = dict[str, object]
 Check = Callable[[object], bool]

@@ -20,8 +20,8 @@ from pipeline.models.chat_completions import (
     select_tools,
 )
 from pipeline.models.endpoint import Endpoint
+from pipeline.models.events import get_count, get_items, get_text, get_value
 from pipeline.models.model import ModelRequest, Usage
-from pipeline.models.values import get_count, get_items, get_text, get_value
 
 DEFAULT_OUTPUT_TOKENS = 16_000
 """The API requires a limit. All current models allow this one."""

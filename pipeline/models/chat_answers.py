@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from pipeline.models.answer import AnswerBuilder, OpenCall
+from pipeline.models.events import get_count, get_items, get_text, get_value
 from pipeline.models.model import Usage
-from pipeline.models.values import get_count, get_items, get_text, get_value
 
 REASONING = ("reasoning_content", "reasoning")
 

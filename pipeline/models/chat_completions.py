@@ -19,9 +19,9 @@ from pipeline.models.answer import CALL_ID_LENGTH, AnswerBuilder
 from pipeline.models.capabilities import Adjustments, Part
 from pipeline.models.chat_answers import REASONING, read_message, read_usage
 from pipeline.models.endpoint import Endpoint
+from pipeline.models.events import get_items, get_text, get_value
 from pipeline.models.model import ModelRequest, ToolSpec
 from pipeline.models.schemas import repair_schema
-from pipeline.models.values import get_items, get_text, get_value
 
 SHOWN_BY_TOOL = "(What {tool} shows; the user did not write this.)"
 """The caption of an image that a tool returned. It is sent in a user message, since only these may contain images."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from config.texts import N_, _, for_owner
-from pipeline.models.client import is_refused_connection
-from pipeline.models.complaints import Complaint
+from pipeline.models.endpoint import is_refused_connection
 from pipeline.models.events import NotAModel
 from pipeline.models.model import ContentRefused, ContextOverflow, ModelError, RequestRejected
+from pipeline.models.refusals import Complaint
 
 NOT_SET_UP = N_("My model isn't set up correctly, and only my owner can change that: please tell them.")
 _NOT_REACHED = N_("My model can't be reached at the moment: try /retry later, and tell my owner if it stays like this.")

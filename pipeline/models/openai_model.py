@@ -20,12 +20,20 @@ from memory.text.tokens import TokenCounter
 from pipeline.models.answer import AnswerBuilder
 from pipeline.models.capabilities import NOTHING, Adjustments, EndpointCapabilities, Part
 from pipeline.models.chat_completions import parse_tool_name
-from pipeline.models.client import create_client, describe_for_log, idle_timeout, is_refused_connection, load_sdk
-from pipeline.models.complaints import Complaint
-from pipeline.models.endpoint import Endpoint, is_own_server, takes_low_temperature
+from pipeline.models.endpoint import (
+    Endpoint,
+    create_client,
+    describe_for_log,
+    idle_timeout,
+    is_own_server,
+    is_refused_connection,
+    load_sdk,
+    takes_low_temperature,
+)
 from pipeline.models.events import NotAModel
 from pipeline.models.failures import explain_complaint, explain_error, explain_loading
 from pipeline.models.model import Finish, ModelAnswer, ModelError, ModelRequest, OnText, OnWait
+from pipeline.models.refusals import Complaint
 from pipeline.models.sending import Loading, OpenAnswer, Rejected, Sender, get_loading_pause
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from memory.facts.second_look import passes_self_test
 from memory.messages import Completion, Image, Message, Role
 from memory.runtime.endpoints import EndpointStore
 from pipeline.models.capabilities import Adjustments, EndpointCapabilities, Part
-from pipeline.models.client import create_client
-from pipeline.models.endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint, create_client
 from pipeline.models.model import Finish, ModelAnswer, ModelError, ModelRequest, ToolSpec
 from pipeline.models.openai_model import OpenAIModel
 

@@ -21,8 +21,8 @@ from pipeline.models.chat_completions import (
     select_tools,
 )
 from pipeline.models.endpoint import Endpoint
+from pipeline.models.events import get_count, get_items, get_text, get_value
 from pipeline.models.model import ModelRequest, Usage
-from pipeline.models.values import get_count, get_items, get_text, get_value
 
 MIN_OUTPUT_TOKENS = 16
 """The API refuses smaller limits."""

@@ -14,12 +14,10 @@ from pipeline.models.answer import AnswerBuilder
 from pipeline.models.anthropic import Messages
 from pipeline.models.capabilities import NOTHING, Adjustments, Part
 from pipeline.models.chat_completions import ChatCompletions, make_tool_key, select_tools
-from pipeline.models.client import is_refused_connection
-from pipeline.models.complaints import Complaint, find_complaint, read_complaint
-from pipeline.models.endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint, is_refused_connection
 from pipeline.models.events import DONE, read_events
 from pipeline.models.model import ModelRequest, ToolSpec
-from pipeline.models.refusals import BAD_REQUEST, NO_REFUSALS, find_remedy
+from pipeline.models.refusals import BAD_REQUEST, NO_REFUSALS, Complaint, find_complaint, find_remedy, read_complaint
 from pipeline.models.responses import Responses
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipeline.models.client import get_tls_context, is_on_this_machine
-from pipeline.models.values import get_items, get_value
+from pipeline.models.endpoint import get_tls_context, is_on_this_machine
+from pipeline.models.events import get_items, get_value
 
 if TYPE_CHECKING:
     import httpx

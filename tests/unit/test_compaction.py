@@ -27,8 +27,8 @@ from memory.log.compaction import (
 )
 from memory.log.sessions import Session
 from memory.messages import Completion, Message, Provenance, Role, drop_incomplete_calls
-from memory.text.naming import find_telling_words
 from memory.text.tokens import TokenCounter
+from memory.text.wording import find_telling_words
 from tests.support.fakes import Person
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Says as Reply

@@ -26,8 +26,8 @@ from memory.text.tokens import TokenCounter
 from pipeline.prompt.budget import Budget
 from pipeline.prompt.memory_part import MemoryPart
 from pipeline.prompt.part import PromptPart, SharedPart
-from pipeline.prompt.prompt_builder import PromptBuilder
 from pipeline.prompt.prompts import STYLES
+from pipeline.systems.context_building import PromptBuilder
 from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.features import needs_feature

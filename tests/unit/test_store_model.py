@@ -30,7 +30,7 @@ from memory.store.database import Database
 from memory.store.entry import Author, Entry, NewEntry, Operation
 from memory.store.erasure import PendingErasures
 from memory.store.reinforcement import Reinforcement
-from memory.text.naming import find_free_name, make_name_key
+from memory.text.wording import find_free_name, make_name_key
 from tests.support.blank import write_blank
 from tests.support.fakes import FakeClock
 from tests.support.talk import in_utc

@@ -34,9 +34,9 @@ from memory.log.sessions import SessionService
 from memory.messages import Message, Provenance, Role
 from memory.search.named_memories import MemoryLookup, NamedMemory
 from memory.store.entry import Author, Entry, Kind, NewEntry, Operation, Proposal
-from memory.text.same_words import has_same_words
 from memory.text.speaking import attribute
 from memory.text.values import insert_value
+from memory.text.wording import has_same_words
 from pipeline.turn import Turn
 
 _Plan = tuple[Capture, list[Entry]]

@@ -19,8 +19,8 @@ from memory.store.database import Database
 from memory.store.entry import TYPED_KINDS, Entry, Kind
 from memory.store.entry_rows import CURRENT, read_entries, sql_list
 from memory.text.query_terms import QueryTerms
-from memory.text.same_words import split_comparable
 from memory.text.values import differ_in_value, insert_value
+from memory.text.wording import split_comparable
 
 MAX_COMPARABLE = 60
 """Memories that are shown to the judging model."""

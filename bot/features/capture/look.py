@@ -23,7 +23,7 @@ from memory.facts.second_look import (
 from memory.messages import Message, Role
 from memory.store.entry import Kind, Nature
 from memory.text.classes import classify, classify_words, split_pieces
-from memory.text.same_words import split_comparable
+from memory.text.wording import split_comparable
 from memory.text.words import STOP_WORDS
 
 MAX_MESSAGE_CHARS = 1_500

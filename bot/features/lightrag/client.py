@@ -14,7 +14,7 @@ from config.texts import N_, _
 from memory.errors import MnemeError
 from memory.messages import Passage, Provenance, find_least_trusted
 from memory.text.validity import replace_invalid
-from pipeline.models.client import get_tls_context, is_on_this_machine
+from pipeline.models.endpoint import get_tls_context, is_on_this_machine
 
 log = structlog.get_logger(__name__)
 

@@ -9,8 +9,7 @@ import structlog
 from config.texts import N_, _, for_owner
 from memory.media.media import Media
 from pipeline.media.files import MediaUnreadable
-from pipeline.models.client import create_client, describe_for_log, load_sdk
-from pipeline.models.endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint, create_client, describe_for_log, load_sdk
 
 if TYPE_CHECKING:
     import openai

@@ -33,7 +33,7 @@ from memory.store.entry import (
 )
 from memory.store.entry_rows import CURRENT, LIVE, find_owner_id, read_entries, sql_list
 from memory.store.erasure import IS_KEPT
-from memory.text.naming import make_name_key
+from memory.text.wording import make_name_key
 
 PROMOTION_COUNTS = ((10, Priority.HIGH), (3, Priority.MEDIUM))
 """Minimum number of reinforcements for each minimum priority of a fact."""

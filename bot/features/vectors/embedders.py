@@ -24,8 +24,7 @@ from bot.features.vectors.settings import LOCAL_EMBEDDER
 from bot.features.vectors.store import EmbedderError, Vector
 from config.secrets import mask_secrets
 from pipeline.child import JsonChild
-from pipeline.models.client import create_client, describe_for_log, load_sdk
-from pipeline.models.endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint, create_client, describe_for_log, load_sdk
 
 if TYPE_CHECKING:
     import openai

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from pipeline.models.client import create_client, describe_for_log, load_sdk
-from pipeline.models.endpoint import Endpoint
+from pipeline.models.endpoint import Endpoint, create_client, describe_for_log, load_sdk
 
 if TYPE_CHECKING:
     import openai

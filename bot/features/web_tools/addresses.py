@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import httpx
 
 from bot.features.web_tools.errors import PageUnreadable
-from pipeline.models.client import get_tls_context
+from pipeline.models.endpoint import get_tls_context
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[str]]]
