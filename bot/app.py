@@ -107,18 +107,7 @@ async def open_app(
         languages, effects = Languages(memory.preferences), Effects(database)
         checker, files = create_checker(setup, clock), MediaSources()
         kernel = Kernel(
-            settings,
-            clock,
-            memory,
-            setup,
-            choice,
-            checker,
-            usage,
-            files,
-            effects,
-            languages,
-            BackgroundTasks(),
-            stack,
+            settings, clock, memory, setup, choice, checker, usage, files, effects, languages, BackgroundTasks(), stack
         )
         opened, added = await open_features(features, kernel)
         observers += added.on_tokens
