@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -80,19 +79,17 @@ def test_26_text_resembling_a_secret_may_be_stored(text: str) -> None:
         "legal winner ",
     ],
 )
-def test_26_any_text_is_searched_quickly(piece: str) -> None:
-    before = time.process_time()
-    find_secret(piece * (40_000 // len(piece)))
-    assert time.process_time() - before < 0.5
+@pytest.mark.timeout(20)  # seconds: a pattern that backtracks needs minutes for such a text, others less than one
+def test_26_long_text_of_any_kind_is_searched(piece: str) -> None:
+    find_secret(piece * (100_000 // len(piece)))
 
 
 @pytest.mark.parametrize(
     "piece", ["my password is ", "api_key=a", "-----BEGIN PRIVATE KEY-----", "PuTTY-User-Key-File-2 "]
 )
-def test_masking_a_long_text_takes_linear_time(piece: str) -> None:
-    before = time.process_time()
+@pytest.mark.timeout(30)  # seconds, as above
+def test_long_text_of_any_kind_is_masked(piece: str) -> None:
     mask_secrets(piece * (150_000 // len(piece)))
-    assert time.process_time() - before < 4
 
 
 PLAIN = json.loads((Path(__file__).parents[1] / "sets" / "secret_sentences.json").read_text(encoding="utf-8"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from benchmarks.capture import REGISTERS, read_labels
@@ -52,13 +50,3 @@ def test_only_sentences_that_may_last_are_returned() -> None:
 
 def test_quotations_and_code_are_no_candidates() -> None:
     assert find_candidates("> I live in Cork\n```\nmy = 1\n```") == ()
-
-
-def test_usual_message_takes_less_than_a_millisecond() -> None:
-    texts = [one.text for one in read_labels("tune", path=REGISTERS)]
-    for text in texts:
-        find_candidates(text)  # Expressions are compiled once.
-    start = time.process_time()
-    for text in texts:
-        find_candidates(text)
-    assert (time.process_time() - start) / len(texts) < 0.001
