@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.capture import REGISTERS, read_labels
 from bot.features.capture.statements import find_candidates
 
 MAY_LAST = """
