@@ -72,9 +72,7 @@ chat: local
 
 # a file's tests stay together: those of one file may share what is slow to make
 # with bytecode kept, whatever the environment says: the tests start the bot some hundred times
-# two workers for each core: many tests wait for another process
-WORKERS = $(shell $(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1))')
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # the kernel's tests; `make check` runs those of features, files and services, and the slow ones, too
 test: dev
