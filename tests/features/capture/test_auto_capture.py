@@ -24,6 +24,7 @@ from tests.support.features import wait_for_captures
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import ChatRequest, Fails, Holds, Reply, Says
 from tests.support.talk import Store
+from tests.support.tool_use import OWNER
 
 
 def parse_request(text: str) -> str | None:
@@ -766,3 +767,13 @@ async def test_request_to_remember_keeps_the_prompt_prefix(
     await person.says("Good morning to you.")
     assert "## Learned This Week" not in str(model.requests[-1].messages[0]["content"])
     assert "the spare key is with Olga" in str(model.requests[-1].messages[0]["content"])
+
+
+async def test_known_note_is_not_stored_again(app: App, person: Person) -> None:
+    assert "Noted: the bins go out on Tuesday" in await person.says("Remember that the bins go out on Tuesday")
+    await person.says("/new")
+    for text in ("Remember that the bins go out on Tuesday", "remember that the bins go out on tuesday."):
+        assert "I already know that: the bins go out on Tuesday" in await person.says(text)
+    assert "I already know that as" in await person.says("/remember the bins go out on Tuesday")
+    assert len(await app.memory.entries.list()) == 1
+    assert await app.memory.long_term.read(OWNER) == "- the bins go out on Tuesday (noted 2026-02-07)\n"
