@@ -45,7 +45,6 @@ MAX_UPDATE_BYTES = 1_000_000
 CHECK_INTERVAL_SECONDS = 60.0
 MAX_CHECK_SECONDS = 120
 
-
 CONFLICT_LOG_SECONDS = 3600.0
 """Seconds between two log lines about another program that polls with the same token."""
 CONFLICT_OVER_SECONDS = 120.0
@@ -139,29 +138,45 @@ class TokenWatch:
         self._first_refused_at = None
 
 
+class ConflictLog:
+    """Logs that another program polls with the same token: at once, every hour, and when it is over."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._since: float | None = None
+        self._last_at = self._logged_at = -math.inf
+
+    def record_conflict(self) -> None:
+        now = self._now()
+        self._since = now if self._since is None else self._since
+        self._last_at = now
+        if now - self._logged_at >= CONFLICT_LOG_SECONDS:
+            self._logged_at = now
+            log.error("polling_conflict", remedy="another program polls with this token: stop it")
+
+    def record_success(self) -> None:
+        """Record a poll that succeeded, as single ones do between two conflicts."""
+        now = self._now()
+        if self._since is not None and now - self._last_at >= CONFLICT_OVER_SECONDS:
+            log.info("polling_conflict_over", seconds=round(now - self._since))
+            self._since, self._logged_at = None, -math.inf
+
+
 class Contact:
     """Reports to heartbeat and log whether Telegram answers, with growing pauses after failures.
 
     Calls raise ConfigurationError if another machine has taken over.
     """
 
-    def __init__(
-        self,
-        pulse: Heartbeat,
-        token: TokenWatch,
-        safeguards: Sequence[Safeguard] = (),
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, pulse: Heartbeat, token: TokenWatch, safeguards: Sequence[Safeguard] = ()) -> None:
         self.pulse = pulse
         self._token = token
         self._safeguards = safeguards
-        self._now = now
         self._backoff = Backoff()
-        self._conflict_since: float | None = None
-        self._last_conflict_at = self._conflict_logged_at = -math.inf
+        self._conflicts = ConflictLog()
 
     async def record_success(self) -> None:
-        self._log_end_of_conflict()
+        self._conflicts.record_success()
         await self._token.record_acceptance()
         self.pulse.report_success()
         self._backoff.reset()
@@ -174,7 +189,7 @@ class Contact:
             return
         self._token.record_other_failure()
         if isinstance(error, Conflict):
-            self._log_conflict()
+            self._conflicts.record_conflict()
             for safeguard in self._safeguards:
                 self.pulse.report_step(within=MAX_CHECK_SECONDS)
                 await safeguard.require_place()
@@ -183,22 +198,6 @@ class Contact:
         log.warning("telegram_unreachable", reason=describe_error(error), remedy=remedy)
         pause = to_send_failure(error).pause if isinstance(error, RetryAfter) else 0
         await self.wait(describe_error(error), min(pause, MAX_FLOOD_PAUSE_SECONDS))
-
-    def _log_conflict(self) -> None:
-        """Log that another program polls: at once, and then every hour."""
-        now = self._now()
-        self._conflict_since = now if self._conflict_since is None else self._conflict_since
-        self._last_conflict_at = now
-        if now - self._conflict_logged_at >= CONFLICT_LOG_SECONDS:
-            self._conflict_logged_at = now
-            log.error("polling_conflict", remedy="another program polls with this token: stop it")
-
-    def _log_end_of_conflict(self) -> None:
-        """Log that only this program polls again. Between two conflicts, single polls succeed too."""
-        now = self._now()
-        if self._conflict_since is not None and now - self._last_conflict_at >= CONFLICT_OVER_SECONDS:
-            log.info("polling_conflict_over", seconds=round(now - self._conflict_since))
-            self._conflict_since, self._conflict_logged_at = None, -math.inf
 
     async def wait(self, reason: str, at_least: float = 0) -> None:
         self.pulse.report_failure(reason)

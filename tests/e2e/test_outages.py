@@ -13,7 +13,13 @@ from telegram.error import RetryAfter
 from bot.telegram import sources as token_module
 from bot.telegram.failures import MAX_FLOOD_PAUSE_SECONDS, to_send_failure
 from bot.telegram.service import create_bot, run_telegram
-from bot.telegram.sources import MIN_REPORTED_SECONDS, PERMANENT_REFUSAL_SECONDS, TokenWatch
+from bot.telegram.sources import (
+    CONFLICT_OVER_SECONDS,
+    MIN_REPORTED_SECONDS,
+    PERMANENT_REFUSAL_SECONDS,
+    ConflictLog,
+    TokenWatch,
+)
 from config.errors import ConfigurationError
 from config.settings import Settings
 from memory.runtime.menu_cache import MenuCache
@@ -123,6 +129,22 @@ def watch(database: Database) -> tuple[TokenWatch, Stopwatch, list[timedelta]]:
 
     made.tell = tell
     return made, stopwatch, told
+
+
+def test_second_poller_is_logged_at_once_every_hour_and_at_its_end() -> None:
+    stopwatch = Stopwatch()
+    conflicts = ConflictLog(stopwatch)
+    with capture_logs() as logs:
+        for _ in range(61):
+            conflicts.record_conflict()
+            stopwatch.now += 60
+            conflicts.record_success()  # Between two conflicts polls succeed
+        assert [entry["event"] for entry in logs] == ["polling_conflict", "polling_conflict"]
+        stopwatch.now += CONFLICT_OVER_SECONDS
+        conflicts.record_success()
+        conflicts.record_success()
+        conflicts.record_conflict()
+    assert [entry["event"] for entry in logs[2:]] == ["polling_conflict_over", "polling_conflict"]
 
 
 async def test_token_refusal_is_permanent_after_ten_uninterrupted_minutes(

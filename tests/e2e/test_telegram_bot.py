@@ -9,7 +9,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.kernel import App
-from bot.telegram import sources
 from bot.telegram.channel import TYPING_DELAY_SECONDS
 from bot.telegram.service import run_telegram
 from config.errors import ConfigurationError
@@ -293,25 +292,6 @@ async def test_polling_continues_after_conflict_and_server_errors(
         telegram.user_says("hello", chat_id=ANN)
         await telegram.wait_for(lambda: telegram.list_sent(ANN))
     assert list_texts(telegram) == ["You said: hello"]
-
-
-async def test_second_poller_is_logged_once_and_at_its_end(
-    serve: Serve, telegram: BotApiServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "CONFLICT_OVER_SECONDS", 0.5)
-    with capture_logs() as logs:
-        async with serve(ready=False):
-            for attempt in range(1, 6):  # Between the conflicts, polls of this bot succeed
-                telegram.fault("getUpdates", error_code=409, description="Conflict: terminated by other request")
-                telegram.user_says(f"hello {attempt}", chat_id=ANN)
-                await telegram.wait_for(lambda attempt=attempt: len(telegram.list_sent(ANN)) == attempt)  # type: ignore[misc]
-            await asyncio.sleep(0.5)  # The time after which a conflict is over
-            telegram.user_says("hello 6", chat_id=ANN)
-            await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 6)
-            telegram.user_says("hello 7", chat_id=ANN)
-            await telegram.wait_for(lambda: len(telegram.list_sent(ANN)) == 7)
-    events = [entry["event"] for entry in logs]
-    assert (events.count("polling_conflict"), events.count("polling_conflict_over")) == (1, 1)
 
 
 async def test_bot_waits_for_an_unavailable_telegram(serve: Serve, telegram: BotApiServer, model: ModelServer) -> None:
