@@ -5,8 +5,8 @@
     python -m benchmarks.footprint --python PYTHON  runs the bot with the interpreter of another environment, such as
                                                     one with only requirements.lock
     python -m benchmarks.footprint --nanobot PROGRAM  also runs one-off turns of nanobot, alternating with Mneme's
-    python -m benchmarks.footprint --data FOLDER    only memory, with data such as of `benchmarks.year --keep FOLDER`,
-                                                    in a conversation of 2,000 messages
+    python -m benchmarks.footprint --data FOLDER    only memory and CPU in a conversation of 2,000 messages, with data
+                                                    such as of `benchmarks.year --keep FOLDER`
 
 `mneme run` talks to a Bot API server and a scripted model in this process, so that only the bot's CPU is counted. CPU
 is user and system time. The figures of the command line are medians.
@@ -163,7 +163,7 @@ async def measure_bot(folder: Path, python: str) -> None:
 
 
 async def measure_with_data(folder: Path, data: Path, python: str) -> None:
-    """Measure the memory of a bot that has a copy of the data, in one long conversation without a restart."""
+    """Measure memory and CPU of a bot that has a copy of the data, in one long conversation without a restart."""
     shutil.copytree(data, folder / "data")
     with contextlib.closing(sqlite3.connect(folder / "data" / "mneme.db")) as database:
         said = "SELECT content FROM messages WHERE role = 'user' AND length(content) < 1000 ORDER BY id LIMIT ?"
@@ -173,12 +173,14 @@ async def measure_with_data(folder: Path, data: Path, python: str) -> None:
         async with run_bot(folder, telegram, model, python) as bot:
             await asyncio.sleep(1)  # For work that the start leaves to the background
             print(f"resident, idle                      {bot.resident_mib:8.1f} MB")
+            before = bot.cpu_seconds
             for number, text in enumerate(messages, 1):
                 telegram.calls.clear()
                 model.requests.clear()
                 await talk(telegram, range(1001, 1002), text)
                 if number == 5 or number % 500 == 0 or number == len(messages):
                     print(f"resident, after {number:5} messages      {bot.resident_mib:8.1f} MB", flush=True)
+            print(f"CPU a turn                          {(bot.cpu_seconds - before) / len(messages) * 1000:8.1f} ms")
 
 
 async def measure_commands(folder: Path, python: str) -> None:
@@ -275,7 +277,7 @@ def main() -> None:
     parser.add_argument("--installed", action="store_true", help="also make an installation and measure it")
     parser.add_argument("--python", metavar="PYTHON", default=sys.executable, help="the interpreter that runs the bot")
     parser.add_argument("--nanobot", metavar="PROGRAM", help="also measure this program of nanobot")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="only measure memory with a copy of this data")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="only measure a bot with a copy of this data")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         if wanted.data is not None:

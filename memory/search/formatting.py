@@ -232,8 +232,8 @@ class AlreadyInPrompt:
         keys = {make_sentence_key(part) for text in texts for part in _split_quotes(text)}
         return replace(self, quoted=self.quoted | keys)
 
-    @property
-    def sentence_keys(self) -> frozenset[str]:
+    def make_sentence_keys(self) -> frozenset[str]:
+        """Return the keys of all sentences. It takes milliseconds, so call it once for a prompt."""
         return self.quoted | {make_sentence_key(sentence) for sentence in self.sentences}
 
     def with_lines(self, text: str) -> AlreadyInPrompt:

@@ -173,6 +173,7 @@ class Recall:
         messages: list[int] = []
         entries: list[int] = []
         once: set[tuple[bool, int]] = set()
+        in_prompt = besides.make_sentence_keys()
         for exchange in interleave(exchanges):
             if lines.left < MIN_LINE_TOKENS:
                 break
@@ -181,7 +182,7 @@ class Recall:
             once.add(exchange.key)
             if exchange.is_hidden_by(visible.forgotten):
                 continue
-            known = besides.sentence_keys | (said if exchange.said is None else noted)
+            known = in_prompt | (said if exchange.said is None else noted)
             if (unsaid := remove_sentences(exchange, known, formatter)) is None:
                 continue
             if lines.add(unsaid.hit, unsaid.text, unsaid.said):
