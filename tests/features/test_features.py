@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.serving import ANN, GROUP, list_texts, serving, wait_for_text
 from tests.support.starter import run_mneme
+from tests.trials.without_features import choose_halves
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "features.md"
 METADATA = "Metadata-Version: 2.1\nName: mneme-moon\nVersion: 1.0\n"
@@ -317,3 +319,11 @@ async def test_bot_whose_place_was_taken_ends(
     async with start(telegram_bot_token=BotApiServer.TOKEN, telegram_api_url=telegram.url) as app:
         with pytest.raises(ConfigurationError, match="has taken over"):
             await asyncio.wait_for(run_telegram(app), 20)
+
+
+@pytest.mark.parametrize("number", [2, 3, 19, 21])
+def test_each_feature_is_missing_in_a_trial_with_any_other(number: int) -> None:
+    names = [f"feature {index}" for index in range(number)]
+    halves = choose_halves(names)
+    assert all(any(one in half and other not in half for half in halves) for one, other in permutations(names, 2))
+    assert len(halves) < number or number <= 3
