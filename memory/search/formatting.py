@@ -25,6 +25,8 @@ MAX_EXCERPT_CHARS = 300
 _SHARE_BEFORE_MATCH = 1 / 4
 _MAX_WORD_CHARS = 40
 MAX_MASKED = 256
+MAX_SENTENCE_KEYS = 1_000
+"""Number of sentences whose keys are kept. Memory files and notes have the same sentences turn after turn."""
 MIN_SENTENCE_WORDS, MIN_SENTENCE_CHARS = 3, 12
 """Minimum length of a sentence that is not repeated in a prompt. Shorter ones such as "I see." may be repeated."""
 
@@ -233,7 +235,7 @@ class AlreadyInPrompt:
         return replace(self, quoted=self.quoted | keys)
 
     def make_sentence_keys(self) -> frozenset[str]:
-        """Return the keys of all sentences. It takes milliseconds, so call it once for a prompt."""
+        """Return the keys of all sentences. Call it once for a prompt: there may be hundreds."""
         return self.quoted | {make_sentence_key(sentence) for sentence in self.sentences}
 
     def with_lines(self, text: str) -> AlreadyInPrompt:
@@ -279,6 +281,7 @@ def find_quotes(prompt: str) -> frozenset[str]:
     return frozenset(_HEAD.sub("", line) for line in prompt.splitlines())
 
 
+@lru_cache(MAX_SENTENCE_KEYS)
 def make_sentence_key(sentence: str) -> str:
     """Return a key for comparing sentences, without list marks and a leading "remember that"."""
     return make_wording_key(_MARKS.sub("", remove_remember_request(sentence)))

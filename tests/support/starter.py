@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import functools
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import signal
@@ -36,8 +36,8 @@ _IMPORTED = (
     "bot.telegram.service",
     "openai.resources.chat.completions",
 )
-_IMPORTED_FOR = {"mcp": ("bot.features.mcp_server.stdio",)}
-"""Modules by the command that needs them. They are imported at its first use."""
+_IMPORTED_FOR = {"mcp": "bot.features.mcp_server.stdio"}
+"""The module that a command needs, if it is installed. It is imported at the command's first use."""
 
 
 class Program:
@@ -139,9 +139,11 @@ def _fork(
         socket.send_fds(control, [json.dumps(request).encode()], [*standard, write_status])
     os.close(write_status)
     number = b""
-    while not number.endswith(b"\n"):
-        number += os.read(read_status, 1)
-    return int(number), read_status
+    while byte := os.read(read_status, 1):
+        if byte == b"\n":
+            return int(number), read_status
+        number += byte
+    raise ChildProcessError("the forking process has ended")
 
 
 @functools.cache
@@ -175,9 +177,10 @@ def serve(control: socket.socket) -> None:
         if not message:
             return
         request = json.loads(message)
-        for name in _IMPORTED_FOR.get(next(iter(request["arguments"]), ""), ()):
-            if name not in sys.modules and importlib.util.find_spec("mcp"):
-                importlib.import_module(name)
+        needed = _IMPORTED_FOR.get(next(iter(request["arguments"]), ""))
+        if needed and needed not in sys.modules:
+            with contextlib.suppress(ImportError):  # The tests also run without features and optional packages.
+                importlib.import_module(needed)
                 gc.freeze()
         if os.fork() == 0:
             control.close()

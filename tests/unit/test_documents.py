@@ -22,7 +22,7 @@ QUOTED = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 PROJECT = re.compile(r"(?:bot|pipeline|memory|config|tests|docs|deploy|benchmarks)/[\w./*-]*")
 """A path from the root of the project."""
-TEST = re.compile(r"((?:tests/)?(?:unit|contract|e2e)/test_\w+\.py)(?:::(test_\w+))?")
+TEST = re.compile(r"((?:tests/)?(?:unit|contract|e2e|features(?:/\w+)*)/test_\w+\.py)(?:::(test_\w+))?")
 """A test, from the root or, in the table of failures, from tests/."""
 MODULE = re.compile(r"python -m ((?:benchmarks|tests)\.[\w.]+)")
 OF_USERS = re.compile(r"memory/OWNER/|deploy/docker/backups")
@@ -50,6 +50,7 @@ def test_link_in_a_document_has_a_target(document: str) -> None:
     assert not missing
 
 
+@whole_program
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_test_named_in_a_document_exists(document: str) -> None:
     for file, test in (found.groups() for name in find_names(document) if (found := TEST.fullmatch(name))):
